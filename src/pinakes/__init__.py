@@ -1,0 +1,1 @@
+"""Pinakes: a local-first knowledge server."""

@@ -1,0 +1,202 @@
+"""Everything that can go wrong, as one tree.
+
+::
+
+    PinakesError
+    ├── InvalidInput            a value the caller gave cannot be used
+    │   ├── InvalidName         … as a collection, source or profile name
+    │   ├── InvalidFilter       … as a filter
+    │   └── InvalidSetting      … as a setting
+    ├── NotFound                the named thing does not exist
+    ├── Refused                 exists, but is outside what is allowed
+    ├── Unreadable              a file or document that cannot be read as what it claims to be
+    │   ├── Empty               … because there is nothing in it
+    │   ├── Binary              … because it is not text in any format we read
+    │   └── TooLarge            … because it exceeds a limit
+    ├── SourceError             a folder or repository that cannot be reached
+    ├── ModelUnavailable        the embedding model's files are not there
+    │   └── ModelCorrupt        … or are not what they should be
+    ├── ModelMismatch           the collection was embedded by another model
+    ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
+    ├── Busy                    another process holds what this one needs
+    ├── StorageFull             the disk is full
+    ├── ServerUnreachable       a remote Pinakes does not answer
+    └── MissingExtra            an optional dependency is not installed
+
+Every error says what happened and with which value (``message``), and what to do next (``hint``).
+``STATUS`` maps each to its HTTP status and process exit code; no other place does.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PinakesError(Exception):
+    """Something went wrong that the user can understand and act on."""
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+
+class InvalidInput(PinakesError):
+    """A value the caller gave cannot be used."""
+
+    code = "INVALID_INPUT"
+
+
+class InvalidName(InvalidInput):
+    """A collection, source or profile name that cannot be used."""
+
+    code = "INVALID_NAME"
+
+
+class InvalidFilter(InvalidInput):
+    """A filter that cannot be parsed."""
+
+    code = "INVALID_FILTER"
+
+
+class InvalidSetting(InvalidInput):
+    """A setting that does not exist or has an impossible value."""
+
+    code = "INVALID_SETTING"
+
+
+class NotFound(PinakesError):
+    """The named thing does not exist."""
+
+    code = "NOT_FOUND"
+
+
+class Refused(PinakesError):
+    """The thing exists but is outside what is allowed."""
+
+    code = "REFUSED"
+
+
+class Unreadable(PinakesError):
+    """A file that cannot be read as what it claims to be."""
+
+    code = "UNREADABLE"
+
+
+class Empty(Unreadable):
+    """A file with nothing in it."""
+
+    code = "EMPTY"
+
+
+class Binary(Unreadable):
+    """A file that is not text in any format we read."""
+
+    code = "BINARY"
+
+
+class TooLarge(Unreadable):
+    """A file or request over a limit."""
+
+    code = "TOO_LARGE"
+
+
+class SourceError(PinakesError):
+    """A folder or repository that cannot be reached."""
+
+    code = "SOURCE_ERROR"
+    retryable = True
+
+
+class ModelUnavailable(PinakesError):
+    """The embedding model's files are not there."""
+
+    code = "MODEL_UNAVAILABLE"
+    retryable = True
+
+
+class ModelCorrupt(ModelUnavailable):
+    """The embedding model's files are not what they should be."""
+
+    code = "MODEL_CORRUPT"
+
+
+class ModelMismatch(PinakesError):
+    """The collection was embedded by another model."""
+
+    code = "MODEL_MISMATCH"
+
+
+class IndexCorrupt(PinakesError):
+    """A derived index cannot be used; it can be rebuilt."""
+
+    code = "INDEX_CORRUPT"
+
+
+class Busy(PinakesError):
+    """Another process holds what this one needs."""
+
+    code = "BUSY"
+    retryable = True
+
+
+class StorageFull(PinakesError):
+    """The disk is full."""
+
+    code = "STORAGE_FULL"
+    retryable = True
+
+
+class ServerUnreachable(PinakesError):
+    """A remote Pinakes does not answer."""
+
+    code = "SERVER_UNREACHABLE"
+    retryable = True
+
+
+class MissingExtra(PinakesError):
+    """An optional dependency is not installed."""
+
+    code = "MISSING_EXTRA"
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency.", hint=f"Install it: pip install 'pinakes[{extra}]'")
+
+
+STATUS: dict[type[PinakesError], tuple[int, int]] = {
+    # error: (HTTP status, exit code)
+    PinakesError: (500, 1),
+    InvalidInput: (422, 2),
+    NotFound: (404, 3),
+    Refused: (403, 4),
+    Unreadable: (422, 5),
+    TooLarge: (413, 5),
+    SourceError: (502, 6),
+    ModelUnavailable: (503, 7),
+    ModelMismatch: (409, 7),
+    IndexCorrupt: (503, 8),
+    Busy: (503, 9),
+    StorageFull: (507, 10),
+    ServerUnreachable: (502, 11),
+    MissingExtra: (501, 12),
+}
+
+
+def http_status(error: PinakesError) -> int:
+    """Return the HTTP status for ``error``: that of the nearest class in ``STATUS``."""
+    return _nearest(error)[0]
+
+
+def exit_code(error: PinakesError) -> int:
+    """Return the process exit code for ``error``: that of the nearest class in ``STATUS``."""
+    return _nearest(error)[1]
+
+
+def _nearest(error: PinakesError) -> tuple[int, int]:
+    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)

@@ -1,0 +1,121 @@
+"""What each exchangeable part must do. Implementations live in the shelf of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from pinakes.types import Document, Filter, Float32, IndexEntry, Int64, Item, Ranking, Scan
+
+
+class Source(Protocol):
+    """A place documents come from. Never runs what it finds."""
+
+    def scan(self, state: str | None) -> Scan:
+        """Say what there is; ``state`` is what an earlier scan returned, None the first time.
+
+        Raises:
+            SourceError: the place cannot be reached.
+        """
+        ...
+
+    def read(self, item: Item) -> bytes:
+        """Return the content of ``item`` as it is now.
+
+        Raises:
+            Unreadable: it vanished, cannot be opened, or grew over the size limit.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release what the source holds."""
+        ...
+
+
+class Reader(Protocol):
+    """Turns the bytes of one format into a document."""
+
+    def read(self, data: bytes, path: str) -> Document:
+        """Read ``data``; ``path`` helps with the format and is the last resort for a title.
+
+        Raises:
+            Unreadable: with the reason in words; ``Empty`` and ``Binary`` for those cases.
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """Turns text into vectors. Thread-safe after construction."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Name provider, model, revision, precision and dimension: equal fingerprints, equal vectors."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of text that ``embed`` reads of one text, special tokens not counted."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        """Return float32 (n, dim), unit length, in the order given.
+
+        Raises:
+            ModelUnavailable: the model cannot be loaded or the provider does not answer.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Float32:
+        """Return float32 (dim,), unit length. A query longer than the model reads is cut."""
+        ...
+
+    def token_starts(self, text: str) -> Int64:
+        """Return int64 (n,), ascending: the character offset at which each token of ``text`` starts."""
+        ...
+
+
+class Index(Protocol):
+    """A derived search index over the chunks of one collection generation. Thread-safe.
+
+    ``where`` is applied before the best ``limit`` are taken. All scores: higher is better.
+    """
+
+    def position(self) -> int:
+        """Return the change number up to which every change has been applied."""
+        ...
+
+    def apply(self, removed: Iterable[int], added: Iterable[IndexEntry], position: int) -> None:
+        """Drop all chunks of the ``removed`` documents, add ``added``, then stand at ``position``.
+
+        Doing it twice is harmless; a crash in the middle leaves an older position.
+        """
+        ...
+
+    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+        """Rank chunks by BM25, only those ``among`` the given chunk ids where given."""
+        ...
+
+    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+        """Rank chunks by cosine with ``query`` float32 (dim,), only ``among`` these ids where given."""
+        ...
+
+    def contents(self) -> Mapping[str, Int64]:
+        """Return the sorted chunk ids each part of the index holds ("keyword", "vector"), for ``verify``."""
+        ...
+
+    def vectors(self, chunk_ids: Int64) -> Float32:
+        """Return float32 (n, dim): the vector it would score each chunk with, NaN where it has none."""
+        ...
+
+    def describe(self) -> Mapping[str, str | int]:
+        """Say what the index is made of and how large it is, for ``status``."""
+        ...
+
+    def close(self) -> None:
+        """Write what is unwritten and release files."""
+        ...

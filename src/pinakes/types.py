@@ -1,0 +1,212 @@
+"""The records that pass between stages: small, frozen, free of behaviour that needs anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+JSON: TypeAlias = Any
+"""A value that ``json.dumps`` accepts: str, int, float, bool, None, list or dict of these."""
+
+Metadata: TypeAlias = Mapping[str, JSON]
+Float32: TypeAlias = NDArray[np.float32]
+Int64: TypeAlias = NDArray[np.int64]
+
+SearchMode = Literal["hybrid", "vector", "keyword"]
+DocumentKind = Literal["markdown", "code", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing a source offers, before it is read.
+
+    ``path`` is relative to the source's root, POSIX separators. ``uri`` names the item in the world.
+    ``fingerprint`` changes whenever the content may have changed (size and mtime, or a git blob id).
+    """
+
+    path: str
+    uri: str
+    size_bytes: int
+    fingerprint: str
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that was deliberately not read, and why, in words for the user."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a source holds now.
+
+    ``items`` are those that may have changed since the state given to ``Source.scan`` (all of them when
+    ``complete``); ``removed`` are paths that vanished since then; ``state`` is what to give next time.
+    When ``complete`` is true, a known path that is neither in ``items`` nor ``skipped`` is gone.
+    """
+
+    items: tuple[Item, ...]
+    state: str
+    complete: bool = True
+    removed: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text as a reader made it: ``\\n`` newlines, no NUL, metadata from inside the file.
+
+    ``title`` is what the content calls itself, ``""`` where it has no title of its own.
+    ``kind`` chooses the chunker; ``language`` is the programming language of ``code`` ("python", "c").
+    """
+
+    text: str
+    title: str = ""
+    kind: DocumentKind = "markdown"
+    language: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of one document: ``document.text[start:end] == text``.
+
+    ``start``/``end`` are character offsets, lines count from 1 and are inclusive. ``header`` is the
+    context put before the text when it is embedded; ``token_count`` counts what is embedded, in the
+    unit of the collection. ``symbols`` are the names that code in this chunk defines.
+    """
+
+    ordinal: int
+    text: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    token_count: int
+    header: str = ""
+    heading_path: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def embedded_text(self) -> str:
+        """What the embedder reads: the header line, then the text."""
+        return f"{self.header}\n{self.text}" if self.header else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One test on a document's metadata; text is compared without regard to case.
+
+    ``any_of``: some value of the field equals one of these. ``glob``: some value matches one of these
+    patterns. ``low``/``high``: some value lies between, ends included. Exactly one of the three is used.
+    """
+
+    field: str
+    any_of: tuple[JSON, ...] = ()
+    glob: tuple[str, ...] = ()
+    low: float | str | None = None
+    high: float | str | None = None
+
+
+Filter: TypeAlias = tuple[Condition, ...]
+"""All conditions must hold. The empty tuple lets everything pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Chunk ids with their scores, best first: ``ids`` int64 (n,), ``scores`` float32 (n,)."""
+
+    ids: Int64
+    scores: Float32
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """One chunk as an index stores it. ``vector`` is float32 (dim,), unit length, or None while pending."""
+
+    chunk_id: int
+    document_id: int
+    title: str
+    path: str
+    header: str
+    text: str
+    symbols: tuple[str, ...]
+    vector: Float32 | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The raw score of each component; None where that component did not look at the chunk."""
+
+    cosine: float | None = None
+    bm25: float | None = None
+    fused: float | None = None
+    rerank: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One passage that answers a query, with where it stands and why it ranks there."""
+
+    chunk_id: str
+    document_id: str
+    collection: str
+    uri: str
+    path: str
+    title: str
+    text: str
+    chunk_index: int
+    start_line: int
+    end_line: int
+    heading_path: tuple[str, ...]
+    symbols: tuple[str, ...]
+    score: float
+    scores: Scores
+    matched_by: tuple[Literal["vector", "keyword"], ...]
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a search: what it did, and how long it took."""
+
+    name: str
+    milliseconds: float
+    detail: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a search did, step by step."""
+
+    stages: tuple[Stage, ...]
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The answer to a query.
+
+    ``mode`` is what was asked for; ``degraded`` says in words why it could not be done in full
+    (an arm that did not contribute), None when everything contributed. ``total_candidates`` counts the
+    chunks that passed the filters.
+    """
+
+    query: str
+    collection: str
+    mode: SearchMode
+    fusion: str
+    hits: tuple[Hit, ...]
+    total_candidates: int
+    trace: Trace
+    degraded: str | None = None
