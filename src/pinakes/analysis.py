@@ -1,0 +1,82 @@
+"""Text to terms: the one analysis that indexing, querying and explaining share.
+
+A word is kept whole and, where it is an identifier or compound, also as its parts, each stemmed:
+``sig-api-machinery`` gives itself, ``sig``, ``api``, ``machineri``; ``CustomResourceDefinition`` gives
+itself and ``custom``, ``resourc``, ``definit``. Runs of CJK characters give overlapping pairs.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+
+import Stemmer
+
+_WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
+_SEPARATOR = re.compile(r"[-._'’]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+)
+_CACHE_SIZE = 500_000
+
+STOP_WORDS = frozenset(
+    "a about above after again against all am an and any are as at be because been before being below between both but "
+    "by can could did do does doing down during each few for from further had has have having he her here hers herself "
+    "him himself his how i if in into is it its itself just me more most my myself no nor not now of off on once only or "
+    "other our ours ourselves out over own same she should so some such than that the their theirs them themselves then "
+    "there these they this those through to too under until up very was we were what when where which while who whom why "
+    "will with would you your yours yourself yourselves".split()
+)
+
+
+class Analyzer:
+    """Turns text into terms. Remembers words it has seen; safe to share between threads."""
+
+    def __init__(self, language: str = "english") -> None:
+        self._stemmer = Stemmer.Stemmer(language)
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms of ``text`` in order, repeated as often as they occur."""
+        known = self._known
+        found: list[str] = []
+        for word in _WORD.findall(unicodedata.normalize("NFKC", text) if not text.isascii() else text):
+            terms = known.get(word)
+            found += self._learn(word) if terms is None else terms
+        return found
+
+    def query_terms(self, text: str) -> list[str]:
+        """Return the distinct terms of a query; stop words only when there is nothing else."""
+        words = [word for word in _WORD.findall(text) if word.lower() not in STOP_WORDS]
+        return list(dict.fromkeys(self.terms(" ".join(words) if words else text)))
+
+    def _learn(self, word: str) -> tuple[str, ...]:
+        with self._lock:
+            if len(self._known) >= _CACHE_SIZE:
+                self._known.clear()
+            terms = self._known[word] = tuple(self._of_word(word))
+        return terms
+
+    def _of_word(self, word: str) -> list[str]:
+        if _CJK.search(word):
+            return [term for run in _scripts(word) for term in (_pairs(run) if _CJK.match(run) else self._of_word(run))]
+        parts = [part for piece in _SEPARATOR.split(word) for part in _HUMP.split(piece) if part]
+        whole = word.lower().replace("’", "'").removesuffix("'s").strip("_")
+        if len(parts) < 2 or "'" in whole:
+            return self._stems([whole])
+        return self._stems([whole, *(part.lower() for part in parts)])
+
+    def _stems(self, words: list[str]) -> list[str]:
+        return [self._stemmer.stemWord(word) for word in words if len(word) > 1]
+
+
+def _scripts(word: str) -> list[str]:
+    """Cut a word where CJK characters begin and end."""
+    return [part for part in re.split(f"({_CJK.pattern})", word) if part]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

@@ -1,0 +1,150 @@
+"""Collections: isolated sets of documents, each embedded by one model."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select, update
+from sqlalchemy.dialects.sqlite import insert
+
+from pinakes.catalog.engine import now
+from pinakes.catalog.schema import chunks, collections, documents, embeddings, models
+from pinakes.errors import InvalidName, NotFound
+
+_NAME = re.compile(r"[\w][\w .-]*", re.UNICODE)
+MAX_NAME_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRecord:
+    """A row of ``collections``; ``fingerprint`` is that of the model its vectors come from, "" while none do."""
+
+    id: int
+    name: str
+    description: str
+    fingerprint: str
+    model_id: int | None
+    chunking: str
+    generation: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much a collection holds. ``pending`` chunks have no vector yet."""
+
+    documents: int
+    groups: int
+    chunks: int
+    tokens: int
+    pending: int
+
+
+def check_name(name: str) -> str:
+    """Return ``name``, composed (NFC), if it can name a collection.
+
+    Raises:
+        InvalidName: it is empty, too long, or has characters other than letters, digits, space ``. _ -``.
+    """
+    name = unicodedata.normalize("NFC", name)
+    if len(name) > MAX_NAME_CHARS:
+        raise InvalidName(
+            f"Collection name {name[:20]!r}… has {len(name)} characters.", hint=f"At most {MAX_NAME_CHARS}."
+        )
+    if not _NAME.fullmatch(name) or ".." in name or name != name.strip():
+        raise InvalidName(
+            f"A collection cannot be called {name!r}.",
+            hint="Use letters, digits, spaces, dots, dashes and underscores, beginning with a letter or digit.",
+        )
+    return name
+
+
+def ensure(connection: Connection, name: str, description: str = "") -> CollectionRecord:
+    """Return the collection ``name``, creating it where needed."""
+    name = check_name(name)
+    found = find(connection, name)
+    if found is None:
+        connection.execute(collections.insert().values(name=name, description=description, created_at=now()))
+    elif description and description != found.description:
+        connection.execute(update(collections).where(collections.c.id == found.id).values(description=description))
+    return get(connection, name)
+
+
+def get(connection: Connection, name: str) -> CollectionRecord:
+    """Return the collection ``name``.
+
+    Raises:
+        NotFound: there is none; the message names those that exist.
+    """
+    found = find(connection, name)
+    if found is None:
+        known = [record.name for record in everything(connection)]
+        hint = f"Collections: {', '.join(known)}." if known else "Add documents first: pinakes add PATH"
+        raise NotFound(f"There is no collection {name!r}.", hint=hint)
+    return found
+
+
+def find(connection: Connection, name: str) -> CollectionRecord | None:
+    """Return the collection ``name``, or None."""
+    row = connection.execute(_SELECT.where(collections.c.name == unicodedata.normalize("NFC", name))).first()
+    return CollectionRecord(*row) if row else None
+
+
+def everything(connection: Connection) -> list[CollectionRecord]:
+    """Return all collections by name."""
+    return [CollectionRecord(*row) for row in connection.execute(_SELECT.order_by(collections.c.name))]
+
+
+def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:
+    """Make the model with ``fingerprint`` that of the collection; return the model's id."""
+    connection.execute(insert(models).values(fingerprint=fingerprint, dimension=dimension).on_conflict_do_nothing())
+    model_id = connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar_one()
+    connection.execute(update(collections).where(collections.c.id == collection_id).values(model_id=model_id))
+    return int(model_id)
+
+
+def set_chunking(connection: Connection, collection_id: int, chunking: str) -> None:
+    """Record how the collection's documents are chunked."""
+    connection.execute(update(collections).where(collections.c.id == collection_id).values(chunking=chunking))
+
+
+def next_generation(connection: Connection, collection_id: int) -> int:
+    """Let the collection's index start anew in another folder; return the new generation."""
+    generation = collections.c.generation
+    connection.execute(update(collections).where(collections.c.id == collection_id).values(generation=generation + 1))
+    return int(connection.execute(select(generation).where(collections.c.id == collection_id)).scalar_one())
+
+
+def count(connection: Connection, collection: CollectionRecord) -> Counts:
+    """Count what the collection holds."""
+    of_collection = documents.c.collection_id == collection.id
+    total, chunk_total, tokens = connection.execute(
+        select(
+            func.count(),
+            func.coalesce(func.sum(documents.c.chunk_count), 0),
+            func.coalesce(func.sum(documents.c.token_count), 0),
+        ).where(of_collection)
+    ).one()
+    groups = connection.execute(
+        select(func.count(func.distinct(documents.c.group_key))).where(of_collection, documents.c.group_key != "")
+    ).scalar_one()
+    embedded = connection.execute(
+        select(func.count())
+        .select_from(chunks.join(documents).join(embeddings, embeddings.c.key == chunks.c.embedding_key))
+        .where(of_collection, embeddings.c.model_id == collection.model_id)
+    ).scalar_one()
+    return Counts(total, groups, int(chunk_total), int(tokens), int(chunk_total) - embedded)
+
+
+_SELECT = select(
+    collections.c.id,
+    collections.c.name,
+    collections.c.description,
+    func.coalesce(models.c.fingerprint, ""),
+    collections.c.model_id,
+    collections.c.chunking,
+    collections.c.generation,
+    collections.c.created_at,
+).select_from(collections.outerjoin(models))

@@ -1,0 +1,302 @@
+"""Documents with their chunks, versions and filterable fields, always changed together."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, or_, select, update
+
+from pinakes.catalog import changes
+from pinakes.catalog.engine import now
+from pinakes.catalog.schema import chunks, documents, fields, versions
+from pinakes.errors import NotFound
+from pinakes.filters import flatten, normal_text, number
+from pinakes.types import JSON, Chunk, Document, Metadata
+
+KEY_BYTES = 16
+_MAX_FIELD_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document to be put into a collection: what was read, where it came from, how it was cut."""
+
+    uri: str
+    path: str
+    document: Document
+    chunks: Sequence[Chunk]
+    content_hash: str
+    title: str
+    metadata: Metadata
+    group_key: str = ""
+    source_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """A row of ``documents`` without its text. ``metadata`` includes what the document's group gives it."""
+
+    id: int
+    uid: str
+    collection_id: int
+    uri: str
+    path: str
+    title: str
+    kind: str
+    language: str | None
+    metadata: Metadata
+    group_key: str
+    content_hash: str
+    token_count: int
+    chunk_count: int
+    version: int
+    created_at: str
+    updated_at: str
+
+
+def embedding_key(chunk: Chunk) -> bytes:
+    """Return the key of a chunk's embedding: 16 bytes of the SHA-256 of the embedded text."""
+    return hashlib.sha256(chunk.embedded_text.encode()).digest()[:KEY_BYTES]
+
+
+def put(connection: Connection, collection_id: int, new: NewDocument) -> int:
+    """Insert a document, or replace the one with the same uri; return its id."""
+    old = connection.execute(
+        select(documents.c.id, documents.c.version).where(
+            documents.c.collection_id == collection_id, documents.c.uri == new.uri
+        )
+    ).first()
+    values = _values(new)
+    if old is None:
+        row = {"uid": str(uuid.uuid4()), "collection_id": collection_id, "version": 1, "created_at": now()}
+        result = connection.execute(documents.insert().values(**row, **values, inherited={}))
+        document_id, version = _only_key(result), 1
+    else:
+        document_id, version = old.id, old.version + 1
+        connection.execute(
+            update(documents).where(documents.c.id == document_id).values(version=version, inherited={}, **values)
+        )
+        connection.execute(delete(chunks).where(chunks.c.document_id == document_id))
+    connection.execute(
+        versions.insert().values(
+            document_id=document_id, number=version, content_hash=new.content_hash, recorded_at=now()
+        )
+    )
+    if new.chunks:
+        connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in new.chunks])
+    set_fields(connection, collection_id, document_id, _searchable(new), {})
+    changes.record(connection, collection_id, document_id, "put")
+    return document_id
+
+
+def move(
+    connection: Connection, document_id: int, uri: str, path: str, title: str, metadata: Metadata, key: str
+) -> None:
+    """Give a document another place; its chunks and vectors stay as they are."""
+    connection.execute(
+        update(documents)
+        .where(documents.c.id == document_id)
+        .values(uri=uri, path=path, title=title, metadata=dict(metadata), group_key=key, inherited={}, updated_at=now())
+    )
+    row = connection.execute(
+        select(documents.c.collection_id, documents.c.kind, documents.c.language).where(documents.c.id == document_id)
+    ).one()
+    searchable = _place(uri, path, title, row.kind, row.language) | dict(metadata)
+    set_fields(connection, row.collection_id, document_id, searchable, {})
+    changes.record(connection, row.collection_id, document_id, "put")
+
+
+def remove(connection: Connection, document_id: int) -> None:
+    """Delete a document and all that belongs to it. Doing it twice is harmless."""
+    collection_id = connection.execute(
+        select(documents.c.collection_id).where(documents.c.id == document_id)
+    ).scalar_one_or_none()
+    if collection_id is not None:
+        connection.execute(delete(documents).where(documents.c.id == document_id))
+        changes.record(connection, collection_id, document_id, "remove")
+
+
+def inherit(connection: Connection, collection_id: int, group_key: str, file_name: str) -> None:
+    """Give every document of a group the metadata of the group's file called ``file_name``."""
+    rows = connection.execute(
+        select(documents).where(documents.c.collection_id == collection_id, documents.c.group_key == group_key)
+    ).all()
+    giver = next((row for row in rows if row.path.rpartition("/")[2] == file_name), None)
+    given: Mapping[str, JSON] = giver.metadata if giver else {}
+    for row in rows:
+        inherited = {} if row is giver else dict(given)
+        if inherited != row.inherited:
+            connection.execute(update(documents).where(documents.c.id == row.id).values(inherited=inherited))
+            searchable = _place(row.uri, row.path, row.title, row.kind, row.language) | row.metadata
+            set_fields(connection, collection_id, row.id, searchable, inherited)
+
+
+def get(connection: Connection, document_id: int) -> DocumentRecord:
+    """Return the document with this id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = connection.execute(_SELECT.where(documents.c.id == document_id)).first()
+    if row is None:
+        raise NotFound(f"There is no document {document_id}.")
+    return _record(row)
+
+
+def find(connection: Connection, collection_id: int, reference: str) -> list[DocumentRecord]:
+    """Return the documents that ``reference`` names: id, uri, path, group, or the end of one path."""
+    of_collection = documents.c.collection_id == collection_id
+    exact = or_(documents.c.uid == reference, documents.c.uri == reference, documents.c.path == reference)
+    rows = connection.execute(_SELECT.where(of_collection, exact)).all()
+    if not rows:
+        rows = connection.execute(_SELECT.where(of_collection, documents.c.group_key == reference)).all()
+    if not rows:
+        ending = documents.c.path.endswith("/" + reference.lstrip("/"), autoescape=True)
+        rows = connection.execute(_SELECT.where(of_collection, ending)).all()
+    return [_record(row) for row in rows]
+
+
+def text(connection: Connection, document_id: int) -> str:
+    """Return the full text of a document."""
+    return str(connection.execute(select(documents.c.text).where(documents.c.id == document_id)).scalar_one())
+
+
+def by_hash(connection: Connection, collection_id: int, document_ids: Sequence[int]) -> dict[str, int]:
+    """Return content hash → document id of these documents."""
+    rows = connection.execute(
+        select(documents.c.content_hash, documents.c.id).where(
+            documents.c.collection_id == collection_id, documents.c.id.in_(document_ids)
+        )
+    )
+    return {row.content_hash: row.id for row in rows}
+
+
+def preceding_chunks(connection: Connection, collection_id: int, group_key: str) -> dict[int, int]:
+    """Return document id → number of chunks of the group's documents before it, in order of path."""
+    rows = connection.execute(
+        select(documents.c.id, documents.c.chunk_count)
+        .where(documents.c.collection_id == collection_id, documents.c.group_key == group_key)
+        .order_by(documents.c.path)
+    ).all()
+    before, total = {}, 0
+    for document_id, chunk_count in rows:
+        before[document_id] = total
+        total += chunk_count
+    return before
+
+
+def paths(connection: Connection, collection_id: int) -> list[str]:
+    """Return the paths of all documents of a collection."""
+    return list(connection.scalars(select(documents.c.path).where(documents.c.collection_id == collection_id)))
+
+
+def set_fields(
+    connection: Connection, collection_id: int, document_id: int, own: Metadata, inherited: Metadata
+) -> None:
+    """Write what filters see of a document; its own metadata wins over what it inherits."""
+    connection.execute(delete(fields).where(fields.c.document_id == document_id))
+    values = {
+        (name, normal_text(value)): number(value)
+        for name, value in flatten({**inherited, **own})
+        if len(str(value)) <= _MAX_FIELD_CHARS
+    }
+    connection.execute(
+        fields.insert(),
+        [
+            {
+                "document_id": document_id,
+                "collection_id": collection_id,
+                "name": name,
+                "value": value,
+                "number": as_number,
+            }
+            for (name, value), as_number in values.items()
+        ],
+    )
+
+
+def _searchable(new: NewDocument) -> dict[str, JSON]:
+    return _place(new.uri, new.path, new.title, new.document.kind, new.document.language) | dict(new.metadata)
+
+
+def _place(uri: str, path: str, title: str, kind: str, language: str | None) -> dict[str, JSON]:
+    name = path.rpartition("/")[2]
+    extension = name.rpartition(".")[2].lower() if "." in name else ""
+    return {
+        "uri": uri,
+        "path": path,
+        "title": title,
+        "kind": kind,
+        "language": language,
+        "file_name": name,
+        "file_type": extension,
+    }
+
+
+def _values(new: NewDocument) -> dict[str, Any]:
+    return {
+        "source_id": new.source_id,
+        "uri": new.uri,
+        "path": new.path,
+        "title": new.title,
+        "kind": new.document.kind,
+        "language": new.document.language,
+        "text": new.document.text,
+        "metadata": dict(new.metadata),
+        "group_key": new.group_key,
+        "content_hash": new.content_hash,
+        "token_count": sum(chunk.token_count for chunk in new.chunks),
+        "chunk_count": len(new.chunks),
+        "updated_at": now(),
+    }
+
+
+def _chunk_values(document_id: int, chunk: Chunk) -> dict[str, Any]:
+    return {
+        "document_id": document_id,
+        "ordinal": chunk.ordinal,
+        "start": chunk.start,
+        "end": chunk.end,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "token_count": chunk.token_count,
+        "header": chunk.header,
+        "heading_path": list(chunk.heading_path),
+        "symbols": list(chunk.symbols),
+        "embedding_key": embedding_key(chunk),
+    }
+
+
+def _only_key(result: Any) -> int:
+    return int(result.inserted_primary_key[0])
+
+
+def _record(row: Any) -> DocumentRecord:
+    values = row._asdict()  # noqa: SLF001 - SQLAlchemy's documented name
+    values["metadata"] = {**values.pop("inherited"), **values["metadata"]}
+    return DocumentRecord(**values)
+
+
+_SELECT = select(
+    documents.c.id,
+    documents.c.uid,
+    documents.c.collection_id,
+    documents.c.uri,
+    documents.c.path,
+    documents.c.title,
+    documents.c.kind,
+    documents.c.language,
+    documents.c.metadata,
+    documents.c.inherited,
+    documents.c.group_key,
+    documents.c.content_hash,
+    documents.c.token_count,
+    documents.c.chunk_count,
+    documents.c.version,
+    documents.c.created_at,
+    documents.c.updated_at,
+).order_by(func.length(documents.c.path), documents.c.path)

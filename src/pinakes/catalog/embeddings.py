@@ -1,0 +1,87 @@
+"""Embeddings: float16, keyed by the hash of the embedded text and the model, computed once, ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from sqlalchemy import Connection, Text, func, select
+from sqlalchemy.dialects.sqlite import insert
+
+from pinakes.catalog.schema import chunks, documents, embeddings
+from pinakes.types import Float32, Int64
+
+_BATCH = 500
+
+
+def known(connection: Connection, model_id: int, keys: Iterable[bytes]) -> set[bytes]:
+    """Return those of ``keys`` that have an embedding by the model."""
+    wanted = list(dict.fromkeys(keys))
+    found: set[bytes] = set()
+    for i in range(0, len(wanted), _BATCH):
+        query = select(embeddings.c.key).where(
+            embeddings.c.key.in_(wanted[i : i + _BATCH]), embeddings.c.model_id == model_id
+        )
+        found.update(connection.scalars(query))
+    return found
+
+
+def store(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32]) -> None:
+    """Keep ``vectors``, float32 (dim,) each, as float16. One that exists already stays as it is."""
+    if vectors:
+        rows = [
+            {"key": key, "model_id": model_id, "vector": np.asarray(vector, np.float16).tobytes()}
+            for key, vector in vectors.items()
+        ]
+        connection.execute(insert(embeddings).on_conflict_do_nothing(), rows)
+
+
+def pending(
+    connection: Connection, collection_id: int, model_id: int | None, limit: int
+) -> list[tuple[int, bytes, str]]:
+    """Return up to ``limit`` (document id, key, embedded text) of chunks that have no vector yet."""
+    text = func.substr(documents.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start, type_=Text)
+    rows = connection.execute(
+        select(chunks.c.document_id, chunks.c.embedding_key, chunks.c.header, text.label("text"))
+        .select_from(
+            chunks.join(documents).outerjoin(
+                embeddings, (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
+            )
+        )
+        .where(documents.c.collection_id == collection_id, embeddings.c.id.is_(None))
+        .order_by(chunks.c.id)
+        .limit(limit)
+    )
+    return [(row.document_id, row.embedding_key, _embedded(row.header, row.text)) for row in rows]
+
+
+def of_chunks(connection: Connection, model_id: int | None, chunk_ids: Sequence[int]) -> dict[int, Float32]:
+    """Return chunk id → float32 (dim,) for those of ``chunk_ids`` that have a vector by the model."""
+    found: dict[int, Float32] = {}
+    for i in range(0, len(chunk_ids), _BATCH):
+        rows = connection.execute(
+            select(chunks.c.id, embeddings.c.vector)
+            .select_from(chunks.join(embeddings, embeddings.c.key == chunks.c.embedding_key))
+            .where(chunks.c.id.in_(chunk_ids[i : i + _BATCH]), embeddings.c.model_id == model_id)
+        )
+        found |= {row.id: np.frombuffer(row.vector, np.float16).astype(np.float32) for row in rows}
+    return found
+
+
+def chunk_ids(connection: Connection, collection_id: int, model_id: int | None) -> tuple[Int64, Int64]:
+    """Return the sorted ids of all chunks of a collection, and of those that have a vector by the model."""
+    of_collection = select(chunks.c.id).join(documents).where(documents.c.collection_id == collection_id)
+    all_ids = np.fromiter(connection.scalars(of_collection.order_by(chunks.c.id)), np.int64)
+    embedded = (
+        select(chunks.c.id)
+        .select_from(
+            chunks.join(documents).join(embeddings, embeddings.c.key == chunks.c.embedding_key),
+        )
+        .where(documents.c.collection_id == collection_id, embeddings.c.model_id == model_id)
+        .order_by(chunks.c.id)
+    )
+    return all_ids, np.fromiter(connection.scalars(embedded), np.int64)
+
+
+def _embedded(header: str, text: str) -> str:
+    return f"{header}\n{text}" if header else text

@@ -1,0 +1,135 @@
+"""Opening the catalogue: connections, transactions, migrations, and foreign errors made ours."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+
+from pinakes.errors import Busy, IndexCorrupt, PinakesError, StorageFull
+
+HEAD = "0001"
+"""The newest migration; a test compares it with the migrations folder."""
+
+BUSY_TIMEOUT_S = 60
+
+
+class Catalog:
+    """A handle on the catalogue's database. Thread-safe; several processes may hold one each."""
+
+    def __init__(self, url: str) -> None:
+        """Open the database at ``url`` (SQLAlchemy form), creating or migrating it where needed.
+
+        Raises:
+            Busy, StorageFull, IndexCorrupt: see ``translated``.
+        """
+        self.url = url
+        self.engine = _engine(url)
+        with translated():
+            _migrate(self.engine)
+
+    @classmethod
+    def at(cls, home: Path) -> Catalog:
+        """Open the SQLite catalogue of the folder ``home``."""
+        home.mkdir(parents=True, exist_ok=True)
+        return cls(f"sqlite:///{home / 'catalog.db'}")
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection that sees one consistent state."""
+        with translated(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Give a connection in a transaction: all of it happens, or nothing does."""
+        with translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(pinakes_write=True)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Release every connection."""
+        self.engine.dispose()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn database errors into ours, keeping the cause."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise _translate(error) from error
+
+
+def now() -> str:
+    """Return the current time, ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _translate(error: Exception) -> PinakesError:
+    text = str(getattr(error, "orig", None) or error)
+    if "disk is full" in text or "disk I/O error" in text or "No space left" in text:
+        return StorageFull(f"The catalogue cannot be written: {text}.", hint="Free disk space; nothing was lost.")
+    if "locked" in text or "busy" in text:
+        return Busy("Another process is writing to the catalogue.", hint="Try again in a moment.")
+    if "malformed" in text or "not a database" in text:
+        return IndexCorrupt(f"The catalogue is damaged: {text}.", hint="Restore catalog.db from a backup.")
+    if "readonly" in text or "unable to open" in text:
+        return StorageFull(f"The catalogue cannot be opened: {text}.", hint="Check the home folder's permissions.")
+    return PinakesError(f"The catalogue failed: {text}.", hint="This is a bug; please report it.")
+
+
+def _engine(url: str) -> Engine:
+    if not make_url(url).get_backend_name() == "sqlite":
+        return create_engine(url)
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False}, pool_size=16)
+    event.listen(engine, "connect", _configure)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _configure(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "cache_size=-32768",
+        "mmap_size=268435456",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    write = connection.get_execution_options().get("pinakes_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _migrate(engine: Engine) -> None:
+    """Bring the database to ``HEAD``; Alembic is only loaded when there is something to do."""
+    with engine.connect() as connection:
+        if inspect(connection).has_table("alembic_version"):
+            found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+            if found == HEAD:
+                return
+            if found is not None and found > HEAD:
+                raise PinakesError(
+                    f"The catalogue was written by a newer Pinakes (schema {found}, this one knows {HEAD}).",
+                    hint="Update Pinakes.",
+                )
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    with engine.connect().execution_options(pinakes_write=True) as connection, connection.begin():
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

@@ -1,0 +1,174 @@
+"""The tables of the catalogue: the one truth from which every index is derived."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_Id = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _owner(table: str, *, nullable: bool = False) -> ForeignKey:
+    return ForeignKey(f"{table}.id", ondelete="SET NULL" if nullable else "CASCADE")
+
+
+models = Table(
+    "models",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
+    Column("dimension", Integer, nullable=False),
+)
+
+collections = Table(
+    "collections",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("description", Text, nullable=False, default=""),
+    Column("model_id", _Id, ForeignKey("models.id"), nullable=True),
+    Column("chunking", Text, nullable=False, default=""),
+    Column("generation", Integer, nullable=False, default=1),
+    Column("created_at", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("collection_id", _Id, _owner("collections"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("location", Text, nullable=False),
+    Column("options", JSON, nullable=False),
+    Column("profile", Text, nullable=False, default=""),
+    Column("state", Text),
+    Column("synced_at", Text),
+    Column("error", Text),
+    UniqueConstraint("collection_id", "kind", "location"),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("source_id", _Id, _owner("sources"), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("content_hash", Text),
+    Column("status", Text, nullable=False),
+    Column("reason", Text),
+    Column("document_id", _Id, _owner("documents", nullable=True), index=True),
+    UniqueConstraint("source_id", "path"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("uid", Text, nullable=False, unique=True),
+    Column("collection_id", _Id, _owner("collections"), nullable=False),
+    Column("source_id", _Id, _owner("sources", nullable=True), index=True),
+    Column("uri", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("language", Text),
+    Column("text", Text, nullable=False),
+    Column("metadata", JSON, nullable=False),
+    Column("inherited", JSON, nullable=False),
+    Column("group_key", Text, nullable=False, default=""),
+    Column("content_hash", Text, nullable=False),
+    Column("token_count", Integer, nullable=False),
+    Column("chunk_count", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+    UniqueConstraint("collection_id", "uri"),
+    Index(None, "collection_id", "path"),
+    Index(None, "collection_id", "group_key", "path"),
+    sqlite_autoincrement=True,
+)
+
+versions = Table(
+    "versions",
+    metadata,
+    Column("document_id", _Id, _owner("documents"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("content_hash", Text, nullable=False),
+    Column("recorded_at", Text, nullable=False),
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("document_id", _Id, _owner("documents"), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("start", Integer, nullable=False),
+    Column("end", Integer, nullable=False),
+    Column("start_line", Integer, nullable=False),
+    Column("end_line", Integer, nullable=False),
+    Column("token_count", Integer, nullable=False),
+    Column("header", Text, nullable=False),
+    Column("heading_path", JSON, nullable=False),
+    Column("symbols", JSON, nullable=False),
+    Column("embedding_key", LargeBinary(16), nullable=False, index=True),
+    UniqueConstraint("document_id", "ordinal"),
+    sqlite_autoincrement=True,
+)
+
+embeddings = Table(
+    "embeddings",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("key", LargeBinary(16), nullable=False),
+    Column("model_id", _Id, _owner("models"), nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    UniqueConstraint("key", "model_id"),
+)
+
+fields = Table(
+    "fields",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("document_id", _Id, _owner("documents"), nullable=False, index=True),
+    Column("collection_id", _Id, _owner("collections"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("number", Float),
+    Index(None, "collection_id", "name", "value"),
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("seq", _Id, primary_key=True),
+    Column("collection_id", _Id, _owner("collections"), nullable=False),
+    Column("document_id", _Id, nullable=False),
+    Column("op", Text, nullable=False),
+    UniqueConstraint("collection_id", "document_id"),
+    Index(None, "collection_id", "seq"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,112 @@
+"""From a filter to the documents that pass it, and from chunk ids to what a hit shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Select, Text, and_, func, select
+
+from pinakes.catalog.schema import chunks, documents, fields
+from pinakes.filters import glob_matches
+from pinakes.types import Condition, Filter, Int64
+
+_MAGIC = "*?[\\!"
+
+
+def matching(connection: Connection, collection_id: int, where: Filter) -> Int64:
+    """Return the ids of the documents that meet every condition, int64 (n,), sorted."""
+    found: Int64 | None = None
+    for condition in where:
+        query = _documents_with(connection, collection_id, condition)
+        ids = (
+            np.unique(np.fromiter(connection.scalars(query), np.int64)) if query is not None else np.empty(0, np.int64)
+        )
+        found = ids if found is None else np.intersect1d(found, ids, assume_unique=True)
+    if found is None:
+        every = select(documents.c.id).where(documents.c.collection_id == collection_id).order_by(documents.c.id)
+        found = np.fromiter(connection.scalars(every), np.int64)
+    return found
+
+
+def count_chunks(connection: Connection, collection_id: int, document_ids: Int64 | None) -> int:
+    """Return how many chunks these documents have; None means all of the collection."""
+    query = select(func.coalesce(func.sum(documents.c.chunk_count), 0)).where(
+        documents.c.collection_id == collection_id
+    )
+    if document_ids is None:
+        return int(connection.execute(query).scalar_one())
+    total = 0
+    for part in np.array_split(document_ids, len(document_ids) // 1000 + 1):
+        total += int(connection.execute(query.where(documents.c.id.in_(part.tolist()))).scalar_one())
+    return total
+
+
+def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
+    """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
+    rows = connection.execute(_PASSAGE.where(chunks.c.id.in_(list(chunk_ids))))
+    return {row.id: row for row in rows}
+
+
+def chunk_documents(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, int]:
+    """Return chunk id → document id."""
+    rows = connection.execute(select(chunks.c.id, chunks.c.document_id).where(chunks.c.id.in_(list(chunk_ids))))
+    return {row.id: row.document_id for row in rows}
+
+
+def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any] | None:
+    named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
+    query = select(fields.c.document_id).where(named)
+    if condition.any_of:
+        return query.where(fields.c.value.in_(condition.any_of))
+    if condition.glob:
+        values = connection.scalars(select(fields.c.value).where(named, _possible(condition.glob)).distinct())
+        matched = [value for value in values if glob_matches(condition.glob, value)]
+        return (
+            query.where(fields.c.value.in_(matched))
+            if len(matched) < 30_000
+            else query.where(fields.c.value.in_(select(func.json_each(_json(matched)).table_valued("value").c.value)))
+        )
+    tests: list[ColumnElement[bool]] = []
+    for bound, low in ((condition.low, True), (condition.high, False)):
+        if bound is not None:
+            column: ColumnElement[Any] = fields.c.value if isinstance(bound, str) else fields.c.number
+            tests.append(column >= bound if low else column <= bound)
+    return query.where(*tests)
+
+
+def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:
+    """A cheap test that every value a single pattern anchored by a slash can match passes."""
+    pattern = patterns[0].casefold().lstrip("/")
+    literal = pattern[: min((pattern.find(mark) for mark in _MAGIC if mark in pattern), default=len(pattern))]
+    if len(patterns) == 1 and "/" in literal and not pattern.startswith("!"):
+        return fields.c.value.startswith(literal.rstrip("/"), autoescape=True)
+    return fields.c.value != ""
+
+
+def _json(values: Sequence[str]) -> str:
+    import json
+
+    return json.dumps(values)
+
+
+_PASSAGE = select(
+    chunks.c.id,
+    chunks.c.ordinal,
+    chunks.c.start_line,
+    chunks.c.end_line,
+    chunks.c.heading_path,
+    chunks.c.symbols,
+    chunks.c.token_count,
+    chunks.c.header,
+    func.substr(documents.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start, type_=Text).label("text"),
+    documents.c.id.label("document_id"),
+    documents.c.uid,
+    documents.c.uri,
+    documents.c.path,
+    documents.c.title,
+    documents.c.metadata,
+    documents.c.inherited,
+    documents.c.group_key,
+).select_from(chunks.join(documents))

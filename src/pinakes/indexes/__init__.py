@@ -1,0 +1,38 @@
+"""Search engines behind the Index port, one file per engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from pinakes.errors import InvalidSetting
+from pinakes.ports import Index
+from pinakes.settings import Settings
+from pinakes.types import Filter, Int64
+
+INDEXES = {
+    "local": "pinakes.indexes.local:LocalIndex",
+}
+
+
+def open_index(settings: Settings, folder: Path, dimension: int, select: Callable[[Filter], Int64]) -> Index:
+    """Open the configured engine in ``folder``, for vectors of ``dimension``.
+
+    ``select`` gives the sorted ids of the documents that pass a filter, for engines that cannot filter
+    by themselves.
+
+    Raises:
+        InvalidSetting: an unknown engine.
+        IndexCorrupt: what is in ``folder`` cannot be used.
+    """
+    try:
+        module, _, name = INDEXES[settings.index.engine].partition(":")
+    except KeyError:
+        raise InvalidSetting(
+            f"There is no index engine {settings.index.engine!r}.", hint=f"Known: {', '.join(INDEXES)}."
+        ) from None
+    engine: Index = getattr(import_module(module), name)(
+        folder, dimension, select, index=settings.index, search=settings.search
+    )
+    return engine

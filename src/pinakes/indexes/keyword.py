@@ -1,0 +1,215 @@
+"""Keywords by Tantivy: BM25 (k1 1.2, b 0.75) over text, title and path of every chunk.
+
+Terms come from ``pinakes.analysis`` and are stored separated by spaces, so that every engine and every
+explanation sees the same terms. The folder is shared by all processes; one at a time writes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tantivy
+from filelock import FileLock, Timeout
+
+from pinakes.analysis import Analyzer
+from pinakes.errors import Busy, IndexCorrupt, StorageFull
+from pinakes.settings import SearchSettings
+from pinakes.types import IndexEntry, Int64, Ranking
+
+_HEAP_BYTES = 64_000_000
+_SET_MAX = 1000
+"""Up to so many ids a filter is part of the query; with more, hits are filtered as they come."""
+
+_MAX_QUERY_TERMS = 200
+_EVERYTHING = 2**31 - 1
+
+
+class KeywordIndex:
+    """BM25 ranking over the chunks of one collection generation."""
+
+    def __init__(self, folder: Path, search: SearchSettings, lock_timeout_s: float) -> None:
+        self._folder = folder
+        self._search = search
+        self._analyzer = Analyzer()
+        self._guard = threading.RLock()
+        self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout_s)
+        self._index: Any = None
+        self._seen = -1
+        self._open()
+
+    def position(self) -> int:
+        """Return the change number up to which the shared folder stands."""
+        try:
+            return int(json.loads((self._folder / "position.json").read_text("utf-8"))["position"])
+        except FileNotFoundError:
+            return 0
+        except (ValueError, KeyError, OSError) as error:
+            raise self._corrupt(error) from error
+
+    def apply(self, removed: Sequence[int], added: Sequence[IndexEntry], position: int) -> None:
+        """Write changes, unless another process has written them already."""
+        with self._guard, self._writing():
+            if position <= self.position():
+                return
+            try:
+                self._write(removed, added)
+            except ValueError as error:
+                if "No space left" in str(error) or "os error 28" in str(error):
+                    raise StorageFull(f"The keyword index cannot be written: {error}.", hint="Free disk space.") from error
+                raise self._corrupt(error) from error
+            _replace(self._folder / "position.json", json.dumps({"position": position}))
+
+    def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
+        """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
+        terms = self._analyzer.query_terms(query)[:_MAX_QUERY_TERMS]
+        nothing = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
+        if not terms or (documents is not None and not len(documents)) or (among is not None and not len(among)):
+            return nothing
+        wanted = self._query(terms)
+        if among is not None:
+            wanted = _only(self._index.schema, wanted, "chunk_id", among)
+        elif documents is not None and len(documents) <= _SET_MAX:
+            wanted = _only(self._index.schema, wanted, "document_id", documents)
+            documents = None
+        searcher = self._searcher()
+        try:
+            return _run(searcher, wanted, limit, documents)
+        except ValueError as error:
+            raise self._corrupt(error) from error
+
+    def chunk_ids(self) -> Int64:
+        """Return the sorted ids of all chunks in the index."""
+        searcher = self._searcher()
+        hits = searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
+        values = searcher.fast_field_values("chunk_id", [address for _, address in hits])
+        return np.sort(np.array(values, np.int64))
+
+    def describe(self) -> dict[str, str | int]:
+        """Say how many chunks there are and how much disk they take."""
+        size = sum(path.stat().st_size for path in self._folder.glob("*") if path.is_file())
+        return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": size}
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._index = None
+
+    def _open(self) -> None:
+        schema = _schema()
+        if not self._folder.is_dir() or not tantivy.Index.exists(str(self._folder)):
+            with self._writing():
+                if not self._folder.is_dir() or not tantivy.Index.exists(str(self._folder)):
+                    shutil.rmtree(self._folder, ignore_errors=True)
+                    self._folder.mkdir(parents=True)
+                    tantivy.Index(schema, path=str(self._folder))
+        try:
+            self._index = tantivy.Index(schema, path=str(self._folder), reuse=True)
+            self._index.config_reader("manual")
+            self._index.reload()
+        except ValueError as error:
+            raise self._corrupt(error) from error
+
+    def _searcher(self) -> Any:
+        """Return a searcher over the newest commit, whichever process made it."""
+        position = self.position()
+        if position != self._seen:
+            with self._guard:
+                self._index.reload()
+                self._seen = position
+        return self._index.searcher()
+
+    def _write(self, removed: Sequence[int], added: Sequence[IndexEntry]) -> None:
+        writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+        for document_id in {*removed, *(entry.document_id for entry in added)}:
+            writer.delete_documents_by_term("document_id", document_id)
+        for entry in added:
+            writer.add_document(self._document(entry))
+        writer.commit()
+        writer.wait_merging_threads()
+
+    def _document(self, entry: IndexEntry) -> Any:
+        terms = self._analyzer.terms
+        document = tantivy.Document()
+        document.add_unsigned("chunk_id", entry.chunk_id)
+        document.add_unsigned("document_id", entry.document_id)
+        document.add_text("text", " ".join(terms(f"{entry.header} {entry.text}" if entry.header else entry.text)))
+        document.add_text("title", " ".join(terms(entry.title)))
+        document.add_text("path", " ".join(terms(entry.path.replace("/", " "))))
+        return document
+
+    def _query(self, terms: list[str]) -> Any:
+        """Any term may match, in any field; the words standing together count extra."""
+        schema = self._index.schema
+        settings = self._search
+        wanted = []
+        for field, boost in (("text", 1.0), ("title", settings.title_boost), ("path", settings.path_boost)):
+            if boost > 0:
+                option = "position" if field == "text" else "freq"
+                wanted += [
+                    tantivy.Query.boost_query(tantivy.Query.term_query(schema, field, term, option), boost)
+                    for term in terms
+                ]
+        if 1 < len(terms) <= 8 and settings.phrase_boost > 0:
+            phrase = tantivy.Query.phrase_query(schema, "text", list(terms))
+            wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
+
+    def _writing(self) -> FileLock:
+        try:
+            return self._lock.acquire().lock
+        except Timeout:
+            raise Busy(
+                "Another process has been writing to the search index for too long.",
+                hint="Wait for it to finish, or raise index.lock_timeout_s.",
+            ) from None
+
+    def _corrupt(self, error: Exception) -> IndexCorrupt:
+        return IndexCorrupt(f"The keyword index cannot be read: {error}.", hint="Rebuild it: pinakes reindex")
+
+
+def _schema() -> Any:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("chunk_id", indexed=True, fast=True)
+    builder.add_unsigned_field("document_id", indexed=True, fast=True)
+    builder.add_text_field("text", tokenizer_name="whitespace", index_option="position")
+    builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("path", tokenizer_name="whitespace", index_option="freq")
+    return builder.build()
+
+
+def _only(schema: Any, query: Any, field: str, ids: Int64) -> Any:
+    """Restrict ``query`` to these ids, scores unchanged."""
+    members = tantivy.Query.term_set_query(schema, field, ids.tolist())
+    return tantivy.Query.boolean_query(
+        [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(members, 0.0))]
+    )
+
+
+def _run(searcher: Any, query: Any, limit: int, documents: Int64 | None) -> Ranking:
+    """Take the best ``limit`` hits; where ``documents`` are given, ask for more until enough are theirs."""
+    asked = limit
+    while True:
+        hits = searcher.search(query, limit=max(1, min(asked, searcher.num_docs or 1)), count=False).hits
+        addresses = [address for _, address in hits]
+        ids = np.array(searcher.fast_field_values("chunk_id", addresses), np.int64)
+        scores = np.array([score for score, _ in hits], np.float32)
+        if documents is not None:
+            owners = np.array(searcher.fast_field_values("document_id", addresses), np.int64)
+            kept = np.isin(owners, documents)
+            ids, scores = ids[kept], scores[kept]
+        if documents is None or len(ids) >= limit or len(hits) < asked:
+            best = np.lexsort((ids, -scores))[:limit]
+            return Ranking(ids[best], scores[best])
+        asked *= 4
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)

@@ -1,0 +1,266 @@
+"""Vectors in memory: an exact 8-bit scan by FAISS, re-scored with the float16 originals.
+
+Rows are only ever appended; a removed row is marked dead until the next rebuild. FAISS holds the first
+``scanned`` rows, the tail behind them is compared directly. A reader works on an immutable view, so
+searches never wait for changes. What is on disk is a snapshot: losing it costs a re-read of the catalogue.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import threading
+import uuid
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinakes.types import Float32, IndexEntry, Int64, Ranking
+
+_log = logging.getLogger(__name__)
+
+_DIRECT_ROWS = 2048
+"""So many rows are compared without FAISS: a scan of them takes about a millisecond."""
+
+_TAIL_SHARE = 0.05
+_DEAD_SHARE = 0.2
+_EIGHT_BIT = 127
+_TRAINED_ROWS = 50_000
+_RESCORED = 2
+_NLIST_PER_ROOT = 4
+_NPROBE_SHARE = 0.06
+_SAVE_AFTER_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class _View:
+    """What a search sees. Arrays are of the same length n; ``order`` sorts ``ids``."""
+
+    ids: Int64
+    documents: Int64
+    matrix: np.ndarray[Any, np.dtype[np.float16]]
+    alive: np.ndarray[Any, np.dtype[np.bool_]]
+    order: Int64
+    scanner: Any
+    scanned: int
+    position: int
+
+
+class VectorIndex:
+    """Cosine ranking over the vectors of one collection generation."""
+
+    def __init__(self, folder: Path, dimension: int, exact_max_vectors: int) -> None:
+        self._folder = folder
+        self._dimension = dimension
+        self._exact_max = exact_max_vectors
+        self._lock = threading.Lock()
+        self._unsaved = 0
+        self._view = self._load()
+
+    def position(self) -> int:
+        """Return the change number up to which changes are applied."""
+        return self._view.position
+
+    def apply(self, removed: Sequence[int], added: Sequence[IndexEntry], position: int) -> None:
+        """Drop the rows of ``removed`` documents and append those of ``added`` that have vectors."""
+        with self._lock:
+            view = self._view
+            if position <= view.position:
+                return
+            alive = view.alive & ~np.isin(view.documents, np.asarray(removed, np.int64))
+            fresh = [entry for entry in added if entry.vector is not None]
+            rows = np.array([entry.vector for entry in fresh], np.float16).reshape(len(fresh), self._dimension)
+            self._view = self._arranged(
+                np.concatenate([view.ids, np.array([entry.chunk_id for entry in fresh], np.int64)]),
+                np.concatenate([view.documents, np.array([entry.document_id for entry in fresh], np.int64)]),
+                np.concatenate([view.matrix, rows]) if len(rows) else view.matrix,
+                np.concatenate([alive, np.ones(len(fresh), np.bool_)]),
+                position,
+                view,
+            )
+            self._unsaved += len(fresh) + len(removed)
+            if self._unsaved >= max(_SAVE_AFTER_ROWS, len(self._view.ids) // 2):
+                self._save()
+
+    def search(self, query: Float32, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
+        """Rank the ``limit`` best chunks by cosine, of these documents or among these chunks only."""
+        view = self._view
+        if among is not None:
+            rows = _rows_of(view, among)
+            return _ranked(view, rows, query, limit)
+        allowed = view.alive if documents is None else view.alive & _members(view.documents, documents)
+        total = int(np.count_nonzero(allowed))
+        if total <= _DIRECT_ROWS or view.scanner is None:
+            return _ranked(view, np.flatnonzero(allowed), query, limit)
+        rows = np.concatenate(
+            [
+                _scan(view.scanner, query, min(limit * _RESCORED, total), allowed[: view.scanned]),
+                view.scanned + np.flatnonzero(allowed[view.scanned :]),
+            ]
+        )
+        return _ranked(view, rows, query, limit)
+
+    def get(self, chunk_ids: Int64) -> Float32:
+        """Return float32 (n, dim), NaN where a chunk has no vector."""
+        view = self._view
+        found = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
+        for place, chunk_id in enumerate(chunk_ids):
+            rows = _rows_of(view, np.array([chunk_id], np.int64))
+            if len(rows):
+                found[place] = view.matrix[rows[0]]
+        return found
+
+    def chunk_ids(self) -> Int64:
+        """Return the sorted ids of all chunks that have a vector."""
+        return np.sort(self._view.ids[self._view.alive])
+
+    def describe(self) -> dict[str, str | int]:
+        """Say how many vectors there are and how they are searched."""
+        view = self._view
+        count = int(np.count_nonzero(view.alive))
+        method = "approximate (IVF, 8 bit)" if view.scanned > self._exact_max else "exact (8 bit, re-scored)"
+        return {"vectors": count, "vector_search": method, "vector_bytes": view.matrix.nbytes}
+
+    def close(self) -> None:
+        """Save what is unsaved."""
+        with self._lock:
+            if self._unsaved:
+                self._save()
+
+    def _arranged(
+        self, ids: Int64, documents: Int64, matrix: Any, alive: Any, position: int, old: _View | None
+    ) -> _View:
+        """Build a view; FAISS is rebuilt when the tail or the dead have grown too many."""
+        dead = len(alive) - int(np.count_nonzero(alive))
+        scanned = old.scanned if old else 0
+        scanner = old.scanner if old else None
+        if dead > max(_DIRECT_ROWS, _DEAD_SHARE * len(ids)):
+            ids, documents, matrix = ids[alive], documents[alive], matrix[alive]
+            alive, scanned, scanner = np.ones(len(ids), np.bool_), 0, None
+        if len(ids) - scanned > max(_DIRECT_ROWS, _TAIL_SHARE * scanned):
+            scanned, scanner = len(ids), self._scanner(matrix)
+        return _View(ids, documents, matrix, alive, np.argsort(ids, kind="stable"), scanner, scanned, position)
+
+    def _scanner(self, matrix: Any) -> Any:
+        """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file when there are many."""
+        faiss = _faiss()
+        eight_bit, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
+        scale = _EIGHT_BIT / max(float(np.abs(matrix).max()), 1e-6)
+        if len(matrix) > self._exact_max:
+            lists = max(1, int(_NLIST_PER_ROOT * len(matrix) ** 0.5))
+            quantizer = faiss.IndexFlatIP(self._dimension)
+            scanner = faiss.IndexIVFScalarQuantizer(quantizer, self._dimension, lists, eight_bit, inner, False)
+            quantizer.this.disown()
+            scanner.own_fields = True
+            scanner.cp.niter, scanner.cp.min_points_per_centroid = 5, 1
+            scanner.nprobe = max(1, int(_NPROBE_SHARE * lists))
+            scanner.train(_eight_bit(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)], scale))
+        else:
+            scanner = faiss.IndexScalarQuantizer(self._dimension, eight_bit, inner)
+        for start in range(0, len(matrix), _TRAINED_ROWS):
+            scanner.add(_eight_bit(matrix[start : start + _TRAINED_ROWS], scale))
+        return scanner
+
+    def _load(self) -> _View:
+        """Return the newest snapshot that is whole, or an empty view."""
+        for folder in sorted(self._folder.glob("[0-9]*"), key=lambda path: -int(path.name)):
+            try:
+                about = json.loads((folder / "about.json").read_text("utf-8"))
+                parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "documents", "matrix")]
+                ids, documents, matrix = parts
+                if _checksum(parts) != about["checksum"] or matrix.shape != (len(ids), self._dimension):
+                    raise ValueError("checksum or shape differs")
+                return self._arranged(ids, documents, matrix, np.ones(len(ids), np.bool_), about["position"], None)
+            except (OSError, ValueError, KeyError, EOFError) as error:
+                _log.warning("vector snapshot %s is unusable (%s); it is rebuilt from the catalogue", folder.name, error)
+        empty = np.empty(0, np.int64)
+        return self._arranged(
+            empty, empty, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_), 0, None
+        )
+
+    def _save(self) -> None:
+        """Write a snapshot beside the old one, then drop the old one. Failing costs time at the next start only."""
+        view = self._view
+        parts = [view.ids[view.alive], view.documents[view.alive], view.matrix[view.alive]]
+        final = self._folder / str(view.position)
+        temporary = self._folder / f"tmp-{uuid.uuid4().hex}"
+        try:
+            temporary.mkdir(parents=True)
+            for name, part in zip(("ids", "documents", "matrix"), parts, strict=True):
+                np.save(temporary / f"{name}.npy", part)
+            about = {"position": view.position, "checksum": _checksum(parts)}
+            (temporary / "about.json").write_text(json.dumps(about), "utf-8")
+            if not final.exists():
+                temporary.rename(final)
+            self._unsaved = 0
+        except OSError as error:
+            _log.warning("vector snapshot could not be saved: %s", error)
+        finally:
+            for path in self._folder.glob("*"):
+                if path == temporary or (path.name.isdigit() and int(path.name) < view.position):
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _faiss() -> Any:
+    """Return FAISS, told to scan in the calling thread: waking others costs more than a scan takes."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    return faiss
+
+
+def _eight_bit(rows: Any, scale: float) -> Float32:
+    scaled: Float32 = np.clip(np.rint(rows.astype(np.float32) * scale), -_EIGHT_BIT, _EIGHT_BIT)
+    return scaled
+
+
+def _checksum(parts: Sequence[Any]) -> int:
+    value = 0
+    for part in parts:
+        value = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, value)
+    return value
+
+
+def _members(values: Int64, sorted_set: Int64) -> Any:
+    """Return for each of ``values`` whether it is in ``sorted_set``."""
+    if not len(sorted_set):
+        return np.zeros(len(values), np.bool_)
+    places = np.minimum(np.searchsorted(sorted_set, values), len(sorted_set) - 1)
+    return sorted_set[places] == values
+
+
+def _rows_of(view: _View, chunk_ids: Int64) -> Int64:
+    """Return the living rows of these chunks; a chunk applied twice has its newest row."""
+    if not len(view.ids):
+        return np.empty(0, np.int64)
+    ordered = view.ids[view.order]
+    places = np.searchsorted(ordered, chunk_ids, side="right") - 1
+    rows = view.order[np.maximum(places, 0)]
+    return rows[(places >= 0) & (view.ids[rows] == chunk_ids) & view.alive[rows]]
+
+
+def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
+    faiss = _faiss()
+    bits = np.packbits(allowed, bitorder="little")
+    selector = faiss.IDSelectorBitmap(len(allowed), faiss.swig_ptr(bits))
+    if hasattr(scanner, "nprobe"):
+        parameters = faiss.SearchParametersIVF(sel=selector, nprobe=scanner.nprobe)
+    else:
+        parameters = faiss.SearchParameters(sel=selector)
+    scaled = _eight_bit(query.reshape(1, -1), _EIGHT_BIT / max(float(np.abs(query).max()), 1e-6))
+    _, rows = scanner.search(scaled, limit, params=parameters)
+    found: Int64 = rows[0][rows[0] >= 0]
+    return found
+
+
+def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
+    """Score ``rows`` with the float16 vectors and keep the best; ties go to the older chunk."""
+    scores = view.matrix[rows].astype(np.float32) @ query
+    ids = view.ids[rows]
+    best = np.lexsort((ids, -scores))[:limit]
+    return Ranking(ids[best], scores[best].astype(np.float32))
