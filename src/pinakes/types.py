@@ -37,7 +37,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was deliberately not read, and why, in words for the user."""
+    """Something that was deliberately not read, and why, in words for the user.
+
+    A ``path`` that ends with ``/`` stands for everything below it; ``"."`` for what rules left out, counted.
+    """
 
     path: str
     reason: str
@@ -197,7 +200,7 @@ class Trace:
 class Results:
     """The answer to a query.
 
-    ``mode`` is what was asked for; ``degraded`` says in words why it could not be done in full
+    ``notes`` say what was done to the query. ``mode`` is what was asked for; ``degraded`` says in words why it could not be done in full
     (an arm that did not contribute), None when everything contributed. ``total_candidates`` counts the
     chunks that passed the filters.
     """
@@ -210,3 +213,4 @@ class Results:
     total_candidates: int
     trace: Trace
     degraded: str | None = None
+    notes: tuple[str, ...] = ()

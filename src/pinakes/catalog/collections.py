@@ -26,7 +26,6 @@ class CollectionRecord:
     description: str
     fingerprint: str
     model_id: int | None
-    chunking: str
     generation: int
     created_at: str
 
@@ -105,11 +104,6 @@ def bind_model(connection: Connection, collection_id: int, fingerprint: str, dim
     return int(model_id)
 
 
-def set_chunking(connection: Connection, collection_id: int, chunking: str) -> None:
-    """Record how the collection's documents are chunked."""
-    connection.execute(update(collections).where(collections.c.id == collection_id).values(chunking=chunking))
-
-
 def next_generation(connection: Connection, collection_id: int) -> int:
     """Let the collection's index start anew in another folder; return the new generation."""
     generation = collections.c.generation
@@ -144,7 +138,6 @@ _SELECT = select(
     collections.c.description,
     func.coalesce(models.c.fingerprint, ""),
     collections.c.model_id,
-    collections.c.chunking,
     collections.c.generation,
     collections.c.created_at,
 ).select_from(collections.outerjoin(models))

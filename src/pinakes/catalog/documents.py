@@ -93,31 +93,25 @@ def put(connection: Connection, collection_id: int, new: NewDocument) -> int:
     return document_id
 
 
-def move(
-    connection: Connection, document_id: int, uri: str, path: str, title: str, metadata: Metadata, key: str
-) -> None:
-    """Give a document another place; its chunks and vectors stay as they are."""
-    connection.execute(
-        update(documents)
-        .where(documents.c.id == document_id)
-        .values(uri=uri, path=path, title=title, metadata=dict(metadata), group_key=key, inherited={}, updated_at=now())
-    )
+def move(connection: Connection, collection_id: int, document_id: int, new: NewDocument) -> None:
+    """Give a document the place and metadata of ``new``; its chunks and vectors stay as they are."""
+    values = _values(new)
+    kept = {name: values[name] for name in ("source_id", "uri", "path", "title", "metadata", "group_key", "updated_at")}
+    connection.execute(update(documents).where(documents.c.id == document_id).values(inherited={}, **kept))
+    set_fields(connection, collection_id, document_id, _searchable(new), {})
+    changes.record(connection, collection_id, document_id, "put")
+
+
+def remove(connection: Connection, document_id: int) -> str:
+    """Delete a document and all that belongs to it; return its group. Doing it twice is harmless."""
     row = connection.execute(
-        select(documents.c.collection_id, documents.c.kind, documents.c.language).where(documents.c.id == document_id)
-    ).one()
-    searchable = _place(uri, path, title, row.kind, row.language) | dict(metadata)
-    set_fields(connection, row.collection_id, document_id, searchable, {})
-    changes.record(connection, row.collection_id, document_id, "put")
-
-
-def remove(connection: Connection, document_id: int) -> None:
-    """Delete a document and all that belongs to it. Doing it twice is harmless."""
-    collection_id = connection.execute(
-        select(documents.c.collection_id).where(documents.c.id == document_id)
-    ).scalar_one_or_none()
-    if collection_id is not None:
-        connection.execute(delete(documents).where(documents.c.id == document_id))
-        changes.record(connection, collection_id, document_id, "remove")
+        select(documents.c.collection_id, documents.c.group_key).where(documents.c.id == document_id)
+    ).first()
+    if row is None:
+        return ""
+    connection.execute(delete(documents).where(documents.c.id == document_id))
+    changes.record(connection, row.collection_id, document_id, "remove")
+    return str(row.group_key)
 
 
 def inherit(connection: Connection, collection_id: int, group_key: str, file_name: str) -> None:

@@ -14,7 +14,7 @@ from pinakes.types import Float32, Int64
 _BATCH = 500
 
 
-def known(connection: Connection, model_id: int, keys: Iterable[bytes]) -> set[bytes]:
+def known(connection: Connection, model_id: int | None, keys: Iterable[bytes]) -> set[bytes]:
     """Return those of ``keys`` that have an embedding by the model."""
     wanted = list(dict.fromkeys(keys))
     found: set[bytes] = set()

@@ -61,7 +61,9 @@ class KeywordIndex:
                 self._write(removed, added)
             except ValueError as error:
                 if "No space left" in str(error) or "os error 28" in str(error):
-                    raise StorageFull(f"The keyword index cannot be written: {error}.", hint="Free disk space.") from error
+                    raise StorageFull(
+                        f"The keyword index cannot be written: {error}.", hint="Free disk space."
+                    ) from error
                 raise self._corrupt(error) from error
             _replace(self._folder / "position.json", json.dumps({"position": position}))
 

@@ -177,11 +177,11 @@ class VectorIndex:
                     raise ValueError("checksum or shape differs")
                 return self._arranged(ids, documents, matrix, np.ones(len(ids), np.bool_), about["position"], None)
             except (OSError, ValueError, KeyError, EOFError) as error:
-                _log.warning("vector snapshot %s is unusable (%s); it is rebuilt from the catalogue", folder.name, error)
+                _log.warning(
+                    "vector snapshot %s is unusable (%s); it is rebuilt from the catalogue", folder.name, error
+                )
         empty = np.empty(0, np.int64)
-        return self._arranged(
-            empty, empty, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_), 0, None
-        )
+        return self._arranged(empty, empty, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_), 0, None)
 
     def _save(self) -> None:
         """Write a snapshot beside the old one, then drop the old one. Failing costs time at the next start only."""

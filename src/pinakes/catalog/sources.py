@@ -1,0 +1,142 @@
+"""Where documents come from, and what is known of every file there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy.dialects.sqlite import insert
+
+from pinakes.catalog.engine import now
+from pinakes.catalog.schema import files, sources
+from pinakes.types import JSON
+
+_BATCH = 500
+FileStatus = Literal["indexed", "skipped", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """A row of ``sources``. ``state`` is what the last complete scan returned."""
+
+    id: int
+    collection_id: int
+    kind: str
+    location: str
+    options: dict[str, JSON]
+    state: str | None
+    synced_at: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """What is known of one file: ``content_hash`` and ``document_id`` only once it was indexed."""
+
+    path: str
+    fingerprint: str
+    content_hash: str | None
+    status: FileStatus
+    reason: str | None = None
+    document_id: int | None = None
+
+
+def remember(
+    connection: Connection, collection_id: int, kind: str, location: str, options: dict[str, JSON]
+) -> SourceRecord:
+    """Return the source, recording it where it is new; with changed options all its files are read again."""
+    values = {"collection_id": collection_id, "kind": kind, "location": location}
+    found = connection.execute(select(sources).filter_by(**values)).first()
+    if found is None:
+        connection.execute(sources.insert().values(**values, options=options))
+    elif found.options != options:
+        connection.execute(update(sources).where(sources.c.id == found.id).values(options=options, state=None))
+        unread = update(files).where(files.c.source_id == found.id)
+        connection.execute(unread.values(fingerprint="", content_hash=None))
+    return _record(connection.execute(select(sources).filter_by(**values)).one())
+
+
+def everything(connection: Connection, collection_id: int | None = None) -> list[SourceRecord]:
+    """Return the sources of a collection, or of all."""
+    query = select(sources).order_by(sources.c.id)
+    if collection_id is not None:
+        query = query.where(sources.c.collection_id == collection_id)
+    return [_record(row) for row in connection.execute(query)]
+
+
+def finished(connection: Connection, source_id: int, state: str | None, error: str | None) -> None:
+    """Record how a sync ended; ``state`` None keeps the old one."""
+    values: dict[str, Any] = {"synced_at": now(), "error": error}
+    if state is not None:
+        values["state"] = state
+    connection.execute(update(sources).where(sources.c.id == source_id).values(**values))
+
+
+def manifest(connection: Connection, source_id: int) -> dict[str, FileRecord]:
+    """Return path → what is known of every file of a source."""
+    rows = connection.execute(
+        select(
+            files.c.path,
+            files.c.fingerprint,
+            files.c.content_hash,
+            files.c.status,
+            files.c.reason,
+            files.c.document_id,
+        ).where(files.c.source_id == source_id)
+    )
+    return {row.path: FileRecord(*row) for row in rows}
+
+
+def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) -> None:
+    """Write what is now known of some files."""
+    if not records:
+        return
+    rows = [
+        {
+            "source_id": source_id,
+            "path": record.path,
+            "fingerprint": record.fingerprint,
+            "content_hash": record.content_hash,
+            "status": record.status,
+            "reason": record.reason,
+            "document_id": record.document_id,
+        }
+        for record in records
+    ]
+    statement = insert(files)
+    changed = {name: statement.excluded[name] for name in rows[0] if name not in ("source_id", "path")}
+    connection.execute(statement.on_conflict_do_update(index_elements=["source_id", "path"], set_=changed), rows)
+
+
+def forget(connection: Connection, source_id: int, paths: Iterable[str]) -> None:
+    """Drop what is known of these files."""
+    wanted = list(paths)
+    for i in range(0, len(wanted), _BATCH):
+        connection.execute(
+            delete(files).where(files.c.source_id == source_id, files.c.path.in_(wanted[i : i + _BATCH]))
+        )
+
+
+def problems(connection: Connection, collection_id: int) -> list[FileRecord]:
+    """Return the files of a collection that were not indexed, with the reason."""
+    rows = connection.execute(
+        select(files.c.path, files.c.fingerprint, files.c.content_hash, files.c.status, files.c.reason)
+        .join(sources)
+        .where(sources.c.collection_id == collection_id, files.c.status != "indexed")
+        .order_by(files.c.path)
+    )
+    return [FileRecord(*row) for row in rows]
+
+
+def counts(connection: Connection, source_id: int) -> dict[str, int]:
+    """Return how many files of a source have each status."""
+    rows = connection.execute(
+        select(files.c.status, func.count()).where(files.c.source_id == source_id).group_by(files.c.status)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def _record(row: Any) -> SourceRecord:
+    return SourceRecord(**row._asdict())

@@ -1,0 +1,242 @@
+"""Source code: definitions with their comments are units, long ones are cut along their inner structure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section, Symbol, branch
+from pinakes.chunking.scale import Scale
+from pinakes.chunking.symbols import CONTAINERS, FUNCTIONS, is_defining, names
+from pinakes.chunking.text import outline as text_outline
+from pinakes.types import Document
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+LANGUAGES = {
+    "c": "tree_sitter_c:language",
+    "cpp": "tree_sitter_cpp:language",
+    "go": "tree_sitter_go:language",
+    "java": "tree_sitter_java:language",
+    "javascript": "tree_sitter_javascript:language",
+    "python": "tree_sitter_python:language",
+    "rust": "tree_sitter_rust:language",
+    "tsx": "tree_sitter_typescript:language_tsx",
+    "typescript": "tree_sitter_typescript:language_typescript",
+}
+"""Grammars by ``Document.language``; code in any other is cut as text."""
+
+MAX_DEPTH = 40
+"""Deeper structure than this is not looked at: it is cut between lines."""
+
+_LEADING = frozenset(
+    {"comment", "line_comment", "block_comment", "attribute_item", "attribute_declaration", "decorator"}
+)
+_TRAILING = frozenset({"expression_statement", "compound_statement"})
+_FILE_LEVEL = frozenset(
+    {"translation_unit", "preproc_ifdef", "preproc_if", "preproc_else", "preproc_elif", "linkage_specification"}
+)
+_WRAPPERS = frozenset(
+    {
+        "ambient_declaration",
+        "declaration",
+        "decorated_definition",
+        "export_statement",
+        "expression_statement",
+        "template_declaration",
+        "type_definition",
+    }
+)
+_log = logging.getLogger(__name__)
+
+
+def outline(document: Document, scale: Scale) -> Outline:
+    """Find units, symbols and inner structure; the outline of plain lines where there is no grammar."""
+    try:
+        language = grammar(document.language or "")
+    except KeyError:
+        return text_outline(document, scale)
+    except ImportError as error:
+        _log.warning("No grammar for %s (%s); it is cut as text", document.language, error)
+        return text_outline(document, scale)
+    from tree_sitter import Parser
+
+    tree = Parser(language).parse(scale.text.encode("utf-8", "surrogatepass"))
+    return _Walk(scale).outline(tree.root_node)
+
+
+@cache
+def grammar(language: str) -> Language:
+    """Load the grammar of ``language``.
+
+    Raises:
+        KeyError: there is none in ``LANGUAGES``.
+        ImportError: its package is not installed.
+    """
+    from tree_sitter import Language
+
+    module, function = LANGUAGES[language].split(":")
+    return Language(getattr(import_module(module), function)())
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A child node with the lines it takes: from ``begin``, where its comments start, through ``last``."""
+
+    node: Node
+    begin: int
+    last: int
+    alone: bool
+    cut: bool
+    names: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in the tree the walk is. ``frame`` are the lines of a statement that only wraps a definition."""
+
+    path: tuple[str, ...] = ()
+    depth: int = 0
+    in_type: bool = False
+    in_function: bool = False
+    frame: tuple[int, int] | None = None
+
+
+class _Walk:
+    """Goes down the tree as far as definitions may stand, or nodes are too large for a chunk.
+
+    Everything is counted in lines: cuts only lie between lines, and lines are the same in bytes and characters.
+    """
+
+    def __init__(self, scale: Scale) -> None:
+        self.scale = scale
+        self.lines = scale.line_starts.tolist()
+        self.cuts = Cuts()
+        self.symbols: list[Symbol] = []
+
+    def outline(self, root: Node) -> Outline:
+        """Walk all of ``root``."""
+        inner = self._visit(root, _Place())
+        symbols = sorted(self.symbols, key=lambda symbol: symbol.start)
+        section = self._section(0, len(self.scale.text), (), inner)
+        return Outline(section, self.cuts, symbols=tuple(symbols), lines_first=True)
+
+    def _visit(self, node: Node, place: _Place) -> list[Section]:
+        """Note cuts and names among the children of ``node``; return the sections of types too large for a chunk."""
+        found: list[Section] = []
+        for unit in _units(node, place):
+            if unit.cut:
+                self.cuts.add(self._offset(unit.begin), BLOCK - 5 - place.depth)
+            self._note(unit)
+            child = unit.node
+            if not child.child_count or place.depth == MAX_DEPTH:
+                continue
+            begin, last = place.frame or (unit.begin, unit.last)
+            start, end = self._offset(begin), self._offset(last + 1)
+            large = last > begin and not self.scale.fits(start, end, self.scale.room(place.path))
+            is_type = is_defining(child) and not place.in_function
+            within = _Place(
+                place.path,
+                place.depth + 1,
+                place.in_type or is_type,
+                place.in_function or child.type in FUNCTIONS,
+                (begin, last) if child.type in _WRAPPERS and unit.alone else None,
+            )
+            if large and is_type and unit.names and (unit.alone or place.frame):
+                path = (*place.path, unit.names[-1])
+                inner = self._visit(child, replace(within, path=path))
+                found.append(self._section(start, end, path, inner))
+            elif large or (child.type in CONTAINERS and not within.in_function):
+                found += self._visit(child, within)
+        return found
+
+    def _note(self, unit: _Unit) -> None:
+        kind = unit.node.type
+        begin, last = unit.begin, unit.last
+        if kind not in FUNCTIONS and kind != "expression_statement":
+            begin = last = unit.last if kind == "type_definition" else unit.node.start_point[0]
+        self.symbols += [Symbol(self._offset(begin), self._offset(last + 1), name) for name in unit.names]
+
+    def _offset(self, line: int) -> int:
+        return int(self.lines[min(line, len(self.lines) - 1)])
+
+    def _section(self, start: int, end: int, path: tuple[str, ...], inner: Sequence[Section]) -> Section:
+        """Fill the text around ``inner`` with leaves."""
+        parts: list[Section] = []
+        for section in inner:
+            if section.start > start:
+                parts.append(Section(start, section.start, path))
+            parts.append(section)
+            start = section.end
+        if parts and _is_closing(self.scale.text[start:end]):
+            parts[-1] = _extended(parts[-1], end)
+        elif start < end or not parts:
+            parts.append(Section(start, end, path))
+        return branch(parts)
+
+
+def _units(node: Node, place: _Place) -> Iterator[_Unit]:
+    """Yield the named children of ``node``, each with the comments and attributes right above it.
+
+    A body right after a macro call, and a macro call right after a body, belong to what stands above them.
+    """
+    at_root = place.depth == 0
+    previous = -1 if at_root else node.start_point[0]
+    comments: tuple[int, int] | None = None
+    waiting: _Unit | None = None
+    seen = False
+    for child, has_field in _children(node):
+        first, last = child.start_point[0], _last_line(child)
+        alone = first > previous
+        leading = alone and child.type in _LEADING
+        below = comments is not None and first <= comments[1] + 1
+        begin = comments[0] if comments and below else first
+        found = [] if place.in_function or not child.is_named else names(child, top_level=not place.in_type)
+        if child.is_named:
+            trailing = child.type in _TRAILING and node.type in _FILE_LEVEL and first == previous + 1 and not found
+            trailing = trailing and not below
+            if waiting and trailing:
+                waiting.last = last if waiting.names else waiting.last
+            cut = alone and not has_field and not below and not trailing and (seen or at_root)
+            if waiting:
+                yield waiting
+            waiting = _Unit(child, begin, last, alone, cut, found)
+            seen = seen or not has_field
+        comments = (begin, last) if leading else None
+        previous = max(previous, last)
+    if waiting:
+        yield waiting
+
+
+def _children(node: Node) -> Iterator[tuple[Node, bool]]:
+    """Yield the children of ``node``, and whether each has a role of its own rather than being one of a list."""
+    cursor = node.walk()
+    more = cursor.goto_first_child()
+    while more:
+        child = cursor.node
+        if child is not None:
+            yield child, cursor.field_id is not None
+        more = cursor.goto_next_sibling()
+
+
+def _last_line(node: Node) -> int:
+    """Return the last line of ``node``; some nodes take their newline with them and end at the start of the next."""
+    line, column = node.end_point
+    return line - 1 if column == 0 and line > node.start_point[0] else line
+
+
+def _is_closing(text: str) -> bool:
+    text = text.strip()
+    return not text or (text[0] in ")]}" and "\n" not in text)
+
+
+def _extended(section: Section, end: int) -> Section:
+    children = section.children
+    if children:
+        children = (*children[:-1], _extended(children[-1], end))
+    return replace(section, end=end, children=children)

@@ -1,0 +1,136 @@
+"""Markdown: CommonMark blocks and tables, sections by their headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, Region, paths, sections
+from pinakes.chunking.scale import Scale, clean
+from pinakes.types import Document
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+AFTER_COLON = BLOCK - 2
+AFTER_HEADING = BLOCK - 4
+NESTED = BLOCK - 6
+ROW = 30
+MAX_NESTING = 20
+
+_COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
+_SOLID = frozenset({"fence", "code_block", "html_block", "table_open"})
+_BLOCKS = _SOLID | {"paragraph_open", "bullet_list_open", "ordered_list_open", "blockquote_open", "heading_open", "hr"}
+_NESTED_BLOCKS = _BLOCKS | {"list_item_open"}
+
+
+def outline(document: Document, scale: Scale) -> Outline:
+    """Find sections and blocks; leave out comments that stand between blocks, unless there is nothing else."""
+    # The parser would count a stray carriage return as a line end, and the lines are what we take from it.
+    tokens = _block_parser().parse(document.text.replace("\r", " "))
+    return _Blocks(document.text, scale.line_starts.tolist(), tokens).outline()
+
+
+class _Blocks:
+    def __init__(self, text: str, lines: list[int], tokens: Sequence[Token]) -> None:
+        self.text = text
+        self.lines = lines
+        self.tokens = tokens
+        self.cuts = Cuts()
+        self.glue: set[int] = set()
+        self.solids: list[tuple[int, int]] = []
+        self.holes: list[tuple[int, int]] = []
+        self.headings: list[tuple[int, int, int, str]] = []
+
+    def outline(self) -> Outline:
+        """Walk the tokens once, then nest the sections."""
+        level = BLOCK
+        for index, token in enumerate(self.tokens):
+            if token.map is None or token.nesting < 0:
+                continue
+            if token.level:
+                self._nested(index, token)
+            elif token.type in _BLOCKS:
+                level = self._block(index, token, level)
+        root, glue = sections(self.text, self._regions(), self.holes)
+        glue |= self.glue
+        for point in glue:
+            self.cuts.found.pop(point, None)
+        return Outline(root, self.cuts, frozenset(glue), tuple(self.solids))
+
+    def _block(self, index: int, token: Token, level: int) -> int:
+        """Note a block of the document itself, which ``level`` parts from the one before; return the next level."""
+        start, end = self._span(token)
+        if token.type == "html_block" and _COMMENTS.fullmatch(token.content):
+            self.holes.append((start, end))
+            return level
+        self._parted(start, token.type, level)
+        if token.type == "heading_open":
+            name = _plain(self.tokens[index + 1].content)
+            self.headings.append((start, end, int(token.tag[1:]), name))
+            return AFTER_HEADING
+        self._solid(token, start, end)
+        opens = token.type == "paragraph_open" and self.tokens[index + 1].content.rstrip().endswith(":")
+        return AFTER_COLON if opens else BLOCK
+
+    def _parted(self, start: int, kind: str, level: int) -> None:
+        if level == AFTER_HEADING and kind not in _SOLID:
+            self.glue.add(start)
+        else:
+            self.cuts.add(start, level)
+
+    def _nested(self, index: int, token: Token) -> None:
+        start, end = self._span(token)
+        if token.type == "tr_open":
+            if self.tokens[index - 1].type not in ("thead_open", "tbody_open"):
+                self.cuts.add(start, ROW)
+        elif token.type in _NESTED_BLOCKS:
+            self.cuts.add(start, NESTED - min(token.level, MAX_NESTING))
+            self._solid(token, start, end)
+
+    def _solid(self, token: Token, start: int, end: int) -> None:
+        if token.type not in _SOLID:
+            return
+        self.solids.append((start, end))
+        if token.type != "table_open" and token.map:
+            edge = 2 if token.type == "fence" else 1
+            for line in self.lines[token.map[0] + edge : token.map[1] - edge + 1]:
+                self.cuts.add(line, FENCE_LINE)
+
+    def _span(self, token: Token) -> tuple[int, int]:
+        first, last = token.map or (0, 0)
+        return self.lines[first], self.lines[min(last, len(self.lines) - 1)]
+
+    def _regions(self) -> list[Region]:
+        ends = [start for start, *_ in self.headings] + [len(self.text)]
+        regions = [Region(0, (), 0, 0, ends[0])]
+        names: Iterable[tuple[str, ...]] = paths((level, name) for *_, level, name in self.headings)
+        for (start, body, level, _), path, end in zip(self.headings, names, ends[1:], strict=True):
+            regions.append(Region(level, path, start, body, end))
+        return regions
+
+
+def _plain(heading: str) -> str:
+    """Return the words of a heading without inline markup."""
+    inline = _inline_parser().parseInline(heading)[0].children or []
+    words = (" " if token.type == "softbreak" else token.content for token in inline if token.type != "html_inline")
+    return clean("".join(words))
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")

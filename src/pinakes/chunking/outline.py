@@ -1,0 +1,168 @@
+"""What a chunker finds out about a document: its sections, and where it may be cut, best places first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from pinakes.chunking.scale import common
+from pinakes.types import Int64
+
+BLOCK = 60
+"""Level of a cut between blocks (paragraphs, lists, top-level units). Lower levels lie inside of higher ones."""
+FENCE_LINE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the text under the headings ``path``. ``children`` lie in order, and fill it when ``gapless``."""
+
+    start: int
+    end: int
+    path: tuple[str, ...] = ()
+    children: tuple[Section, ...] = ()
+    gapless: bool = True
+
+
+def branch(children: Sequence[Section]) -> Section:
+    """Put ``children`` under what their paths have in common."""
+    if len(children) == 1:
+        return children[0]
+    gapless = all(child.gapless for child in children) and all(
+        left.end == right.start for left, right in pairwise(children)
+    )
+    path = common([child.path for child in children])
+    return Section(children[0].start, children[-1].end, path, tuple(children), gapless)
+
+
+@dataclass(slots=True)
+class Cuts:
+    """Collects the places where a text may be cut, each with its level; the highest of one place counts."""
+
+    found: dict[int, int] = field(default_factory=dict)
+
+    def add(self, point: int, level: int) -> None:
+        """Allow a cut at ``point``."""
+        if self.found.get(point, -1) < level:
+            self.found[point] = level
+
+    def arrays(self) -> tuple[Int64, Int64]:
+        """Return the offsets, ascending, and their levels: two int64 (n,)."""
+        points = np.fromiter(self.found.keys(), np.int64, len(self.found))
+        levels = np.fromiter(self.found.values(), np.int64, len(self.found))
+        order = np.argsort(points)
+        return points[order], levels[order]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name and the part of the text that defines it."""
+
+    start: int
+    end: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The structure of one document.
+
+    ``glue`` are offsets where lines meet that belong together, a heading and its first paragraph;
+    ``solids`` are spans that overlap must not begin in. Where no cut helps, a text is cut between
+    sentences, lines, words; with ``lines_first`` between lines before sentences.
+    """
+
+    root: Section
+    cuts: Cuts = field(default_factory=Cuts)
+    glue: frozenset[int] = frozenset()
+    solids: tuple[tuple[int, int], ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    lines_first: bool = False
+
+
+@dataclass(slots=True)
+class Region:
+    """A heading with the text up to the next heading. ``body`` is where the heading ends; level 0 has none."""
+
+    level: int
+    path: tuple[str, ...]
+    start: int
+    body: int
+    end: int
+    parts: list[Section] = field(default_factory=list)
+    """What is to be chunked of it."""
+
+
+def paths(headings: Iterable[tuple[int, str]]) -> list[tuple[str, ...]]:
+    """Return for each (level, name) of ``headings``, in order, the names above it and its own."""
+    above: list[tuple[int, str]] = []
+    result = []
+    for level, name in headings:
+        above = [heading for heading in above if heading[0] < level]
+        above.append((level, name))
+        result.append(tuple(name for _, name in above if name))
+    return result
+
+
+def sections(text: str, regions: Sequence[Region], holes: Sequence[tuple[int, int]]) -> tuple[Section, set[int]]:
+    """Make a tree of ``regions``, leaving ``holes`` (spans, ascending) out, and the places to glue.
+
+    A heading without text of its own goes with what follows it, at the end with what precedes. One that only
+    holes surround is left out: the headers of what stands under it carry its words.
+    """
+    glue: set[int] = set()
+    lead: tuple[int, int] | None = None
+    last: Region | None = None
+    for region, (start, end) in _islands(text, regions, holes):
+        if lead and lead[1] != start:
+            lead = None
+        elif lead:
+            glue.add(start)
+        if region.level and start == region.start and not text[region.body : end].strip():
+            lead = (lead[0] if lead else start, end)
+            continue
+        region.parts.append(Section(lead[0] if lead else start, end, region.path))
+        lead, last = None, region
+    if last is None:
+        return Section(0, len(text)), glue
+    if lead and lead[0] == last.parts[-1].end:
+        final = last.parts[-1]
+        glue.add(final.end)
+        last.parts[-1] = Section(final.start, lead[1], final.path)
+    return _tree(regions), glue
+
+
+def _islands(
+    text: str, regions: Sequence[Region], holes: Sequence[tuple[int, int]]
+) -> Iterable[tuple[Region, tuple[int, int]]]:
+    index = 0
+    for region in regions:
+        start = region.start
+        while index < len(holes) and holes[index][0] < region.end:
+            if text[start : holes[index][0]].strip():
+                yield region, (start, holes[index][0])
+            start = holes[index][1]
+            index += 1
+        if text[start : region.end].strip():
+            yield region, (start, region.end)
+
+
+def _tree(regions: Sequence[Region]) -> Section:
+    """Nest the regions by level; those above stand open on a stack until one of their level comes."""
+    stack: list[tuple[int, list[Section]]] = [(-1, [])]
+    for region in regions:
+        while stack[-1][0] >= region.level:
+            _close(stack)
+        stack.append((region.level, list(region.parts)))
+    while len(stack) > 1:
+        _close(stack)
+    return branch(stack[0][1])
+
+
+def _close(stack: list[tuple[int, list[Section]]]) -> None:
+    _, children = stack.pop()
+    if children:
+        stack[-1][1].append(branch(children))

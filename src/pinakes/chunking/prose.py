@@ -1,0 +1,90 @@
+"""Cutting text that has no structure: between sentences, lines, words, and in need inside a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from pinakes.chunking.scale import Scale
+from pinakes.types import Int64
+
+WORD, LINE, SENTENCE = 0, 1, 2
+"""Levels of cuts, all lower than those of structure."""
+
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)[\"'”’)\]*_`]*\s++(?![a-z])|(?<=[。！？])(?![。！？」』”’）])"
+)
+_LINE_END = re.compile(r"\n(?:[^\S\n]*\n)*+(?![^\S\n]*[)\]}])")
+_PATTERNS = {SENTENCE: _SENTENCE_END, LINE: _LINE_END}
+_INSIDE_WORD = (";", ",", "}", ")", ">")
+
+
+def divide(
+    scale: Scale, start: int, end: int, room: Int64, glue: frozenset[int], order: tuple[int, ...]
+) -> Iterator[tuple[int, int]]:
+    """Yield (offset, level) of cuts inside [start, end) that leave no piece larger than ``room``."""
+    if scale.fits(start, end, room):
+        return
+    if not order:
+        yield from ((point, WORD) for point in _word_cuts(scale, start, end, room))
+        return
+    level, *rest = order
+    found = (match.end() for match in _PATTERNS[level].finditer(scale.text, start, end))
+    edges = np.array([start, *(edge for edge in found if start < edge < end and edge not in glue), end], np.int64)
+    counts = scale.upto(edges)[:, 1:] - scale.before(edges)[:, :-1]
+    too_large: list[bool] = np.any(counts > room[:, None], axis=0).tolist()
+    for left, right, large in zip(edges[:-1].tolist(), edges[1:].tolist(), too_large, strict=True):
+        if left > start:
+            yield left, level
+        if large:
+            yield from divide(scale, left, right, room, glue, tuple(rest))
+
+
+def edges(text: str, start: int, end: int) -> list[int]:
+    """Return where sentences and lines start inside (start, end), ascending."""
+    found = {match.end() for pattern in _PATTERNS.values() for match in pattern.finditer(text, start, end)}
+    return sorted(edge for edge in found if start < edge < end)
+
+
+def word_start(text: str, start: int, end: int) -> int:
+    """Return where the first whole word at or after ``start`` begins, ``end`` when there is none before it."""
+    if start == 0 or text[start - 1].isspace():
+        return start
+    found = re.compile(r"\s+").search(text, start, end)
+    return found.end() if found else end
+
+
+def fitting_end(scale: Scale, start: int, end: int, room: Int64) -> int:
+    """Return where to cut [start, end) so that the first piece, tokenized alone, is within ``room``."""
+    point = _soft(scale, start, scale.reach(start, end, room))
+    while point > start + 1 and not scale.fits_exactly(start, point, room):
+        point = start + max(1, (point - start) * 3 // 4)
+    return point
+
+
+def _word_cuts(scale: Scale, start: int, end: int, room: Int64) -> Iterator[int]:
+    """Yield cuts into pieces of about the same length."""
+    total = scale.count(start, end)
+    share = total / np.maximum(room, 1)
+    tightest = int(share.argmax())
+    even = room.copy()
+    even[tightest] = -(-total[tightest] // int(np.ceil(share[tightest])))
+    while not scale.fits(start, end, room):
+        start = fitting_end(scale, start, end, even)
+        if start >= end:
+            return
+        yield start
+
+
+def _soft(scale: Scale, start: int, end: int) -> int:
+    """Move ``end`` back behind white space, or a sign that ends something, where there is one not too far back."""
+    if scale.is_safe(end):
+        return end
+    text = scale.text
+    space = max(text.rfind(blank, start + 1, end) for blank in " \n\t\u3000")
+    if space > start:
+        return space + 1
+    sign = max(text.rfind(mark, start + (end - start) // 2, end) for mark in _INSIDE_WORD)
+    return sign + 1 if sign > start else end

@@ -1,0 +1,68 @@
+"""reStructuredText: sections by their underlined titles, then paragraphs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pinakes.chunking.outline import Cuts, Outline, Region, paths, sections
+from pinakes.chunking.scale import Scale, clean
+from pinakes.chunking.text import paragraphs
+from pinakes.types import Document
+
+_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
+_ROLE = re.compile(r":[\w.+:-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
+_MARKUP = re.compile(r"\*\*|``|`_?|(?<!\w)\*|\*(?!\w)")
+
+
+def outline(document: Document, scale: Scale) -> Outline:
+    """Find titles and paragraphs. A style's level is the order in which styles first appear in the text."""
+    text = document.text
+    cuts = Cuts()
+    paragraphs(text, cuts)
+    styles: list[str] = []
+    titles = []
+    for start, end, style, name in _titles(text, scale.line_starts.tolist()):
+        if style not in styles:
+            styles.append(style)
+        titles.append((start, end, styles.index(style) + 1, name))
+    ends = [start for start, *_ in titles] + [len(text)]
+    regions = [Region(0, (), 0, 0, ends[0])]
+    names = paths((level, name) for *_, level, name in titles)
+    for (start, body, level, _), path, end in zip(titles, names, ends[1:], strict=True):
+        regions.append(Region(level, path, start, body, end))
+    root, glue = sections(text, regions, ())
+    for region in regions[1:]:
+        first = len(text[region.body : region.end]) - len(text[region.body : region.end].lstrip("\n"))
+        glue.add(region.body + first)
+    for point in glue:
+        cuts.found.pop(point, None)
+    return Outline(root, cuts, frozenset(glue))
+
+
+def _titles(text: str, starts: list[int]) -> Iterator[tuple[int, int, str, str]]:
+    """Yield (start, end, style, name) of each title; the style is the sign under it, twice if it is above too."""
+    lines = [text[start:end].rstrip() for start, end in pairwise(starts)]
+    row = 0
+    while row + 1 < len(lines):
+        line, below = lines[row], lines[row + 1]
+        over = _RULE.fullmatch(line)
+        if over and row + 2 < len(lines) and lines[row + 2] == line and below and len(below) <= len(line):
+            yield starts[row], starts[row + 3], line[0] * 2, _plain(below)
+            row += 3
+        elif _is_title(line, below, lines[row - 1] if row else ""):
+            yield starts[row], starts[row + 2], below[0], _plain(line)
+            row += 2
+        else:
+            row += 1
+
+
+def _is_title(line: str, below: str, above: str) -> bool:
+    under = _RULE.fullmatch(below)
+    plain = bool(line) and not line[0].isspace() and not _RULE.fullmatch(line)
+    return bool(under) and plain and not above.strip() and (len(below) >= len(line) or len(below) >= 4)
+
+
+def _plain(name: str) -> str:
+    return clean(_MARKUP.sub("", _ROLE.sub(r"\1", name)))

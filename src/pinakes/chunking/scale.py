@@ -1,0 +1,171 @@
+"""Measuring one document: its units are counted once, everything after is binary search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from pinakes.chunking.sizing import Sizing
+from pinakes.types import Document, Int64
+
+HEADER_SHARE = 5
+"""A header takes at most one part in so many of a chunk."""
+CHARS_PER_UNIT = 32
+"""More characters than this per unit are not one passage: tokenizers read a blob of any length as one token."""
+MIN_CHARS = 1024
+SEPARATOR = " > "
+
+_SPACES = frozenset(
+    "\t\n\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+"""White space to every tokenizer. Control characters are not in it: BERT's drop them and join what they part."""
+
+
+class Scale:
+    """Counts units of ``document`` and makes headers. A "room" is int64 (k,): the units left in each limit.
+
+    The k limits are the size, the model's tokens where these are not the unit, and a ceiling in characters.
+    """
+
+    def __init__(self, document: Document, sizing: Sizing) -> None:
+        self.text = document.text
+        self.title = clean(document.title)
+        self.sizing = sizing
+        self._counters: list[Callable[[str], Int64]] = [sizing.starts]
+        limits = [sizing.size]
+        if sizing.token_starts is not None:
+            self._counters.append(sizing.token_starts)
+            limits.append(sizing.max_tokens)
+        self._marks = [counter(self.text) for counter in self._counters]
+        self.limits: Int64 = np.array([*limits, max(MIN_CHARS, CHARS_PER_UNIT * sizing.size)], np.int64)
+        self._headers: dict[tuple[str, ...], tuple[str, Int64]] = {}
+        self._counts_blank = len(sizing.starts(" ")) > 0
+
+    def header(self, path: tuple[str, ...]) -> str:
+        """Return the context line of a chunk under the headings ``path``, "" where there is nothing to say."""
+        return self._header_and_room(path)[0]
+
+    def room(self, path: tuple[str, ...]) -> Int64:
+        """Return what a chunk under ``path`` has left for its text."""
+        return self._header_and_room(path)[1]
+
+    def before(self, points: Int64) -> Int64:
+        """Return int64 (k, n): how many units start before each of the n offsets."""
+        return np.stack([*(np.searchsorted(marks, points) for marks in self._marks), points])
+
+    def upto(self, points: Int64) -> Int64:
+        """Like ``before`` for ends of passages, whose trailing white space is going to be trimmed."""
+        if self._counts_blank:
+            points = np.array([self._trimmed(int(point)) for point in points], np.int64)
+        return self.before(points)
+
+    def fits(self, start: int, end: int, room: Int64) -> bool:
+        """Say whether text[start:end] is within ``room``, as far as the whole text's units tell."""
+        return bool((self._planned(start, end) <= room).all())
+
+    def fits_exactly(self, start: int, end: int, room: Int64) -> bool:
+        """Say whether text[start:end] is within ``room`` when tokenized alone."""
+        return bool((self.count(start, end) <= room).all())
+
+    def count(self, start: int, end: int) -> Int64:
+        """Return int64 (k,): the units of text[start:end] as a text of its own."""
+        planned = self._planned(start, end)
+        if (self.is_safe(start) and self.is_safe(end)) or end - start > self.limits[-1]:
+            return planned
+        piece = self.text[start:end].rstrip()
+        return np.array([*(len(counter(piece)) for counter in self._counters), len(piece)], np.int64)
+
+    def is_safe(self, point: int) -> bool:
+        """Say whether units on both sides stay the same when the text is cut at ``point``."""
+        text = self.text
+        return not 0 < point < len(text) or text[point - 1] in _SPACES or text[point] in _SPACES
+
+    def reach(self, start: int, end: int, room: Int64) -> int:
+        """Return the largest offset up to ``end`` that ``room`` reaches from ``start``; at least one character."""
+        far = min(end, start + int(room[-1]))
+        for marks, units in zip(self._marks, room, strict=False):
+            last = int(np.searchsorted(marks, start)) + int(units)
+            far = min(far, int(marks[last])) if last < len(marks) else far
+        return max(far, start + 1)
+
+    def back(self, point: int, units: int) -> int:
+        """Return the offset that lies ``units`` of the first limit before ``point``, 0 at least."""
+        marks = self._marks[0]
+        index = int(np.searchsorted(marks, point)) - units
+        return int(marks[index]) if 0 <= index < len(marks) else 0
+
+    @cached_property
+    def line_starts(self) -> Int64:
+        """int64 (lines + 1,): where each line starts, and the end of the text."""
+        codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        starts = np.flatnonzero(codes == ord("\n")).astype(np.int64) + 1
+        tail = [] if len(starts) and starts[-1] == len(self.text) else [len(self.text)]
+        return np.concatenate([np.zeros(1, np.int64), starts, np.array(tail, np.int64)])
+
+    def _planned(self, start: int, end: int) -> Int64:
+        end = max(start, self._trimmed(end)) if self._counts_blank else end
+        counts = [np.searchsorted(marks, end) - np.searchsorted(marks, start) for marks in self._marks]
+        return np.array([*counts, end - start], np.int64)
+
+    def _trimmed(self, end: int) -> int:
+        while end and self.text[end - 1].isspace():
+            end -= 1
+        return end
+
+    def _header_and_room(self, path: tuple[str, ...]) -> tuple[str, Int64]:
+        if path not in self._headers:
+            header = self._make_header(path)
+            spent = [self._units(f"{header}\n", index) if header else 0 for index in range(len(self._counters))]
+            self._headers[path] = header, self.limits - np.array([*spent, 0], np.int64)
+        return self._headers[path]
+
+    def _make_header(self, path: tuple[str, ...]) -> str:
+        names = [name for name in path if name]
+        if names and names[0].casefold() == self.title.casefold():
+            names = names[1:]
+        parts = [self.title, *names] if self.title else names
+        if not parts:
+            return ""
+        while len(parts) > 2 and not self._is_short(SEPARATOR.join(parts)):
+            del parts[1]
+        if self._is_short(SEPARATOR.join(parts)):
+            return SEPARATOR.join(parts)
+        most = int(self.limits[0]) // HEADER_SHARE
+        inner = self._cut(parts[-1], most if len(parts) == 1 else most // 2)
+        if len(parts) == 2:
+            outer = self._cut(parts[0], most - self._units(f"{SEPARATOR}{inner}\n", 0))
+            inner = f"{outer}{SEPARATOR}{inner}" if outer and inner else outer or inner
+        return inner if self._is_short(inner) else ""
+
+    def _is_short(self, header: str) -> bool:
+        return all(
+            self._units(f"{header}\n", index) <= int(self.limits[index]) // HEADER_SHARE
+            for index in range(len(self._counters))
+        )
+
+    def _units(self, text: str, index: int) -> int:
+        return len(self._counters[index](text))
+
+    def _cut(self, name: str, units: int) -> str:
+        """Return the first words of ``name`` that take at most ``units``."""
+        words = name.split()
+        while words and self._units(" ".join(words) + "\n", 0) > units:
+            words.pop()
+        return " ".join(words)
+
+
+def clean(name: str) -> str:
+    """Return ``name`` on one line with single spaces."""
+    return " ".join(name.split())
+
+
+def common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the headings that all ``paths`` begin with."""
+    shared: list[str] = []
+    for names in zip(*paths, strict=False):
+        if any(name != names[0] for name in names):
+            break
+        shared.append(names[0])
+    return tuple(shared)

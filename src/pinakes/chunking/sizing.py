@@ -1,0 +1,82 @@
+"""How large a chunk may be, and in which unit that is counted."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinakes.errors import InvalidSetting
+from pinakes.settings import ChunkingSettings
+from pinakes.types import Int64
+
+CHARS_PER_TOKEN = 4
+"""A usual English token with its space; only the default size in chars rests on it."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """The limits of one collection's chunks.
+
+    ``size`` is the largest chunk in units, its header included; ``overlap`` the units repeated from the
+    chunk before, at most half of ``size``. ``starts`` returns int64 (n,), ascending: the character offset
+    at which each unit of a text starts. Counts must add up when a text is cut at white space.
+    ``token_starts`` and ``max_tokens`` are a second limit, for units other than the model's tokens.
+
+    Raises:
+        InvalidSetting: a size below 1, or an overlap that is negative or over half of it.
+    """
+
+    size: int
+    overlap: int
+    starts: Callable[[str], Int64]
+    token_starts: Callable[[str], Int64] | None = None
+    max_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InvalidSetting(f"Chunks of {self.size} units cannot be.", hint="Set chunking.size to 1 or more.")
+        if not 0 <= self.overlap <= self.size // 2:
+            raise InvalidSetting(
+                f"An overlap of {self.overlap} does not go with chunks of {self.size}.",
+                hint="Set chunking.overlap to at most half of the size, or to a share such as 0.1.",
+            )
+
+
+def sizing_for(settings: ChunkingSettings, embedder_starts: Callable[[str], Int64], embedder_max_tokens: int) -> Sizing:
+    """Return the limits that ``settings`` ask for, within what the embedder reads.
+
+    A size of 0 is as much as the embedder reads. A size in tokens above that is lowered to it, and logged;
+    sizes in words and chars keep the embedder's tokens as a second limit.
+
+    Raises:
+        InvalidSetting: an overlap over half of the size.
+    """
+    if settings.unit == "tokens":
+        size = settings.size or embedder_max_tokens
+        if size > embedder_max_tokens:
+            _log.warning("chunking.size %d lowered to %d, the most the model reads", size, embedder_max_tokens)
+            size = embedder_max_tokens
+        return Sizing(size, _overlap(settings, size), embedder_starts)
+    starts = word_starts if settings.unit == "words" else char_starts
+    size = settings.size or embedder_max_tokens * (1 if settings.unit == "words" else CHARS_PER_TOKEN)
+    return Sizing(size, _overlap(settings, size), starts, embedder_starts, embedder_max_tokens)
+
+
+def word_starts(text: str) -> Int64:
+    """Return int64 (n,): where each run of characters other than white space starts."""
+    return np.fromiter((match.start() for match in re.finditer(r"\S+", text)), np.int64)
+
+
+def char_starts(text: str) -> Int64:
+    """Return int64 (len(text),): every offset."""
+    return np.arange(len(text), dtype=np.int64)
+
+
+def _overlap(settings: ChunkingSettings, size: int) -> int:
+    return int(settings.overlap * size if settings.overlap < 1 else settings.overlap)

@@ -1,0 +1,216 @@
+"""The names that a piece of source code defines, read from its syntax tree."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+FUNCTIONS = frozenset(
+    {
+        "abstract_method_signature",
+        "annotation_type_element_declaration",
+        "compact_constructor_declaration",
+        "constructor_declaration",
+        "function_declaration",
+        "function_definition",
+        "function_item",
+        "function_signature",
+        "function_signature_item",
+        "generator_function_declaration",
+        "macro_definition",
+        "method_declaration",
+        "method_definition",
+        "method_elem",
+        "method_signature",
+        "preproc_function_def",
+    }
+)
+"""Every piece of one of these bears its name; what is defined inside of it is its own affair."""
+
+TYPES = frozenset(
+    {
+        "abstract_class_declaration",
+        "annotation_type_declaration",
+        "class_declaration",
+        "class_definition",
+        "class_specifier",
+        "enum_declaration",
+        "enum_item",
+        "enum_specifier",
+        "impl_item",
+        "interface_declaration",
+        "internal_module",
+        "mod_item",
+        "module",
+        "record_declaration",
+        "struct_item",
+        "struct_specifier",
+        "trait_item",
+        "union_item",
+        "union_specifier",
+    }
+)
+"""The pieces of one of these stand under its name."""
+
+_VALUES = frozenset(
+    {
+        "alias_declaration",
+        "associated_type",
+        "concept_definition",
+        "const_item",
+        "preproc_def",
+        "static_item",
+        "type_alias",
+        "type_alias_declaration",
+        "type_alias_statement",
+        "type_item",
+        "type_spec",
+        "union_declaration",
+        "variable_declarator",
+    }
+)
+_LISTS = frozenset({"const_spec", "var_spec"})
+_DECLARATIONS = frozenset({"declaration", "type_definition"})
+
+_INSIDE = frozenset(
+    {
+        "ambient_declaration",
+        "annotation_type_body",
+        "block",
+        "class_body",
+        "const_declaration",
+        "constant_declaration",
+        "declaration_list",
+        "decorated_definition",
+        "enum_body",
+        "enum_body_declarations",
+        "ERROR",
+        "export_statement",
+        "expression_statement",
+        "field_declaration",
+        "field_declaration_list",
+        "foreign_mod_item",
+        "interface_body",
+        "interface_type",
+        "lexical_declaration",
+        "linkage_specification",
+        "namespace_definition",
+        "preproc_elif",
+        "preproc_else",
+        "preproc_if",
+        "preproc_ifdef",
+        "source_file",
+        "statement_block",
+        "template_declaration",
+        "type_declaration",
+        "var_declaration",
+        "var_spec_list",
+        "variable_declaration",
+    }
+)
+CONTAINERS = TYPES | _DECLARATIONS | _INSIDE | {"type_spec"}
+"""Nodes in which further definitions may stand."""
+
+_SYSTEM_CALL = re.compile(rb"(?:COMPAT_)?SYSCALL_DEFINE\d\s*\(\s*(\w+)")
+_MACRO = re.compile(rb"(?:static\s+)?(?:(?:DEFINE|DECLARE)_\w+|LIST_HEAD|TRACE_EVENT)\s*\(\s*(?:struct\s+)?(\w+)")
+_TYPED_MACRO = re.compile(rb"(?:static\s+)?(?:DEFINE|DECLARE)_(?:PER_CPU|EVENT)\w*\s*\(\s*[\w\s*]+,\s*(\w+)")
+_MACRO_NODES = frozenset({"expression_statement", "declaration", "function_definition", "ERROR"})
+
+
+def names(node: Node, *, top_level: bool) -> list[str]:
+    """Return the names ``node`` itself defines; those of the definitions inside of it not included."""
+    kind = node.type
+    if kind in _MACRO_NODES and (found := _macro(node)):
+        return found
+    if kind == "assignment":
+        return _assigned(node) if top_level else []
+    if kind in _DECLARATIONS:
+        return _declared(node, top_level=top_level)
+    if kind == "function_definition" and (declarator := node.child_by_field_name("declarator")):
+        return _texts([_innermost(declarator)])
+    if kind in TYPES:
+        return _type_name(node)
+    if kind in _LISTS:
+        return _texts(node.children_by_field_name("name"))
+    if kind in FUNCTIONS or (kind in _VALUES and (top_level or kind != "variable_declarator")):
+        return _texts([node.child_by_field_name("name")])
+    return []
+
+
+def is_defining(node: Node) -> bool:
+    """Say whether ``node`` stands for a type with a body, rather than for a mention of it."""
+    return node.type in TYPES and node.child_by_field_name("body") is not None
+
+
+def _type_name(node: Node) -> list[str]:
+    if not is_defining(node) and node.type not in ("struct_item", "enum_item", "mod_item"):
+        return []
+    name = node.child_by_field_name("name") or node.child_by_field_name("type")
+    if node.type == "impl_item" and name is not None:
+        name = name.child_by_field_name("type") or name
+    return _texts([name])
+
+
+def _declared(node: Node, *, top_level: bool) -> list[str]:
+    """Return the variables or types of a C declaration; a prototype or an extern declares but defines nothing."""
+    if not top_level or any(child.type == "ERROR" or child.text == b"extern" for child in node.children):
+        return []
+    found = []
+    for declarator in node.children_by_field_name("declarator"):
+        inner = declarator
+        if inner.type == "init_declarator":
+            inner = inner.child_by_field_name("declarator") or inner
+        if node.type == "type_definition" or not _is_prototype(inner):
+            found.append(_innermost(inner))
+    return _texts(found)
+
+
+def _is_prototype(declarator: Node) -> bool:
+    while declarator.type in ("pointer_declarator", "reference_declarator"):
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None:
+            return False
+        declarator = inner
+    if declarator.type != "function_declarator":
+        return False
+    inner = declarator.child_by_field_name("declarator")
+    return inner is None or inner.type != "parenthesized_declarator"
+
+
+def _innermost(node: Node) -> Node:
+    """Follow a C declarator, or a qualified name, down to the name itself."""
+    for _ in range(32):
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in ("qualified_identifier", "template_function", "template_type"):
+            inner = node.child_by_field_name("name")
+        if inner is None and node.type in ("parenthesized_declarator", "reference_declarator", "attributed_declarator"):
+            inner = next(
+                (child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None
+            )
+        if inner is None:
+            break
+        node = inner
+    return node
+
+
+def _assigned(node: Node) -> list[str]:
+    left = node.child_by_field_name("left")
+    return _texts([left]) if left is not None and left.type == "identifier" else []
+
+
+def _macro(node: Node) -> list[str]:
+    text = node.text or b""
+    head = text[:200]
+    if call := _SYSTEM_CALL.match(head):
+        name = call[1].decode()
+        return [f"sys_{name}", name]
+    found = _TYPED_MACRO.match(head) or _MACRO.match(head)
+    return [found[1].decode()] if found else []
+
+
+def _texts(nodes: list[Node | None] | list[Node]) -> list[str]:
+    found = ((node.text or b"").decode("utf-8", "replace") for node in nodes if node is not None)
+    return [text for text in found if text and len(text) < 200 and "\n" not in text]

@@ -1,0 +1,26 @@
+"""Plain text: paragraphs; lines where the text is data rather than prose."""
+
+from __future__ import annotations
+
+import re
+
+from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section
+from pinakes.chunking.scale import Scale
+from pinakes.types import Document
+
+INDENTED = BLOCK - 10
+_PARAGRAPH = re.compile(r"\n(?:[^\S\n]*\n)++")
+
+
+def outline(document: Document, scale: Scale) -> Outline:
+    """Find the paragraphs. A text with a language (yaml, csv, log …) is lines, one without is sentences."""
+    cuts = Cuts()
+    paragraphs(document.text, cuts)
+    return Outline(Section(0, len(scale.text)), cuts, lines_first=document.language is not None)
+
+
+def paragraphs(text: str, cuts: Cuts) -> None:
+    """Allow cuts after blank lines; before an indented paragraph less gladly, since it belongs to the one above."""
+    for match in _PARAGRAPH.finditer(text):
+        indented = text[match.end() : match.end() + 1].isspace()
+        cuts.add(match.end(), INDENTED if indented else BLOCK)

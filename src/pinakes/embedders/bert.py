@@ -1,0 +1,267 @@
+"""A BERT encoder on ONNX Runtime: the default embedder.
+
+Each text runs alone, on one thread, and as many run at once as there are threads. Measured on 2 cores with
+232-token chunks that is faster than batches (no padding, a smaller working set), a query needs no thread pool, and
+an 8-bit vector does not depend on which texts were embedded beside it (activations are scaled per run).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from pinakes.embedders import convert, weights
+from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable
+from pinakes.settings import EmbeddingSettings
+from pinakes.types import Float32, Int64
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+RETRY_S = 60.0
+"""A model that could not be had is not looked for on the network again for so long, in seconds."""
+
+_SPECIAL_TOKENS = 2
+_GROUP = 1024
+_PIECE_CHARS = 1 << 16
+_PIECES = 16
+_QUERY_CHARS_PER_TOKEN = 64
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    session: Any
+    tokenizer: Tokenizer
+    max_tokens: int
+
+    def run(self, ids: Sequence[int]) -> Float32:
+        row: Float32 = self.session.run(None, {"input_ids": np.array([ids], np.int32)})[0][0]
+        return row
+
+
+class BertEmbedder:
+    """Embeds with the model of ``settings``, found, fetched, converted and loaded when first needed.
+
+    Thread-safe. While one thread loads, the others wait for it.
+    """
+
+    def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._pin = weights.PINS.get(settings.model)
+        self._lock = threading.Lock()
+        self._model: _Model | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._details: tuple[str, int, int] | None = None
+        self._failure: tuple[float, ModelUnavailable] | None = None
+
+    @classmethod
+    def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
+        """Return an embedder; costs nothing yet."""
+        return cls(settings, cache)
+
+    @property
+    def fingerprint(self) -> str:
+        """Name provider, model, weights (SHA-256, shortened), precision and dimension.
+
+        Raises:
+            ModelUnavailable: the model is not a pinned one, and its files are not to be had.
+        """
+        digest, dimension, _ = self._known()
+        settings = self._settings
+        return f"onnx/{settings.model}@{digest[:12]}/{settings.precision}/{dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector. Raises as ``fingerprint`` does."""
+        return self._known()[1]
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of one text, special tokens not counted. Raises as ``fingerprint`` does."""
+        return self._known()[2] - _SPECIAL_TOKENS
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the next call finds the model in memory."""
+        return self._model is not None
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        """Return float32 (n, dim), unit length, in the order given.
+
+        Raises:
+            InvalidInput: a text has more than ``max_tokens`` tokens; nothing is cut silently.
+            ModelUnavailable: the model cannot be had.
+        """
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        if not texts:
+            return vectors
+        model = self._load()
+        for first in range(0, len(texts), _GROUP):
+            group = [_clean(text) for text in texts[first : first + _GROUP]]
+            rows = [encoding.ids for encoding in model.tokenizer.encode_batch_fast(group)]
+            self._check(rows, first, model.max_tokens)
+            self._run(model, rows, vectors[first : first + _GROUP])
+        return vectors
+
+    def embed_query(self, text: str) -> Float32:
+        """Return float32 (dim,), unit length. A query longer than the model reads is cut.
+
+        Raises:
+            ModelUnavailable: the model cannot be had.
+        """
+        model = self._load()
+        ids = model.tokenizer.encode(_clean(text[: model.max_tokens * _QUERY_CHARS_PER_TOKEN])).ids
+        if len(ids) > model.max_tokens:
+            ids = ids[: model.max_tokens - 1] + ids[-1:]
+        return model.run(ids)
+
+    def token_starts(self, text: str) -> Int64:
+        """Return int64 (n,), ascending: the character offset of each token, special tokens not counted.
+
+        Linear in the length of ``text``. Characters the model drops (controls) start no token; a character that
+        becomes several tokens is there several times.
+
+        Raises:
+            ModelUnavailable: the model cannot be had.
+        """
+        tokenizer = self._load().tokenizer
+        pieces = _pieces(_clean(text))
+        starts = [np.empty(0, np.int64)]
+        for first in range(0, len(pieces), _PIECES):
+            few = pieces[first : first + _PIECES]
+            encodings = tokenizer.encode_batch([piece for _, piece in few], add_special_tokens=False)
+            for (offset, _), encoding in zip(few, encodings, strict=True):
+                starts.append(np.fromiter((start for start, _ in encoding.offsets), np.int64, len(encoding)) + offset)
+        return np.concatenate(starts)
+
+    def _known(self) -> tuple[str, int, int]:
+        """Return SHA-256 of the weights, dimension, and tokens read with special ones."""
+        if self._pin is not None:
+            return self._pin.weights_sha256, self._pin.dimension, self._pin.max_tokens
+        with self._lock:
+            if self._details is None:
+                model = weights.locate(self._settings, self._cache) or self._install()
+                config = convert.read_config(model.folder)
+                self._details = (model.weights_sha256, config.hidden, config.max_tokens)
+            return self._details
+
+    def _load(self) -> _Model:
+        if self._model is not None:
+            return self._model
+        with self._lock:
+            if self._model is None:
+                installed = self._install()
+                graph = installed.graph_folder(self._settings.precision) / convert.GRAPH
+                self._model = _Model(
+                    _session(graph), _tokenizer(installed.folder), convert.read_config(installed.folder).max_tokens
+                )
+            return self._model
+
+    def _install(self) -> weights.Installed:
+        """Make the model ready, but do not try the network again soon after it failed."""
+        if self._failure is not None and time.monotonic() < self._failure[0]:
+            if weights.locate(self._settings, self._cache) is None:
+                error = self._failure[1]
+                raise type(error)(error.message, hint=error.hint) from error
+            self._failure = None
+        try:
+            return weights.install(self._settings, self._cache)
+        except ModelUnavailable as error:
+            self._failure = (time.monotonic() + RETRY_S, error)
+            raise
+
+    def _check(self, rows: Sequence[Sequence[int]], first: int, most: int) -> None:
+        for number, ids in enumerate(rows, first):
+            if len(ids) > most:
+                raise InvalidInput(
+                    f"Text {number} has {len(ids) - _SPECIAL_TOKENS} tokens; {self._settings.model} reads at most "
+                    f"{most - _SPECIAL_TOKENS}.",
+                    hint="Cut it into smaller passages first.",
+                )
+
+    def _run(self, model: _Model, rows: Sequence[Sequence[int]], out: Float32) -> None:
+        """Fill ``out`` float32 (n, dim), longest text first so that no thread is left with it at the end."""
+        order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+        longest_first = (rows[number] for number in order)
+        threads = self._settings.threads or _cores()
+        run = map if threads == 1 or len(rows) == 1 else self._workers(threads).map
+        for number, vector in zip(order, run(model.run, longest_first), strict=True):
+            out[number] = vector
+
+    def _workers(self, threads: int) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(threads, thread_name_prefix="pinakes-embed")
+            return self._pool
+
+
+def _session(graph: Path) -> Any:
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # Texts differ in length, so remembered allocation patterns only hold memory.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except (errors.Fail, errors.InvalidGraph, errors.InvalidProtobuf, errors.RuntimeException) as error:
+        raise ModelCorrupt(
+            f"ONNX Runtime cannot load {graph}: {error}.", hint="Delete that folder; it is made again from the weights."
+        ) from error
+
+
+def _tokenizer(folder: Path) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    try:
+        tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises no narrower class
+        raise ModelCorrupt(
+            f"{path} cannot be read: {error}.", hint="Get the model's files again: `pinakes model install`."
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _clean(text: str) -> str:
+    """Replace lone surrogates, which the tokenizer refuses, by one character each."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _pieces(text: str) -> list[tuple[int, str]]:
+    """Cut a long text before white space, where no token spans; return each piece with its offset.
+
+    Without white space in 65,536 characters it is cut there: a word so long is one unknown token to the model, and
+    two pieces of it only count one token too many.
+    """
+    pieces = []
+    start = 0
+    while len(text) - start > _PIECE_CHARS:
+        end = start + _PIECE_CHARS
+        space = max(text.rfind(mark, start + 1, end) for mark in (" ", "\n"))
+        end = space if space > start else end
+        pieces.append((start, text[start:end]))
+        start = end
+    pieces.append((start, text[start:]))
+    return pieces
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

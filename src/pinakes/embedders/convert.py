@@ -1,0 +1,248 @@
+"""A BERT encoder's safetensors to an ONNX graph of ONNX Runtime's fused operators.
+
+The graph takes ``input_ids`` int32 (batch, tokens), all of one length, and gives ``embedding`` float32
+(batch, hidden), pooled and of unit length. There is no padding and so no mask: see ``bert.py``.
+
+Operators: com.microsoft EmbedLayerNormalization, MultiHeadAttention, SkipLayerNormalization, BiasGelu
+and DynamicQuantizeMatMul, as documented in ONNX Runtime's ContribOperators.md. ``int8`` keeps each column
+of a weight matrix as int8 with its own scale (symmetric, 127 steps); activations are quantised per text at run time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinakes.embedders import folders
+from pinakes.errors import ModelCorrupt, ModelUnavailable
+from pinakes.types import Float32
+
+if TYPE_CHECKING:
+    import onnx
+
+VERSION = 1
+"""Raised whenever the graph changes; graphs of other versions are not used."""
+
+GRAPH = "model.onnx"
+WEIGHTS = "model.safetensors"
+
+Precision = Literal["int8", "fp32"]
+Tensors: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class BertConfig:
+    """What the files of a model folder say about it. ``max_tokens`` counts special tokens."""
+
+    hidden: int
+    layers: int
+    heads: int
+    epsilon: float
+    pooling: Literal["mean", "cls"]
+    max_tokens: int
+
+
+def read_config(folder: Path) -> BertConfig:
+    """Read ``config.json``, ``1_Pooling/config.json`` and ``sentence_bert_config.json`` of a model folder.
+
+    Raises:
+        ModelCorrupt: a file is missing or broken.
+        ModelUnavailable: it is another kind of model.
+    """
+    config = _json(folder / "config.json")
+    pooling = _json(folder / "1_Pooling/config.json", optional=True)
+    sentence = _json(folder / "sentence_bert_config.json", optional=True)
+    kinds = (config.get("model_type"), config.get("hidden_act"), config.get("position_embedding_type", "absolute"))
+    if kinds != ("bert", "gelu", "absolute"):
+        raise _unsupported(folder, "/".join(str(kind) for kind in kinds))
+    cls = bool(pooling.get("pooling_mode_cls_token"))
+    if not cls and not pooling.get("pooling_mode_mean_tokens", True):
+        raise _unsupported(folder, "pooling other than mean or CLS")
+    try:
+        return BertConfig(
+            hidden=config["hidden_size"],
+            layers=config["num_hidden_layers"],
+            heads=config["num_attention_heads"],
+            epsilon=config["layer_norm_eps"],
+            pooling="cls" if cls else "mean",
+            max_tokens=min(config["max_position_embeddings"], sentence.get("max_seq_length") or 1 << 30),
+        )
+    except KeyError as error:
+        raise _corrupt(folder / "config.json", f"it has no {error}") from error
+
+
+def graph_folder(parent: Path, precision: Precision, weights_sha256: str) -> Path:
+    """Return where the graph made from these weights lies under ``parent``, whether it exists or not."""
+    return parent / f"onnx-{VERSION}-{precision}-{weights_sha256[:12]}"
+
+
+def convert(source: Path, target: Path, precision: Precision, weights_sha256: str) -> None:
+    """Make the graph of the model in ``source``; it appears as folder ``target`` at once or not at all.
+
+    Call within ``folders.exclusive(target.parent)``. About a second for 22 million parameters.
+
+    Raises:
+        ModelCorrupt: the weights do not have this SHA-256, or a file is missing or broken.
+        ModelUnavailable: it is a kind of model this converter does not know.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    config = read_config(source)
+    if (found := folders.sha256(source / WEIGHTS)) != weights_sha256:
+        raise _corrupt(source / WEIGHTS, f"its SHA-256 is {found}, not {weights_sha256}")
+    try:
+        tensors = load((source / WEIGHTS).read_bytes())
+        model = build(config, tensors, precision)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise _corrupt(source / WEIGHTS, f"{type(error).__name__}: {error}") from error
+    with folders.filled(target, {"weights_sha256": weights_sha256, "precision": precision}) as folder:
+        (folder / GRAPH).write_bytes(model.SerializeToString())
+
+
+def build(config: BertConfig, tensors: Tensors, precision: Precision) -> onnx.ModelProto:
+    """Return the graph of an embedding model: encoder, pooling, unit length.
+
+    Raises:
+        KeyError: a tensor the configuration calls for is missing.
+        ValueError: tensors do not fit each other.
+    """
+    from onnx import TensorProto, helper
+
+    weights = {name.removeprefix("bert."): tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
+    graph = _Graph(weights, precision)
+    hidden = _encoder(graph, config)
+    graph.node("LpNormalization", [_pooled(graph, config, hidden)], ["embedding"], axis=-1, p=2)
+    body = helper.make_graph(
+        graph.nodes,
+        "bert",
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["batch", "tokens"])],
+        [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", config.hidden])],
+        graph.constants,
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="pinakes")
+
+
+class _Graph:
+    """Nodes and constants in the order they are added."""
+
+    def __init__(self, weights: Mapping[str, Float32], precision: Precision) -> None:
+        self.weights = weights
+        self.precision = precision
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, array: NDArray[Any]) -> str:
+        """Add ``array``; return its name."""
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def node(self, operator: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: Any) -> list[str]:
+        """Add a standard operator; return the names of its outputs."""
+        return self._add(operator, "", inputs, outputs, attributes)
+
+    def fused(self, operator: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: Any) -> list[str]:
+        """Add a com.microsoft operator; return the names of its outputs."""
+        return self._add(operator, "com.microsoft", inputs, outputs, attributes)
+
+    def dense(self, x: str, weight: Float32) -> str:
+        """Add ``x @ weight``, weight (in, out), in the precision of the graph."""
+        if self.precision == "fp32":
+            return self.node("MatMul", [x, self.constant(weight)])[0]
+        scale = np.abs(weight).max(0) / np.float32(127)
+        scale[scale == 0] = 1
+        steps = np.rint(weight / scale).astype(np.int8)
+        zero = np.zeros(len(scale), np.int8)
+        return self.fused("DynamicQuantizeMatMul", [x, *map(self.constant, (steps, scale, zero))])[0]
+
+    def norm(self, x: str, skip: str, dense: str, norm: str, epsilon: float) -> str:
+        """Add layer norm of ``x`` + bias of layer ``dense`` + ``skip``."""
+        names = (f"{norm}.weight", f"{norm}.bias", f"{dense}.bias")
+        parameters = [self.constant(self.weights[name]) for name in names]
+        return self.fused("SkipLayerNormalization", [x, skip, *parameters], epsilon=epsilon)[0]
+
+    def _add(
+        self, operator: str, domain: str, inputs: list[str], outputs: list[str] | int, attributes: dict[str, Any]
+    ) -> list[str]:
+        from onnx import helper
+
+        if isinstance(outputs, int):
+            outputs = [f"{operator}_{len(self.nodes)}_{number}" for number in range(outputs)]
+        self.nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
+        return outputs
+
+
+def _encoder(graph: _Graph, config: BertConfig) -> str:
+    """Add embeddings and layers; return the name of float32 (batch, tokens, hidden)."""
+    weights = graph.weights
+    # Every token is of segment 0, so that segment's vector can live in the positions.
+    positions = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
+    words, scale, shift = (
+        graph.constant(weights[f"embeddings.{name}"])
+        for name in ("word_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")
+    )
+    inputs = ["input_ids", "", words, graph.constant(positions), "", scale, shift]
+    hidden = graph.fused("EmbedLayerNormalization", inputs, 2, epsilon=config.epsilon)[0]
+    for number in range(config.layers):
+        hidden = _layer(graph, config, hidden, f"encoder.layer.{number}")
+    return hidden
+
+
+def _layer(graph: _Graph, config: BertConfig, hidden: str, name: str) -> str:
+    weights = graph.weights
+    attention, intermediate, output = f"{name}.attention", f"{name}.intermediate.dense", f"{name}.output"
+    heads = [f"{attention}.self.{part}" for part in ("query", "key", "value")]
+    # One product for all three: the input is quantised once.
+    joined = graph.dense(hidden, np.concatenate([weights[f"{head}.weight"] for head in heads]).T)
+    bias = graph.constant(np.concatenate([weights[f"{head}.bias"] for head in heads]))
+    parts = graph.node("Split", [joined], 3, axis=2, num_outputs=3)
+    context = graph.fused("MultiHeadAttention", [*parts, bias], num_heads=config.heads)[0]
+    mixed = graph.dense(context, weights[f"{attention}.output.dense.weight"].T)
+    hidden = graph.norm(mixed, hidden, f"{attention}.output.dense", f"{attention}.output.LayerNorm", config.epsilon)
+    wide = graph.dense(hidden, weights[f"{intermediate}.weight"].T)
+    active = graph.fused("BiasGelu", [wide, graph.constant(weights[f"{intermediate}.bias"])])[0]
+    narrow = graph.dense(active, weights[f"{output}.dense.weight"].T)
+    return graph.norm(narrow, hidden, f"{output}.dense", f"{output}.LayerNorm", config.epsilon)
+
+
+def _pooled(graph: _Graph, config: BertConfig, hidden: str) -> str:
+    """Add pooling over the tokens; return the name of float32 (batch, hidden)."""
+    if config.pooling == "cls":
+        return graph.node("Gather", [hidden, graph.constant(np.array(0))], axis=1)[0]
+    return graph.node("ReduceMean", [hidden, graph.constant(np.array([1]))], keepdims=0)[0]
+
+
+def _json(path: Path, *, optional: bool = False) -> dict[str, Any]:
+    if optional and not path.exists():
+        return {}
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise _corrupt(path, str(error)) from error
+    if not isinstance(data, dict):
+        raise _corrupt(path, "it holds no object")
+    return data
+
+
+def _corrupt(path: Path, why: str) -> ModelCorrupt:
+    return ModelCorrupt(
+        f"{path} is not what it should be: {why}.",
+        hint="Get the model's files again: `pinakes model install`, or replace the folder that `embedding.path` names.",
+    )
+
+
+def _unsupported(folder: Path, what: str) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"The model in {folder} cannot be converted: {what}.",
+        hint="Models of type bert with gelu, absolute positions, and mean or CLS pooling can.",
+    )

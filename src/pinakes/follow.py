@@ -1,0 +1,134 @@
+"""An index follows the catalogue: it reads the changes it has not seen and applies them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinakes.catalog import Catalog, changes, embeddings
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.ports import Index
+from pinakes.types import Int64
+
+_DOCUMENTS_PER_STEP = 500
+_COMPARED_PER_STEP = 2000
+_LARGEST_DIFFERENCE = 2e-3
+"""Stored vectors are float16; an index may hold them a little less exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which an index differs from the catalogue, with up to ten of the chunks concerned."""
+
+    part: str
+    problem: str
+    count: int
+    examples: tuple[int, ...]
+
+
+def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> int:
+    """Apply every change the index has not seen; return how many documents that were."""
+    seen = 0
+    position = index.position()
+    while True:
+        with catalog.read() as connection:
+            found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP)
+            if not found:
+                return seen
+            document_ids = [document_id for _, document_id in found]
+            entries = changes.entries(connection, document_ids, collection.model_id)
+        position = found[-1][0]
+        index.apply(document_ids, entries, position)
+        seen += len(found)
+
+
+def compare(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
+    """Compare every chunk id and vector of the index with the catalogue's."""
+    with catalog.read() as connection:
+        every, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
+    contents = index.contents()
+    found = []
+    for part, expected in (("keyword", every), ("vector", embedded)):
+        held = contents[part]
+        found += _differences(part, "missing from the index", np.setdiff1d(expected, held))
+        found += _differences(part, "not in the catalogue", np.setdiff1d(held, expected))
+        values, times = np.unique(held, return_counts=True)
+        found += _differences(part, "in the index more than once", values[times > 1])
+    common = np.intersect1d(embedded, contents["vector"])
+    wrong = [
+        chunk_id
+        for start in range(0, len(common), _COMPARED_PER_STEP)
+        for chunk_id in _wrong_vectors(catalog, collection, index, common[start : start + _COMPARED_PER_STEP])
+    ]
+    return found + _differences("vector", "vector differs", np.array(wrong, np.int64))
+
+
+def _wrong_vectors(catalog: Catalog, collection: CollectionRecord, index: Index, chunk_ids: Int64) -> list[int]:
+    with catalog.read() as connection:
+        stored = embeddings.of_chunks(connection, collection.model_id, chunk_ids.tolist())
+    held = index.vectors(chunk_ids)
+    return [
+        int(chunk_id)
+        for chunk_id, vector in zip(chunk_ids, held, strict=True)
+        if not np.abs(stored[int(chunk_id)] - vector).max() <= _LARGEST_DIFFERENCE
+    ]
+
+
+def _differences(part: str, problem: str, chunk_ids: Int64) -> list[Difference]:
+    if not len(chunk_ids):
+        return []
+    return [Difference(part, problem, len(chunk_ids), tuple(chunk_ids[:10].tolist()))]
+
+
+class Followers:
+    """The open indexes of all collections, each brought up to date before it is used."""
+
+    def __init__(self, catalog: Catalog, open_index: Callable[[CollectionRecord], Index]) -> None:
+        self._catalog = catalog
+        self._open_index = open_index
+        self._open: dict[int, tuple[CollectionRecord, Index]] = {}
+        self._opening = threading.Lock()
+        self._following: dict[int, threading.Lock] = {}
+
+    def current(self, collection: CollectionRecord, *, wait: bool = True) -> Index:
+        """Return the index of ``collection``, caught up.
+
+        ``wait`` False: when another thread is applying changes right now, take the index as it is.
+        """
+        index = self._opened(collection)
+        lock = self._following[collection.id]
+        if lock.acquire(blocking=wait):
+            try:
+                catch_up(self._catalog, collection, index)
+            finally:
+                lock.release()
+        return index
+
+    def forget(self, collection: CollectionRecord) -> None:
+        """Close the index of ``collection``, if it is open."""
+        with self._opening:
+            _, index = self._open.pop(collection.id, (None, None))
+        if index is not None:
+            index.close()
+
+    def close(self) -> None:
+        """Close all indexes."""
+        with self._opening:
+            for _, index in self._open.values():
+                index.close()
+            self._open.clear()
+
+    def _opened(self, collection: CollectionRecord) -> Index:
+        with self._opening:
+            record, index = self._open.get(collection.id, (None, None))
+            if record is not None and index is not None:
+                if (record.generation, record.model_id) == (collection.generation, collection.model_id):
+                    return index
+                index.close()
+            index = self._open_index(collection)
+            self._open[collection.id] = (collection, index)
+            self._following.setdefault(collection.id, threading.Lock())
+            return index

@@ -1,0 +1,356 @@
+"""From a source to committed documents: skip the unchanged, read, chunk, embed, commit, index.
+
+Documents are committed in batches, each with its chunks, vectors, versions, manifest rows and change
+records in one transaction, so a crash loses at most the batch in flight and the next run redoes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import Catalog, changes, collections, documents, embeddings, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import NewDocument, embedding_key
+from pinakes.catalog.sources import FileRecord, SourceRecord
+from pinakes.errors import Empty, ModelUnavailable, PinakesError, Unreadable
+from pinakes.ports import Embedder, Source
+from pinakes.settings import CollectionSettings, IngestSettings
+from pinakes.templates import fields_of, key_of
+from pinakes.types import JSON, Chunk, Document, Float32, Item, Scan, Skipped
+
+_REMOVED_PER_STEP = 500
+_EMBEDDED_PER_EVENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks)."""
+
+    stage: Literal["scan", "read", "embed", "index"]
+    done: int
+    total: int
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """How an ingest ended. Seconds are per stage; ``skipped`` and ``failed`` name files with the reason."""
+
+    collection: str
+    source: str
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    reused: int = 0
+    pending: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Skipped] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    degraded: str | None = None
+
+    def reasons(self) -> Counter[str]:
+        """Count skipped and failed files by reason."""
+        return Counter(entry.reason for entry in [*self.skipped, *self.failed])
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What an ingest works with, chosen by the composition root."""
+
+    catalog: Catalog
+    embedder: Embedder
+    read: Callable[[bytes, str], Document]
+    chunk: Callable[[Document], list[Chunk]]
+    follow: Callable[[], object]
+    limits: IngestSettings
+    rules: CollectionSettings
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    """A file that was read and cut, to be put into the catalogue."""
+
+    item: Item
+    new: NewDocument
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A file with the content of one that vanished: the same document at another place."""
+
+    item: Item
+    new: NewDocument
+    old: FileRecord
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A file that gives no document; ``remove`` is the document it gave before."""
+
+    record: FileRecord
+    remove: int | None = None
+
+
+class Ingest:
+    """One run over one source of one collection."""
+
+    def __init__(self, tools: Tools, collection: CollectionRecord, record: SourceRecord, source: Source) -> None:
+        self._tools = tools
+        self._collection = collection
+        self._record = record
+        self._source = source
+        self._known: dict[str, FileRecord] = {}
+        self._gone: dict[str, FileRecord] = {}
+        self._groups: set[str] = set()
+        self.report = Report(collection.name, record.location)
+
+    def run(self) -> Iterator[Event]:
+        """Do the work, yielding events; ``report`` is complete when the generator ends.
+
+        Raises:
+            SourceError: the source cannot be reached; nothing was changed.
+        """
+        with closing(self._source):
+            yield from self._run()
+
+    def _run(self) -> Iterator[Event]:
+        yield Event("scan", 0, 0, self._record.location)
+        with self._timed("scan"):
+            with self._tools.catalog.read() as connection:
+                self._known = sources.manifest(connection, self._record.id)
+            retry = any(record.status == "error" for record in self._known.values())
+            scan = self._source.scan(None if retry else self._record.state)
+        wanted = [item for item in scan.items if self._may_differ(item)]
+        self._gone = _gone(scan, self._known)
+        self.report.skipped += scan.skipped
+        yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
+        batch: list[_Put | _Move | _Note] = []
+        for done, item in enumerate(wanted, start=1):
+            batch.append(self._prepare(item))
+            yield Event("read", done, len(wanted), item.path)
+            if _weight(batch) >= self._tools.limits.batch_chunks:
+                yield from self._commit(batch)
+                batch = []
+        yield from self._commit(batch)
+        self._finish(scan)
+        with self._timed("index"):
+            self._tools.follow()
+        yield Event("index", 1, 1)
+
+    def _may_differ(self, item: Item) -> bool:
+        known = self._known.get(item.path)
+        return known is None or known.status == "error" or known.fingerprint != item.fingerprint
+
+    def _prepare(self, item: Item) -> _Put | _Move | _Note:
+        """Read and cut one file; whatever is wrong with it becomes a note and the rest goes on."""
+        known = self._known.get(item.path)
+        had = known.document_id if known else None
+        try:
+            with self._timed("read"):
+                data = self._source.read(item)
+        except PinakesError as error:
+            self.report.failed.append(Skipped(item.path, str(error)))
+            record = FileRecord(
+                item.path, item.fingerprint, known.content_hash if known else None, "error", str(error), had
+            )
+            return _Note(record)
+        digest = hashlib.sha256(data).hexdigest()
+        if known and known.status == "indexed" and known.content_hash == digest:
+            return _Note(replace(known, fingerprint=item.fingerprint))
+        try:
+            new = self._new_document(item, data, digest)
+        except Unreadable as error:
+            self.report.skipped.append(Skipped(item.path, str(error)))
+            return _Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
+        if had is None and (old := self._vanished_with(digest)):
+            return _Move(item, new, old)
+        return _Put(item, new, is_new=had is None)
+
+    def _new_document(self, item: Item, data: bytes, digest: str) -> NewDocument:
+        rules, limits = self._tools.rules, self._tools.limits
+        with self._timed("read"):
+            document = self._tools.read(data, item.path)
+        if len(document.text.strip()) < max(1, limits.min_text_chars):
+            raise Empty(f"Only {len(document.text.strip())} characters of text (at least {limits.min_text_chars}).")
+        with self._timed("chunk"):
+            chunks = self._tools.chunk(document)
+        from_path = fields_of(item.path, rules.path_templates)
+        key = key_of(from_path, rules.document_key)
+        metadata: dict[str, JSON] = {**item.metadata, **document.metadata, **from_path}
+        if key:
+            metadata[rules.key_field] = key
+        title = document.title or PurePosixPath(item.path).stem
+        return NewDocument(item.uri, item.path, document, chunks, digest, title, metadata, key, self._record.id)
+
+    def _vanished_with(self, digest: str) -> FileRecord | None:
+        """Return, once, the record of a vanished file that had this content."""
+        for path, record in self._gone.items():
+            if record.content_hash == digest and record.document_id is not None:
+                del self._gone[path]
+                return record
+        return None
+
+    def _commit(self, batch: Sequence[_Put | _Move | _Note]) -> Iterator[Event]:
+        """Embed what is new in ``batch``, then write all of it in one transaction, then let the index follow."""
+        puts = [entry for entry in batch if isinstance(entry, _Put)]
+        chunks = [chunk for put in puts for chunk in put.new.chunks]
+        vectors = yield from self._embed(chunks)
+        with self._timed("catalog"), self._tools.catalog.write() as connection:
+            if vectors and self._collection.model_id is not None:
+                embeddings.store(connection, self._collection.model_id, vectors)
+            records = [self._apply(connection, entry) for entry in batch]
+            sources.note(connection, self._record.id, records)
+        self.report.chunks += len(chunks)
+        if puts:
+            with self._timed("index"):
+                self._tools.follow()
+
+    def _apply(self, connection: Connection, entry: _Put | _Move | _Note) -> FileRecord:
+        if isinstance(entry, _Note):
+            if entry.remove is not None:
+                documents.remove(connection, entry.remove)
+                self.report.removed += 1
+            return entry.record
+        new = entry.new
+        if isinstance(entry, _Move):
+            document_id = entry.old.document_id
+            assert document_id is not None
+            documents.move(connection, self._collection.id, document_id, new)
+            sources.forget(connection, self._record.id, [entry.old.path])
+            self.report.moved += 1
+        else:
+            document_id = documents.put(connection, self._collection.id, new)
+            self.report.added += entry.is_new
+            self.report.changed += not entry.is_new
+        self._groups.add(new.group_key)
+        return FileRecord(new.path, entry.item.fingerprint, new.content_hash, "indexed", None, document_id)
+
+    def _embed(self, chunks: Sequence[Chunk]) -> Generator[Event, None, dict[bytes, Float32]]:
+        """Return embedding key → vector of the chunks that have none yet, yielding progress."""
+        texts = {embedding_key(chunk): chunk.embedded_text for chunk in chunks}
+        if not texts or self.report.degraded:
+            self.report.pending += len(chunks)
+            return {}
+        with self._timed("catalog"), self._tools.catalog.read() as connection:
+            known = embeddings.known(connection, self._collection.model_id, texts)
+        missing = {key: text for key, text in texts.items() if key not in known}
+        self.report.reused += len(chunks) - len(missing)
+        try:
+            with self._timed("embed"):
+                vectors = yield from embed(self._tools.embedder, missing)
+        except ModelUnavailable as error:
+            self.report.degraded = str(error)
+            self.report.pending += len(missing)
+            return {}
+        self.report.embedded += len(missing)
+        if self._collection.model_id is None:
+            self._collection = bind(self._tools.catalog, self._collection, self._tools.embedder)
+        return vectors
+
+    def _finish(self, scan: Scan) -> None:
+        """Remove what vanished, give groups their metadata, and remember how far the source was read."""
+        gone = list(self._gone.items())
+        for start in range(0, len(gone), _REMOVED_PER_STEP):
+            part = gone[start : start + _REMOVED_PER_STEP]
+            with self._timed("catalog"), self._tools.catalog.write() as connection:
+                for _, record in part:
+                    if record.document_id is not None:
+                        self._groups.add(documents.remove(connection, record.document_id))
+                        self.report.removed += 1
+                sources.forget(connection, self._record.id, [path for path, _ in part])
+        with self._timed("catalog"), self._tools.catalog.write() as connection:
+            if self._tools.rules.group_metadata:
+                for key in self._groups - {""}:
+                    documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
+            skipped = [FileRecord(entry.path, "", None, "skipped", entry.reason) for entry in scan.skipped]
+            sources.note(connection, self._record.id, skipped)
+            errors = f"{len(self.report.failed)} files failed" if self.report.failed else None
+            sources.finished(connection, self._record.id, scan.state, errors)
+        touched = self.report.added + self.report.changed + self.report.moved
+        with self._tools.catalog.read() as connection:
+            self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.report.seconds[stage] = self.report.seconds.get(stage, 0.0) + time.perf_counter() - start
+
+
+def embed(embedder: Embedder, texts: Mapping[bytes, str]) -> Generator[Event, None, dict[bytes, Float32]]:
+    """Embed ``texts``, shortest first so that batches need little padding; return key → float32 (dim,).
+
+    Raises:
+        ModelUnavailable: the model cannot be loaded or does not answer.
+    """
+    keys = sorted(texts, key=lambda key: len(texts[key]))
+    vectors: dict[bytes, Float32] = {}
+    for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
+        part = keys[start : start + _EMBEDDED_PER_EVENT]
+        vectors |= zip(part, embedder.embed([texts[key] for key in part]), strict=True)
+        yield Event("embed", len(vectors), len(keys))
+    return vectors
+
+
+def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> CollectionRecord:
+    """Make ``embedder`` the model of ``collection``; return the collection as it is then."""
+    with catalog.write() as connection:
+        collections.bind_model(connection, collection.id, embedder.fingerprint, embedder.dimension)
+        return collections.get(connection, collection.name)
+
+
+def embed_pending(
+    catalog: Catalog, collection: CollectionRecord, embedder: Embedder, follow: Callable[[], object], batch: int
+) -> Iterator[Event]:
+    """Embed every chunk that still has no vector; the index follows batch by batch.
+
+    Raises:
+        ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
+    """
+    with catalog.read() as connection:
+        total, done = collections.count(connection, collection).pending, 0
+    while True:
+        with catalog.read() as connection:
+            rows = embeddings.pending(connection, collection.id, collection.model_id, batch)
+        if not rows:
+            return
+        vectors = yield from embed(embedder, {key: text for _, key, text in rows})
+        collection = bind(catalog, collection, embedder) if collection.model_id is None else collection
+        with catalog.write() as connection:
+            assert collection.model_id is not None
+            embeddings.store(connection, collection.model_id, vectors)
+            for document_id in dict.fromkeys(document_id for document_id, _, _ in rows):
+                changes.record(connection, collection.id, document_id, "put")
+        follow()
+        done += len(rows)
+        yield Event("index", done, max(done, total))
+
+
+def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
+    """Return what is known of the files that a source no longer offers."""
+    if scan.complete:
+        there = {item.path for item in scan.items}
+        return {path: record for path, record in known.items() if path not in there}
+    left = {*scan.removed, *(entry.path for entry in scan.skipped)}
+    return {path: known[path] for path in left if path in known}
+
+
+def _weight(batch: Sequence[_Put | _Move | _Note]) -> int:
+    """Return how full a batch is: its chunks, and something for what has none."""
+    return sum(len(entry.new.chunks) if isinstance(entry, _Put) else 1 for entry in batch)

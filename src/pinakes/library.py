@@ -1,0 +1,347 @@
+"""The library: what a user of Pinakes holds. Short methods; the work is done by the flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from rapidfuzz import process
+
+from pinakes import follow, ingest, search
+from pinakes import settings as settings_module
+from pinakes.catalog import collections, documents, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import DocumentRecord
+from pinakes.errors import IndexCorrupt, InvalidInput, NotFound
+from pinakes.filters import parse
+from pinakes.follow import Difference
+from pinakes.ingest import Event, Report
+from pinakes.settings import Settings, SourceSettings
+from pinakes.shelves import Shelves, mismatch, settings_of
+from pinakes.sources import recognise
+from pinakes.types import JSON, Filter, Results, SearchMode
+
+
+class OnEvent(Protocol):
+    """Something that wants to know how far a long run is."""
+
+    def __call__(self, event: Event, /) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document's text, or a range of its lines (counted from 1, ends included)."""
+
+    document: DocumentRecord
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """What a collection holds, where it comes from, and how far its vectors and index are."""
+
+    name: str
+    description: str
+    documents: int
+    groups: int
+    chunks: int
+    tokens: int
+    pending: int
+    model: str
+    sources: tuple[dict[str, JSON], ...]
+    problems: tuple[dict[str, JSON], ...]
+    index: Mapping[str, JSON]
+
+
+class Library:
+    """A home folder with its collections: add, search, read, verify. Safe to share between threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the catalogue; models and indexes are opened when first needed."""
+        self.settings = settings
+        self.shelves = Shelves(settings)
+
+    @classmethod
+    def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
+        """Open ``home``; ``settings`` are dotted names with ``__`` for the dot: ``search__top_k=5``.
+
+        Raises:
+            InvalidSetting: an unknown setting or an impossible value.
+            StorageFull: the home cannot be written.
+        """
+        return cls(settings_module.load(home=home, profile=profile, **settings))
+
+    def add(
+        self,
+        location: str,
+        collection: str | None = None,
+        *,
+        ref: str | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        on_event: OnEvent | None = None,
+    ) -> Report:
+        """Read a folder, file or git repository into a collection; what is unchanged is skipped.
+
+        Raises:
+            NotFound, InvalidInput, SourceError: the location cannot be used.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        name = collection or self.settings.collection
+        source = recognise(location, ref)
+        chosen = {"include": tuple(include), "exclude": tuple(exclude)}
+        if not include and not exclude:
+            chosen = _configured_globs(self.settings, name)
+        return self._ingest(name, source.model_copy(update=chosen), on_event)
+
+    def sync(self, collection: str | None = None, on_event: OnEvent | None = None) -> list[Report]:
+        """Read every known source of a collection, or of all, again; configured ones are added first.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        wanted = _configured_sources(self.shelves, collection) + _known_sources(self.shelves, collection)
+        once = {(name, source.kind, source.location): source for name, source in wanted}
+        return [self._ingest(name, source, on_event) for (name, _, _), source in once.items()]
+
+    def search(
+        self,
+        query: str,
+        collection: str | None = None,
+        *,
+        mode: SearchMode | None = None,
+        top_k: int | None = None,
+        filters: Mapping[str, JSON] | Filter | None = None,
+        fusion: str | None = None,
+        min_score: float = 0.0,
+    ) -> Results:
+        """Answer ``query`` with the best passages of a collection.
+
+        Raises:
+            InvalidInput: an unknown mode or fusion, a filter that cannot be used, or a top_k below 1.
+            NotFound: there is no such collection.
+            ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        name = collection or self.settings.collection
+        request = _request(self.settings, name, query, mode, top_k, filters, fusion, min_score)
+        try:
+            return _answer(self.shelves, name, request)
+        except IndexCorrupt:
+            self.reindex(name)
+            return _answer(self.shelves, name, request)
+
+    def read(self, reference: str, collection: str | None = None, lines: tuple[int, int] | None = None) -> Text:
+        """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
+
+        Raises:
+            NotFound: nothing goes by that name, or it has no such lines.
+            InvalidInput: several documents go by that name.
+        """
+        record = self.collection(collection)
+        with self.shelves.catalog.read() as connection:
+            found = documents.find(connection, record.id, reference)
+            paths = [] if found else documents.paths(connection, record.id)
+            document = _only(found, reference, paths)
+            return _cut(document, documents.text(connection, document.id), lines)
+
+    def status(self, collection: str | None = None) -> list[CollectionStatus]:
+        """Return what each collection (or one) holds, where it comes from and how far it is indexed."""
+        return [_status(self.shelves, record) for record in self.collections(collection)]
+
+    def verify(self, collection: str | None = None) -> dict[str, list[Difference]]:
+        """Compare each index with the catalogue: collection → differences, none when all is well."""
+        return {
+            record.name: follow.compare(self.shelves.catalog, *self.shelves.index(record.name))
+            for record in self.collections(collection)
+        }
+
+    def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
+        """Build indexes anew from the catalogue; nothing is embedded again.
+
+        ``embed`` makes the configured model that of the collections, and embeds what has no vector by it.
+        """
+        for record in self.collections(collection):
+            if embed:
+                ingest.bind(self.shelves.catalog, record, self.shelves.embedder)
+            _drain(self.shelves.rebuild(self.collection(record.name)), on_event)
+            if embed:
+                self.embed_pending(record.name, on_event)
+
+    def embed_pending(self, collection: str | None = None, on_event: OnEvent | None = None) -> None:
+        """Embed what waits for a vector.
+
+        Raises:
+            ModelUnavailable: there still is no model.
+        """
+        for record in self.collections(collection):
+            _drain(self.shelves.embed_pending(record), on_event)
+
+    def collections(self, name: str | None = None) -> list[CollectionRecord]:
+        """Return the records of all collections, or of one.
+
+        Raises:
+            NotFound: there is none of that name.
+        """
+        with self.shelves.catalog.read() as connection:
+            return [collections.get(connection, name)] if name else collections.everything(connection)
+
+    def collection(self, name: str | None = None) -> CollectionRecord:
+        """Return the record of one collection, the default one when no name is given.
+
+        Raises:
+            NotFound: there is none of that name.
+        """
+        return self.collections(name or self.settings.collection)[0]
+
+    def close(self) -> None:
+        """Save and release everything."""
+        self.shelves.close()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None) -> Report:
+        run = self.shelves.ingest(*self.shelves.remember(name, source))
+        _drain(run.run(), on_event)
+        return run.report
+
+
+def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
+    """Run a flow to its end, passing its events on."""
+    for event in events:
+        if on_event is not None:
+            on_event(event)
+
+
+def _configured_globs(settings: Settings, name: str) -> dict[str, tuple[str, ...]]:
+    """Return include and exclude of the collection's first configured source: they fit any copy of it."""
+    for source in settings.of_collection(name).sources:
+        return {"include": source.include, "exclude": source.exclude}
+    return {"include": (), "exclude": ()}
+
+
+def _configured_sources(shelves: Shelves, collection: str | None) -> list[tuple[str, SourceSettings]]:
+    """Return the sources of the settings, for collections that have none yet."""
+    with shelves.catalog.read() as connection:
+        known = {
+            record.name for record in collections.everything(connection) if sources.everything(connection, record.id)
+        }
+    return [
+        (name, source)
+        for name, rules in shelves.settings.collections.items()
+        if collection in (None, name) and name not in known
+        for source in rules.sources
+    ]
+
+
+def _known_sources(shelves: Shelves, collection: str | None) -> list[tuple[str, SourceSettings]]:
+    with shelves.catalog.read() as connection:
+        chosen = collections.everything(connection)
+        if collection is not None and collection not in shelves.settings.collections:
+            chosen = [collections.get(connection, collection)]
+        return [
+            (record.name, settings_of(kept))
+            for record in chosen
+            if collection in (None, record.name)
+            for kept in sources.everything(connection, record.id)
+        ]
+
+
+def _request(
+    settings: Settings,
+    name: str,
+    query: str,
+    mode: SearchMode | None,
+    top_k: int | None,
+    filters: Mapping[str, JSON] | Filter | None,
+    fusion: str | None,
+    min_score: float,
+) -> search.Request:
+    """Fill what the caller left open with the settings' defaults."""
+    defaults = settings.search
+    return search.Request(
+        query=query,
+        mode=mode or settings.of_collection(name).retrieval,
+        top_k=defaults.top_k if top_k is None else top_k,
+        where=filters if isinstance(filters, tuple) else parse(filters),
+        fusion=fusion or defaults.fusion,
+        semantic_weight=defaults.semantic_weight,
+        keyword_weight=defaults.keyword_weight,
+        min_score=min_score,
+    )
+
+
+def _answer(shelves: Shelves, name: str, request: search.Request) -> Results:
+    watch = search.Watch()
+    with watch.stage("follow"):
+        record, index = shelves.index(name, wait=False)
+    if record.fingerprint not in ("", shelves.embedder.fingerprint) and request.mode != "keyword":
+        raise mismatch(record, shelves.embedder.fingerprint)
+    return search.search(
+        request,
+        catalog=shelves.catalog,
+        collection=record,
+        index=index,
+        embedder=shelves.embedder,
+        settings=shelves.settings.search,
+        watch=watch,
+    )
+
+
+def _only(found: Sequence[DocumentRecord], reference: str, paths: Sequence[str]) -> DocumentRecord:
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        near = [path for path, _, _ in process.extract(reference, paths, limit=3, score_cutoff=60)]
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`pinakes search` shows paths and ids."
+        raise NotFound(f"There is no document {reference!r}.", hint=hint)
+    names = ", ".join(document.path for document in found[:5])
+    raise InvalidInput(f"{len(found)} documents go by {reference!r}.", hint=f"Name one of them: {names}.")
+
+
+def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None) -> Text:
+    every = text.split("\n")
+    first, last = lines or (1, len(every))
+    if not 1 <= first <= last or first > len(every):
+        raise NotFound(
+            f"{document.path} has no lines {first} to {last}.", hint=f"It has {len(every)} lines, counted from 1."
+        )
+    last = min(last, len(every))
+    return Text(document, "\n".join(every[first - 1 : last]), first, last, len(every))
+
+
+def _status(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
+    _, index = shelves.index(record.name, wait=False)
+    with shelves.catalog.read() as connection:
+        counts = collections.count(connection, record)
+        known = sources.everything(connection, record.id)
+        files = [sources.counts(connection, source.id) for source in known]
+        problems = sources.problems(connection, record.id)
+    return CollectionStatus(
+        name=record.name,
+        description=record.description,
+        documents=counts.documents,
+        groups=counts.groups,
+        chunks=counts.chunks,
+        tokens=counts.tokens,
+        pending=counts.pending,
+        model=record.fingerprint,
+        sources=tuple(
+            {"kind": s.kind, "location": s.location, "synced_at": s.synced_at, "error": s.error, "files": count}
+            for s, count in zip(known, files, strict=True)
+        ),
+        problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
+        index=index.describe(),
+    )

@@ -1,0 +1,115 @@
+"""Readers: the bytes of one file become a ``Document``.
+
+``READERS`` maps extensions, ``NAMES`` whole file names, to the class that reads them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Final, cast
+
+from pinakes.errors import Binary
+from pinakes.ports import Reader
+from pinakes.readers.code import LANGUAGES, NAMED_LANGUAGES, language_of
+from pinakes.readers.limits import Limits
+from pinakes.readers.office import MIME_TYPES
+from pinakes.types import Document
+
+__all__ = ["NAMES", "READERS", "language_of", "read", "reader_for", "refusal", "supported"]
+
+_TEXT: Final = "text:Text"
+
+READERS: Final[dict[str, str]] = {
+    **dict.fromkeys(LANGUAGES, "code:Code"),
+    **dict.fromkeys(MIME_TYPES, "office:Office"),
+    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown:Markdown"),
+    **dict.fromkeys((".rst", ".rest"), "text:RestructuredText"),
+    **dict.fromkeys((".yaml", ".yml"), "structured:Yaml"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "structured:Json"),
+    ".toml": "structured:Toml",
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "tables:Table"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html:Html"),
+    ".ipynb": "notebook:Notebook",
+    **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties", ".adoc", ".asciidoc"), _TEXT),
+    **dict.fromkeys((".srt", ".vtt", ".ics", ".vcf", ".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
+}
+"""Extension (lower case, with its dot) → module in this package and class."""
+
+NAMES: Final[dict[str, str]] = {
+    **dict.fromkeys(NAMED_LANGUAGES, "code:Code"),
+    **dict.fromkeys(("readme", "license", "licence", "copying", "notice", "authors", "contributors"), _TEXT),
+    **dict.fromkeys(("changelog", "changes", "news", "todo", "install", "maintainers", "credits", "version"), _TEXT),
+    **dict.fromkeys(("codeowners", ".gitignore", ".gitattributes", ".dockerignore", ".editorconfig"), _TEXT),
+    **dict.fromkeys((".mailmap", ".npmrc", ".env", ".clang-format", "go.sum"), _TEXT),
+    **dict.fromkeys(("owners", "owners_aliases"), "structured:Yaml"),
+}
+"""File name (lower case) → module and class, for files that are known by their name."""
+
+_REFUSED: Final[dict[str, str]] = {
+    extension: what
+    for what, group in {
+        "a picture": ".png .jpg .jpeg .gif .bmp .tif .tiff .webp .ico .heic .avif .psd .svg .eps .drawio",
+        "a sound or video file": ".mp3 .wav .ogg .flac .m4a .mp4 .mov .avi .mkv .webm .wmv",
+        "an archive": ".zip .tar .gz .tgz .bz2 .xz .zst .7z .rar .jar .war .whl .deb .rpm .iso .dmg",
+        "a program": ".exe .dll .so .dylib .o .a .ko .class .pyc .pyo .wasm .bin .apk",
+        "a font": ".ttf .otf .woff .woff2 .eot",
+        "a database or data file": ".sqlite .sqlite3 .db .mdb .parquet .npy .npz .pkl .pickle .safetensors .onnx .h5",
+        "a key store": ".p12 .pfx .jks .keystore",
+    }.items()
+    for extension in group.split()
+}
+
+
+def read(data: bytes, path: str, *, max_chars: int, timeout_s: float = 120.0) -> Document:
+    """Read one file. ``path`` chooses the reader; a name nobody knows is read as text if it is text.
+
+    Args:
+        data: the file's content.
+        path: its path or name, POSIX separators.
+        max_chars: largest text, in characters.
+        timeout_s: longest time for the conversion of one file, in seconds.
+
+    Raises:
+        Empty: there is no text in it.
+        Binary: it is not text in any format that can be read.
+        TooLarge: its text, or what it unpacks to, exceeds a limit.
+        Unreadable: it is damaged, encrypted, or has no text that can be extracted.
+    """
+    if reason := refusal(path):
+        raise Binary(reason, hint="Exclude such files to keep them out of the report.")
+    return reader_for(path, Limits(max_chars, timeout_s)).read(data, path)
+
+
+def supported(path: str) -> bool:
+    """Say whether a reader is known for files of this name; others are read if they turn out to be text."""
+    return _entry(path) is not None
+
+
+def refusal(path: str) -> str | None:
+    """Return why files of this name are not read at all, None for those worth opening."""
+    what = _REFUSED.get(_extension(path)) if _entry(path) is None else None
+    return f"The file is {what}, which is not read." if what else None
+
+
+def reader_for(path: str, limits: Limits) -> Reader:
+    """Return the reader for files of this name."""
+    return cast("Reader", _load(_entry(path) or _TEXT)(limits))
+
+
+def _entry(path: str) -> str | None:
+    name = path.rpartition("/")[2].lower()
+    if found := NAMES.get(name) or READERS.get(_extension(path)):
+        return found
+    return "code:Code" if language_of(path) else None
+
+
+def _extension(path: str) -> str:
+    stem, dot, extension = path.rpartition("/")[2].lower().rpartition(".")
+    return dot + extension if stem else ""
+
+
+@functools.cache
+def _load(entry: str) -> type:
+    module, _, name = entry.partition(":")
+    return cast("type", getattr(importlib.import_module(f"{__name__}.{module}"), name))

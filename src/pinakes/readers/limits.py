@@ -1,0 +1,32 @@
+"""How much one document may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pinakes.errors import TooLarge
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest text of one document in characters, and longest time for one conversion in seconds."""
+
+    max_chars: int
+    timeout_s: float = 120.0
+
+    def check(self, text: str) -> str:
+        """Return ``text``.
+
+        Raises:
+            TooLarge: it has more than ``max_chars`` characters.
+        """
+        self.check_size(len(text))
+        return text
+
+    def check_size(self, chars: int) -> None:
+        """Raise ``TooLarge`` when ``chars`` characters are more than allowed."""
+        if chars > self.max_chars:
+            raise TooLarge(
+                f"The text has more than the {self.max_chars:,} characters allowed.",
+                hint="Raise the setting ingest.max_text_chars, split the file, or exclude it.",
+            )

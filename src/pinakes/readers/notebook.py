@@ -1,0 +1,86 @@
+"""Jupyter notebooks: Markdown cells as they are, code cells as fenced code with their printed output."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pinakes.errors import Empty, Unreadable
+from pinakes.readers.decode import decode, scrub
+from pinakes.readers.limits import Limits
+from pinakes.readers.structured import ParseError, parse_json
+from pinakes.readers.titles import markdown_title
+from pinakes.types import JSON, Document
+
+_MAX_OUTPUT_CHARS: Final = 2000
+
+
+class Notebook:
+    """Reads ``.ipynb``, notebook formats 3 and 4."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is the first level-1 heading.
+
+        Raises:
+            Unreadable: it is not a notebook.
+            Empty: no cell holds anything.
+        """
+        try:
+            notebook = parse_json(decode(data))
+        except ParseError as error:
+            raise Unreadable(f"The notebook is damaged: {error}.", hint="Open and save it in Jupyter.") from error
+        language = _language(notebook)
+        parts = [part for cell in _cells(notebook) if (part := _cell(cell, language))]
+        if not parts:
+            raise Empty("The notebook has no text in its cells.")
+        text = self._limits.check(scrub("\n\n".join(parts) + "\n"))
+        return Document(text=text, title=markdown_title(text), kind="markdown")
+
+
+def _language(notebook: JSON) -> str:
+    metadata = _table(notebook, "metadata")
+    name = _table(metadata, "kernelspec").get("language") or _table(metadata, "language_info").get("name")
+    return str(name or "").lower()
+
+
+def _cells(notebook: JSON) -> list[JSON]:
+    holder = notebook
+    if isinstance(notebook, dict) and isinstance(sheets := notebook.get("worksheets"), list) and sheets:
+        holder = sheets[0]
+    cells = holder.get("cells") if isinstance(holder, dict) else None
+    if not isinstance(cells, list):
+        raise Unreadable("The file is not a Jupyter notebook: it has no cells.", hint="Check how it was saved.")
+    return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def _table(value: JSON, key: str) -> dict[str, JSON]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _cell(cell: JSON, language: str) -> str:
+    source = _joined(cell.get("source", cell.get("input"))).strip("\n")
+    if cell.get("cell_type") != "code":
+        return source
+    outputs = [_output(item) for item in cell.get("outputs") or () if isinstance(item, dict)]
+    printed = "\n".join(filter(None, outputs)).strip("\n")[:_MAX_OUTPUT_CHARS]
+    blocks = [_fenced(source, language)] if source.strip() else []
+    return "\n\n".join(blocks + ([_fenced(printed, "text")] if printed else []))
+
+
+def _output(output: JSON) -> str:
+    """Return what an output prints; pictures and HTML give nothing."""
+    return _joined(output.get("text") or _table(output, "data").get("text/plain"))
+
+
+def _joined(lines: JSON) -> str:
+    return "".join(map(str, lines)) if isinstance(lines, list) else str(lines or "")
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,70 @@
+"""Plain text and reStructuredText: the text as it is, and its title."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pinakes.readers.code import language_of_script
+from pinakes.readers.decode import decode
+from pinakes.readers.limits import Limits
+from pinakes.readers.titles import cut, first_line, plain
+from pinakes.types import Document
+
+_PROSE: Final = (".txt", ".text", ".adoc", ".asciidoc")
+_ADORNMENT: Final = r"[=\-`:'\"~^_*+#<>.]"
+_RST_TITLE: Final = re.compile(
+    rf"^(?:(?P<over>(?P<o>{_ADORNMENT})(?P=o){{2,}})[ \t]*\n)?"
+    rf"(?P<title>[ \t]*[^\s][^\n]*)\n(?P<under>(?P<u>{_ADORNMENT})(?P=u){{1,}})[ \t]*$",
+    re.MULTILINE,
+)
+_RST_ROLE: Final = re.compile(r":[\w:+.-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
+_RST_LITERAL: Final = re.compile(r"``([^`]+)``|`([^`<]+?)(?:\s*<[^`>]*>)?`_{0,2}")
+
+
+class Text:
+    """Reads text that has no structure we know of. A script without an extension is code."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:
+        """Read ``data``; the title is its first line, except in logs and configuration."""
+        text = self._limits.check(decode(data))
+        if language := language_of_script(text):
+            return Document(text=text, kind="code", language=language)
+        name = path.rpartition("/")[2].lower()
+        is_prose = name.endswith(_PROSE) or "." not in name
+        return Document(text=text, title=text_title(text) if is_prose else "", kind="text")
+
+
+class RestructuredText:
+    """Reads reStructuredText as it is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is that of the first section."""
+        text = self._limits.check(decode(data))
+        return Document(text=text, title=rst_title(text), kind="text", language="rst")
+
+
+def rst_title(text: str) -> str:
+    """Return the title of the first section of reStructuredText, ``""`` where there is none."""
+    for match in _RST_TITLE.finditer(text):
+        title = match["title"].strip()
+        over, under = match["over"], match["under"]
+        if over and over[0] != under[0]:
+            continue
+        # An underline may be short by mistake; shorter than that it is punctuation in the text.
+        if len(under) >= min(len(title), 4) and not re.fullmatch(rf"{_ADORNMENT}+", title):
+            named = _RST_LITERAL.sub(lambda found: found[1] or found[2], _RST_ROLE.sub(r"\1", title))
+            return cut(named.replace("\\", ""))
+    return ""
+
+
+def text_title(text: str) -> str:
+    """Return the first line that is not empty, or a later one where that one is a rule or a number."""
+    line = plain(text.lstrip()[:4000].partition("\n")[0].strip(" \t#=*-_~"))
+    return line if sum(char.isalpha() for char in line) > 1 else first_line(text)

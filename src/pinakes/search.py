@@ -1,0 +1,264 @@
+"""From a question to ranked passages: two arms, one ranking, every step in the trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinakes import fusion
+from pinakes.catalog import Catalog, documents, selection
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import InvalidInput, ModelUnavailable
+from pinakes.ports import Embedder, Index
+from pinakes.settings import SearchSettings
+from pinakes.types import JSON, Filter, Float32, Hit, Int64, Ranking, Results, Scores, SearchMode, Stage, Trace
+
+MODES: tuple[SearchMode, ...] = ("hybrid", "vector", "keyword")
+FUSIONS = ("weighted", "rrf")
+_CANDIDATES_PER_RESULT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked. ``min_score`` applies to the score that is returned."""
+
+    query: str
+    mode: SearchMode = "hybrid"
+    top_k: int = 10
+    where: Filter = ()
+    fusion: str = "weighted"
+    semantic_weight: float = 0.7
+    keyword_weight: float = 0.3
+    min_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Every chunk either arm found. Arrays share their order; NaN where a chunk has no vector."""
+
+    ids: Int64
+    cosine: Float32 | None
+    bm25: Float32 | None
+    arms: dict[str, Ranking]
+
+
+class Watch:
+    """Collects the stages of a search."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._stages: list[Stage] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[dict[str, JSON]]:
+        """Time a step; what the body puts into the dict becomes the stage's detail."""
+        detail: dict[str, JSON] = {}
+        start = time.perf_counter()
+        yield detail
+        self._stages.append(Stage(name, (time.perf_counter() - start) * 1000, detail))
+
+    def trace(self) -> Trace:
+        """Return what was collected so far."""
+        return Trace(tuple(self._stages), (time.perf_counter() - self._start) * 1000)
+
+
+def search(
+    request: Request,
+    *,
+    catalog: Catalog,
+    collection: CollectionRecord,
+    index: Index,
+    embedder: Embedder,
+    settings: SearchSettings,
+    watch: Watch,
+) -> Results:
+    """Answer ``request`` from one collection.
+
+    Raises:
+        InvalidInput: an unknown mode or fusion, or a top_k out of range.
+        ModelUnavailable: mode "vector" and there is no model. In mode "hybrid" the answer is by keywords
+            alone and says ``degraded``.
+    """
+    _check(request)
+    notes: list[str] = []
+    query = _cleaned(request.query, settings.max_query_chars, notes)
+    degraded: str | None = None
+    vector: Float32 | None = None
+    if query and request.mode != "keyword":
+        with watch.stage("embed") as detail:
+            vector, degraded = _embedded(query, request.mode, embedder)
+            detail["model"] = embedder.fingerprint
+    found = _gather(request, query, vector, index, settings, watch) if query else _nothing()
+    if vector is not None and not len(found.arms["vector"]) and len(found.ids):
+        degraded = "no passage has a vector yet: keyword search only"
+    with watch.stage("fuse") as detail:
+        ranked, scores = _fused(request, found, settings)
+        detail |= {"candidates": len(found.ids), "fusion": request.fusion}
+    with watch.stage("hydrate"), catalog.read() as connection:
+        total = _total(connection, collection, request.where)
+        kept = [i for i in range(len(ranked)) if scores[i] >= request.min_score][: request.top_k]
+        hits = _hydrated(connection, collection, found, ranked[kept], scores[kept])
+    return Results(
+        query=request.query,
+        collection=collection.name,
+        mode=request.mode,
+        fusion=request.fusion,
+        hits=tuple(hits),
+        total_candidates=total,
+        trace=watch.trace(),
+        degraded=degraded,
+        notes=tuple(notes),
+    )
+
+
+def _check(request: Request) -> None:
+    if request.mode not in MODES:
+        raise InvalidInput(f"There is no search mode {request.mode!r}.", hint=f"Use one of {', '.join(MODES)}.")
+    if request.fusion not in FUSIONS:
+        raise InvalidInput(f"There is no fusion {request.fusion!r}.", hint=f"Use one of {', '.join(FUSIONS)}.")
+    if request.top_k < 1:
+        raise InvalidInput(f"top_k cannot be {request.top_k}.", hint="Use 1 or more.")
+
+
+def _cleaned(query: str, most: int, notes: list[str]) -> str:
+    query = query.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").strip()
+    if len(query) > most:
+        notes.append(f"the query was cut from {len(query)} to {most} characters")
+    if not query:
+        notes.append("the query is empty")
+    return query[:most]
+
+
+def _embedded(query: str, mode: SearchMode, embedder: Embedder) -> tuple[Float32 | None, str | None]:
+    try:
+        return embedder.embed_query(query), None
+    except ModelUnavailable as error:
+        if mode == "vector":
+            raise
+        return None, f"keyword search only: {error.message}"
+
+
+def _gather(
+    request: Request, query: str, vector: Float32 | None, index: Index, settings: SearchSettings, watch: Watch
+) -> Candidates:
+    """Ask both arms, then give every candidate both scores."""
+    limit = max(settings.candidates, _CANDIDATES_PER_RESULT * request.top_k)
+    arms: dict[str, Ranking] = {}
+    if request.mode != "vector":
+        with watch.stage("keyword") as detail:
+            arms["keyword"] = index.keyword(query, limit, request.where)
+            detail["found"] = len(arms["keyword"])
+    if vector is not None:
+        with watch.stage("vector") as detail:
+            arms["vector"] = index.vector(vector, limit, request.where)
+            detail["found"] = len(arms["vector"])
+    ids = np.unique(np.concatenate([arm.ids for arm in arms.values()]))
+    cosine = bm25 = None
+    with watch.stage("score"):
+        if vector is not None:
+            cosine = _scores(ids, arms["vector"], lambda rest: index.vector(vector, len(rest), None, rest), np.nan)
+        if "keyword" in arms:
+            bm25 = _scores(ids, arms["keyword"], lambda rest: index.keyword(query, len(rest), None, rest), 0.0)
+    return Candidates(ids, cosine, bm25, arms)
+
+
+def _nothing() -> Candidates:
+    return Candidates(np.empty(0, np.int64), None, None, {})
+
+
+def _scores(ids: Int64, arm: Ranking, ask: Any, absent: float) -> Float32:
+    """Return the arm's score of every candidate, asking for those it did not rank; ``absent`` where none."""
+    scores = np.full(len(ids), absent, np.float32)
+    scores[np.searchsorted(ids, arm.ids)] = arm.scores
+    rest = np.setdiff1d(ids, arm.ids, assume_unique=True)
+    if len(rest):
+        more = ask(rest)
+        scores[np.searchsorted(ids, more.ids)] = more.scores
+    return scores
+
+
+def _fused(request: Request, found: Candidates, settings: SearchSettings) -> tuple[Int64, Float32]:
+    """Return rows of the candidates, best first, with the score that is returned."""
+    if not len(found.ids):
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
+    if found.bm25 is None:
+        scores = np.clip(cosine, 0, 1)
+    elif found.cosine is None:
+        scores = fusion.relative(found.bm25)
+    elif request.fusion == "rrf":
+        scores = fusion.rrf(found.ids, list(found.arms.values()), settings.rrf_k)
+    else:
+        scores = fusion.weighted(cosine, found.bm25, request.semantic_weight, request.keyword_weight)
+    order = np.lexsort((found.ids, -scores))
+    return order, scores[order]
+
+
+def _total(connection: Any, collection: CollectionRecord, where: Filter) -> int:
+    chosen = selection.matching(connection, collection.id, where) if where else None
+    return selection.count_chunks(connection, collection.id, chosen)
+
+
+def _hydrated(
+    connection: Any, collection: CollectionRecord, found: Candidates, rows: Int64, scores: Float32
+) -> list[Hit]:
+    chunk_ids = found.ids[rows].tolist()
+    passages = selection.passages(connection, chunk_ids) if chunk_ids else {}
+    offsets: dict[str, dict[int, int]] = {}
+    for row in passages.values():
+        if row.group_key and row.group_key not in offsets:
+            offsets[row.group_key] = documents.preceding_chunks(connection, collection.id, row.group_key)
+    arm_ids = {name: set(arm.ids.tolist()) for name, arm in found.arms.items()}
+    return [
+        _hit(passages[chunk_id], collection.name, offsets, float(score), _raw(found, row, float(score)), arm_ids)
+        for chunk_id, row, score in zip(chunk_ids, rows, scores, strict=True)
+        if chunk_id in passages
+    ]
+
+
+def _raw(found: Candidates, row: int, fused: float) -> Scores:
+    cosine = None if found.cosine is None or np.isnan(found.cosine[row]) else float(found.cosine[row])
+    return Scores(cosine=cosine, bm25=None if found.bm25 is None else float(found.bm25[row]), fused=fused)
+
+
+def _hit(
+    row: Any,
+    collection: str,
+    offsets: dict[str, dict[int, int]],
+    score: float,
+    scores: Scores,
+    arms: dict[str, set[int]],
+) -> Hit:
+    chunk_index = offsets.get(row.group_key, {}).get(row.document_id, 0) + row.ordinal
+    return Hit(
+        chunk_id=f"{row.group_key}_{chunk_index}" if row.group_key else f"{row.uid}_{chunk_index}",
+        document_id=row.uid,
+        collection=collection,
+        uri=row.uri,
+        path=row.path,
+        title=row.title,
+        text=row.text,
+        chunk_index=chunk_index,
+        start_line=row.start_line,
+        end_line=row.end_line,
+        heading_path=tuple(row.heading_path),
+        symbols=tuple(row.symbols),
+        score=score,
+        scores=scores,
+        matched_by=tuple(name for name in ("vector", "keyword") if row.id in arms.get(name, ())),
+        metadata={**row.inherited, **row.metadata},
+    )
+
+
+def best_per_document(hits: Sequence[Hit], key: str | None = None) -> dict[str, float]:
+    """Return document (its path, or the metadata field ``key``) → score of its best hit, best first."""
+    best: dict[str, float] = {}
+    for hit in hits:
+        name = str(hit.metadata.get(key, hit.path)) if key else hit.path
+        best.setdefault(name, hit.score)
+    return best

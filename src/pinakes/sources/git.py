@@ -1,0 +1,306 @@
+"""A git repository: the committed files of one branch or tag."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pinakes.errors import Busy, SourceError, StorageFull, Unreadable
+from pinakes.settings import SourceSettings
+from pinakes.sources import urls
+from pinakes.sources.git_process import BlobReader, Git
+from pinakes.sources.globs import Rules, Tally
+from pinakes.types import Item, Scan, Skipped
+
+FIRST_ANSWER_S = 30.0
+"""How long a repository may take to say which branches it has."""
+
+MAX_PACKS = 40
+"""A clone with more packs (one per fetch) is packed anew."""
+
+_CURRENT, _PREVIOUS = "refs/pinakes/current", "refs/pinakes/previous"
+_STATE = re.compile(r"([0-9a-f]{40,64}) (\S+)")
+_BLOB = re.compile(r"[0-9a-f]{40,64}")
+_LFS_HEAD = b"version https://git-lfs.github.com/spec/"
+_LFS_BYTES = range(100, 1024)
+"""Sizes a Git LFS pointer can have."""
+
+_LINK, _SUBMODULE = "120000", "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class _Remote:
+    """What a repository has: ``ref`` in full (``refs/heads/main``), ``commit`` it points at."""
+
+    ref: str
+    commit: str
+
+    @property
+    def name(self) -> str:
+        return re.sub("^refs/(heads|tags)/", "", self.ref)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One file of a commit, as ``git ls-tree`` lists it."""
+
+    path: str
+    mode: str
+    blob: str
+    size_bytes: int
+
+
+class GitSource:
+    """The files of one commit, read from a shallow bare clone kept in ``work``; nothing is ever checked out.
+
+    The fingerprint is the blob id. The state is commit and ref: a scan that is given one returns what changed
+    since, unless the ref is another. A changed file that can no longer be read is in ``removed`` and ``skipped``.
+    Metadata of an item: ``repository``, ``commit`` its content was read from, ``ref``.
+    """
+
+    def __init__(self, settings: SourceSettings, *, work: Path, max_file_bytes: int, git_timeout_s: float) -> None:
+        self._location = urls.check(settings.location)
+        self._ref = urls.check_ref(settings.ref) if settings.ref else None
+        self._rules = Rules(settings.include, settings.exclude)
+        self._max_file_bytes = max_file_bytes
+        self._work = work
+        self._clone = work / "clone.git"
+        self._git = Git(self._location, work, git_timeout_s)
+        self._blobs: BlobReader | None = None
+
+    def scan(self, state: str | None) -> Scan:
+        """Fetch, and list what changed since ``state``, or everything.
+
+        Raises:
+            SourceError: the repository cannot be reached, asks for credentials, or has no such branch or tag;
+                what was fetched before is kept.
+            Busy: another process has been fetching it for longer than the time limit.
+        """
+        known = _STATE.fullmatch(state or "")
+        with self._locked():
+            remote = self._look()
+            if remote is None:
+                if state:
+                    raise SourceError(
+                        f"{self._location!r} is empty now, and was not before.",
+                        hint="Nothing was removed. If it is meant to be empty, remove the source.",
+                    )
+                return Scan((), "")
+            remote, entries = self._fetch(remote)
+            before = self._list_if_there(known[1]) if known and known[2] == remote.ref else None
+        new_state = f"{remote.commit} {remote.ref}"
+        if before is None:
+            items, skipped = self._choose(entries.values(), remote)
+            return Scan(tuple(items), new_state, skipped=tuple(skipped))
+        changed = [entry for path, entry in entries.items() if entry != before.get(path)]
+        items, skipped = self._choose(changed, remote)
+        offered = {item.path for item in items}
+        gone = {path for path in before if path not in entries}
+        gone |= {entry.path for entry in changed if entry.path in before and entry.path not in offered}
+        removed = sorted(path for path in gone if self._wants(path))
+        return Scan(tuple(items), new_state, complete=False, removed=tuple(removed), skipped=tuple(skipped))
+
+    def read(self, item: Item) -> bytes:
+        """Return the content that ``item`` had in the commit it was listed from.
+
+        Raises:
+            Unreadable: it is no longer in the clone.
+            TooLarge: it is over the limit.
+        """
+        if not _BLOB.fullmatch(item.fingerprint):
+            raise Unreadable(f"{item.path!r} was not listed by this source.", hint="Sync the source again.")
+        return self._reader().read(item.fingerprint, self._max_file_bytes)
+
+    def close(self) -> None:
+        """End the process that reads the clone; the clone stays."""
+        if self._blobs is not None:
+            self._blobs.close()
+            self._blobs = None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self._work.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self._work / "lock", timeout=self._git.timeout_s)
+            with lock:
+                yield
+        except Timeout as error:
+            raise Busy(f"Another process is fetching {self._location!r}.", hint="Try again when it is done.") from error
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise StorageFull(
+                    f"The disk is full: {self._location!r} cannot be kept.", hint="Free space."
+                ) from error
+            raise SourceError(
+                f"{str(self._work)!r} cannot hold a clone: {error.strerror}.", hint="Check its permissions."
+            ) from error
+
+    def _look(self) -> _Remote | None:
+        """Ask the repository for the ref; None when it has no commit at all."""
+        names = ["HEAD"] if self._ref is None else [f"refs/{kind}/{self._ref}" for kind in ("heads", "tags")]
+        peeled = [] if self._ref is None else [f"refs/tags/{self._ref}^{{}}"]
+        found = self._ls_remote("--symref", "--", self._location, *names, *peeled)
+        for name in names:
+            if name in found:
+                ref = found.get(f"ref: {name}", name)
+                return _Remote(ref, found.get(f"{name}^{{}}", found[name]))
+        others = [
+            re.sub("^refs/(heads|tags)/", "", name)
+            for name in self._ls_remote("--heads", "--tags", "--refs", "--", self._location)
+        ]
+        if self._ref is None and not others:
+            return None
+        raise self._no_such_ref(others)
+
+    def _ls_remote(self, *arguments: str) -> dict[str, str]:
+        """Return object id by ref name, and the branch ``HEAD`` stands for under ``"ref: HEAD"``."""
+        out = self._git.run("ls-remote", *arguments, timeout_s=FIRST_ANSWER_S).decode("utf-8", "replace")
+        found = {}
+        for line in out.splitlines():
+            value, _, name = line.partition("\t")
+            if value.startswith("ref: "):
+                found[f"ref: {name}"] = value.removeprefix("ref: ")
+            else:
+                found[name] = value
+        return found
+
+    def _no_such_ref(self, names: list[str]) -> SourceError:
+        listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "nothing: it is empty"
+        if self._ref is None:
+            return SourceError(
+                f"The default branch of {self._location!r} has no commit.", hint=f"Ask for one by name: {listed}."
+            )
+        near = difflib.get_close_matches(self._ref, names, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        return SourceError(f"{self._location!r} has no branch or tag {self._ref!r}.", hint=f"{hint}There is {listed}.")
+
+    def _fetch(self, remote: _Remote) -> tuple[_Remote, dict[str, _Entry]]:
+        """Bring the commit into the clone; return what is there now, and its files by path."""
+        self._remove_leftovers()
+        if (self._clone / "HEAD").is_file():
+            try:
+                self._update(remote)
+                return self._fetched(remote)
+            except SourceError:  # the repository has just answered, so it may be the clone that is damaged
+                self._clone_anew(remote)
+        else:
+            self._clone_anew(remote)
+        return self._fetched(remote)
+
+    def _update(self, remote: _Remote) -> None:
+        if self._has(remote.commit):
+            self._git.run("update-ref", _CURRENT, remote.commit, git_dir=self._clone)
+            return
+        if self._has(_CURRENT):
+            self._git.run("update-ref", _PREVIOUS, _CURRENT, git_dir=self._clone)
+        self._fetch_into(self._clone, remote)
+        if sum(1 for _ in self._clone.glob("objects/pack/*.pack")) > MAX_PACKS:
+            self.close()
+            self._git.run("gc", "--quiet", "--prune=now", git_dir=self._clone)
+
+    def _fetched(self, remote: _Remote) -> tuple[_Remote, dict[str, _Entry]]:
+        """Return what is in the clone, which is newer than ``remote`` when the branch moved meanwhile."""
+        commit = self._git.run("rev-parse", "--verify", f"{_CURRENT}^{{commit}}", git_dir=self._clone).decode().strip()
+        return _Remote(remote.ref, commit), self._list(commit)
+
+    def _fetch_into(self, clone: Path, remote: _Remote) -> None:
+        self._git.run(
+            *("fetch", "--quiet", "--force", "--depth=1", "--no-tags", "--no-recurse-submodules"),
+            *("--no-write-fetch-head", "--update-shallow", "--", self._location, f"+{remote.ref}:{_CURRENT}"),
+            git_dir=clone,
+        )
+
+    def _clone_anew(self, remote: _Remote) -> None:
+        """Clone beside, then put it in place: a clone is whole or not there."""
+        new = Path(tempfile.mkdtemp(prefix="new-", dir=self._work))
+        try:
+            form = "sha256" if len(remote.commit) == 64 else "sha1"
+            self._git.run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(new))
+            self._fetch_into(new, remote)
+            self.close()
+            if self._clone.exists():
+                self._clone.rename(self._work / f"old-{new.name}")
+            new.rename(self._clone)
+        finally:
+            self._remove_leftovers()
+
+    def _remove_leftovers(self) -> None:
+        for pattern in ("new-*", "old-*"):
+            for leftover in self._work.glob(pattern):
+                shutil.rmtree(leftover, ignore_errors=True)
+
+    def _has(self, commit: str) -> bool:
+        return self._git.succeeds("cat-file", "-e", f"{commit}^{{tree}}", git_dir=self._clone)
+
+    def _list_if_there(self, commit: str) -> dict[str, _Entry] | None:
+        return self._list(commit) if self._has(commit) else None
+
+    def _list(self, commit: str) -> dict[str, _Entry]:
+        """Return all files of ``commit`` by path, in git's order."""
+        out = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, git_dir=self._clone)
+        entries = {}
+        for line in out.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+            facts, _, path = line.partition("\t")
+            mode, _, blob, size = facts.split()
+            entries[path] = _Entry(path, mode, blob, int(size) if size.isdigit() else 0)
+        return entries
+
+    def _wants(self, path: str) -> bool:
+        return self._rules.includes(path) and self._rules.why_not_listed(path) is None
+
+    def _choose(self, entries: Iterable[_Entry], remote: _Remote) -> tuple[list[Item], list[Skipped]]:
+        items, skipped, tally = [], [], Tally()
+        metadata = {"repository": self._location, "commit": remote.commit, "ref": remote.name}
+        for entry in entries:
+            left_out = self._rules.why_not_listed(entry.path)
+            if left_out:
+                tally.add(*left_out)
+            elif self._rules.includes(entry.path):
+                reason = self._why_not(entry)
+                if reason:
+                    skipped.append(Skipped(_shown(entry.path), reason))
+                else:
+                    uri = urls.file_uri(self._location, remote.name, entry.path)
+                    items.append(Item(entry.path, uri, entry.size_bytes, entry.blob, metadata))
+        items.sort(key=lambda item: item.path)
+        return items, sorted(skipped + tally.skipped(), key=lambda skip: (skip.path, skip.reason))
+
+    def _why_not(self, entry: _Entry) -> str | None:
+        """Return why a file that is asked for is passed over."""
+        if entry.mode == _LINK:
+            return "Symbolic link"
+        if entry.mode == _SUBMODULE:
+            return "Submodule, another repository"
+        if _shown(entry.path) != entry.path:
+            return "Name is not valid UTF-8"
+        if any(part in ("", ".", "..") for part in entry.path.split("/")):
+            return "Not a safe path"
+        if entry.size_bytes == 0:
+            return "Empty file"
+        if entry.size_bytes > self._max_file_bytes:
+            return f"File too large ({entry.size_bytes} bytes, max {self._max_file_bytes})"
+        if entry.size_bytes in _LFS_BYTES:
+            content = self._reader().read(entry.blob, _LFS_BYTES.stop)
+            if content.startswith(_LFS_HEAD):
+                return "Git LFS pointer"
+        return None
+
+    def _reader(self) -> BlobReader:
+        if self._blobs is not None and not self._blobs.alive:
+            self.close()
+        if self._blobs is None:
+            self._blobs = self._git.blobs(self._clone)
+        return self._blobs
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,0 +1,208 @@
+"""Which paths of a source are read: include and exclude globs, ignore files and default exclusions.
+
+Patterns are those of ``.gitignore``: ``*.md`` and ``docs/`` match at any depth, ``/docs`` and ``docs/*.md`` from
+the top, ``**/`` any number of folders, a trailing ``/`` folders only, ``!`` takes back; the last match decides, and
+nothing inside a left-out folder can be taken back. ``{a,b}`` stands for each of its parts. Case matters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pathspec import GitIgnoreSpec, PathSpec
+
+from pinakes.errors import InvalidSetting
+from pinakes.types import Skipped
+
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern as Pattern
+
+IGNORE_FILES = (".gitignore", ".pinakesignore")
+"""Read in every folder, in this order: the second may take back what the first left out."""
+
+DEFAULT_EXCLUDES = (
+    # version control, caches, environments and other machine-made files
+    *(".git", ".hg/", ".svn/", ".bzr/", "CVS/", "node_modules/", "bower_components/", "__pycache__/"),
+    *(".venv/", "venv/", ".tox/", ".nox/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/", ".hypothesis/"),
+    *(".ipynb_checkpoints/", ".eggs/", "*.egg-info/", "*.dist-info/", ".gradle/", ".terraform/", ".idea/"),
+    *(".pinakes/", ".Trash*/", "$RECYCLE.BIN/", "System Volume Information/", "lost+found/"),
+    *(".DS_Store", "Thumbs.db", "~$*", ".#*", ".*.swp"),
+    # secrets
+    *(".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", ".netrc", ".pgpass", ".git-credentials"),
+    *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem", "*.p12", "*.pfx", "*.kdbx", ".ssh/", ".gnupg/", ".aws/"),
+)
+"""Left out of every source. The exclude pattern ``!node_modules/`` takes one of them back."""
+
+Why = Literal["default", "ignore file", "exclude"]
+
+_WORDS: dict[Why, str] = {
+    "default": "Left out by default",
+    "ignore file": "Left out by ignore files",
+    "exclude": "Left out by exclude patterns",
+}
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_SPECIAL = re.compile(r"([\\\[\]*?!#])")
+_NAMES_SHOWN = 6
+
+
+class Rules:
+    """The patterns that hold in one folder and below.
+
+    ``why_not`` looks at an entry alone, not at the folders above it: a walk asks from the top down and does not
+    enter what is left out. ``why_not_listed`` asks for the folders too, for sources that list paths.
+
+    Raises:
+        InvalidSetting: a pattern in ``include`` or ``exclude`` that cannot be parsed.
+    """
+
+    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = (), *, inside: str = "") -> None:
+        """``inside`` is where the source's root lies below the top of its work tree, ``""`` when it is the top."""
+        wanted = [text for given in include for text in _expand(given, "include")]
+        unwanted = [text for given in exclude for text in _expand(given, "exclude")]
+        self._top = f"{inside}/" if inside else ""
+        # Matched against whole paths of files: a pattern that fits a folder fits all that is in it.
+        self._include = PathSpec([_pattern(_anchored(text, inside)) for text in wanted]) if wanted else None
+        self._exclude = [_Line(_anchored(text, inside)) for text in unwanted]
+        self._use([])
+
+    def with_ignore_file(self, folder: str, text: str) -> Rules:
+        """Return these rules and those of an ignore file with content ``text`` in ``folder``, seen from the root."""
+        return self.with_ignore_file_above(self._top + folder, text)
+
+    def with_ignore_file_above(self, folder: str, text: str) -> Rules:
+        """Do the same for a ``folder`` seen from the top of the work tree."""
+        lines = [line for raw in text.splitlines() if (line := _ignore_line(raw, folder.rstrip("/"))) is not None]
+        return self._with([*self._ignore, *lines]) if lines else self
+
+    def for_root(self) -> Rules:
+        """Return these rules less the ignore lines that leave out the root itself: the user asked for it."""
+        root = self._top.rstrip("/")
+        return self._with([line for line in self._ignore if line.negative or line.folder.match_file(root) is None])
+
+    def includes(self, path: str) -> bool:
+        """Say whether the file at ``path`` is asked for; without include patterns every file is."""
+        return self._include is None or self._include.match_file(self._top + path)
+
+    def why_not(self, path: str, *, folder: bool) -> Why | None:
+        """Say what leaves out the entry at ``path``, None when nothing does. ``path`` has no trailing slash."""
+        spec, origins = self._folders if folder else self._files
+        found = spec.check_file(self._top + path)
+        return origins[found.index] if found.include and found.index is not None else None
+
+    def why_not_listed(self, path: str, *, folder: bool = False) -> tuple[Why, str] | None:
+        """Say what leaves out the entry at ``path``, and at which entry: itself or a folder above it."""
+        for end in (index for index, char in enumerate(path) if char == "/"):
+            above = path[:end]
+            if above not in self._known:
+                self._known[above] = self.why_not(above, folder=True)
+            if why := self._known[above]:
+                return why, above
+        last = self.why_not(path, folder=folder)
+        return (last, path) if last else None
+
+    def _with(self, ignore: list[_Line]) -> Rules:
+        rules = Rules()
+        rules._top, rules._include, rules._exclude = self._top, self._include, self._exclude
+        rules._use(ignore)
+        return rules
+
+    def _use(self, ignore: list[_Line]) -> None:
+        self._ignore = ignore
+        self._known: dict[str, Why | None] = {}
+        # Ignore files come before the defaults, so that no repository can take back what guards secrets.
+        rows: list[tuple[Why, _Line]] = [("ignore file", line) for line in ignore]
+        rows += [("default", line) for line in _DEFAULTS]
+        rows += [("exclude", line) for line in self._exclude]
+        files: list[tuple[Why, Pattern]] = [(why, line.file) for why, line in rows if line.file is not None]
+        self._folders = GitIgnoreSpec([line.folder for _, line in rows]), [why for why, _ in rows]
+        self._files = GitIgnoreSpec([pattern for _, pattern in files]), [why for why, _ in files]
+
+
+class Tally:
+    """Counts what the rules left out: a tree with a thousand caches gets one line, not a thousand."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Why, set[str]] = {}
+
+    def add(self, why: Why, path: str) -> None:
+        """Count the entry at ``path``; the same path counts once."""
+        self._entries.setdefault(why, set()).add(path)
+
+    def skipped(self) -> list[Skipped]:
+        """Return one record, of path ``"."``, for each kind of rule that left something out."""
+        return [Skipped(".", f"{_WORDS[why]}: {_summary(paths)}") for why, paths in sorted(self._entries.items())]
+
+
+class _Line:
+    """One pattern, compiled twice: for files (None when it can leave out folders only) and for folders.
+
+    Folders are matched without their trailing slash. pathspec then ranks a match of the entry itself above a
+    match of a folder around it, which is git's meaning; with the slash, ``*``, ``!*/``, ``!*.md`` would end at
+    the first folder.
+    """
+
+    __slots__ = ("file", "folder", "negative")
+
+    def __init__(self, text: str) -> None:
+        self.negative = text.startswith("!")
+        self.folder = _pattern(text.rstrip("/"))
+        self.file = None if text.endswith("/") and not self.negative else _pattern(text)
+
+
+def _pattern(text: str) -> Pattern:
+    try:
+        patterns = GitIgnoreSpec.from_lines([text]).patterns
+    except re.error as error:
+        raise ValueError(f"{text!r}: {error}") from error
+    if not patterns or patterns[0].include is None:
+        raise ValueError(f"{text!r} matches nothing")
+    return patterns[0]
+
+
+def _expand(given: str, setting: str) -> list[str]:
+    """Return the patterns that one include or exclude setting stands for, checked."""
+    match = _BRACES.search(given)
+    if match:
+        before, after = given[: match.start()], given[match.end() :]
+        return [text for part in match[1].split(",") for text in _expand(before + part + after, setting)]
+    text = given.strip().removeprefix("./")
+    try:
+        _Line(text)
+    except ValueError as error:
+        raise InvalidSetting(
+            f"{given!r} cannot be used as an {setting} pattern.",
+            hint="Write it as in .gitignore: '**/*.md', 'docs/', '!drafts/'; a leading '#' or '!' as '\\#' or '\\!'.",
+        ) from error
+    return [text]
+
+
+def _ignore_line(raw: str, folder: str) -> _Line | None:
+    """Return one line of an ignore file in ``folder`` as a pattern from the top; None when it says nothing."""
+    text = raw if raw.endswith("\\ ") else raw.rstrip()
+    if not text or text.startswith("#"):
+        return None
+    try:
+        return _Line(_anchored(text, folder))
+    except ValueError:  # git passes over a line it cannot parse, so do we
+        return None
+
+
+def _anchored(text: str, folder: str) -> str:
+    """Return pattern ``text``, written in ``folder``, as one that means the same at the top."""
+    if not folder:
+        return text
+    sign, text = ("!", text[1:]) if text.startswith("!") else ("", text)
+    from_here = text.removeprefix("/") if "/" in text.rstrip("/") else f"**/{text}"
+    escaped = _SPECIAL.sub(r"\\\1", folder)
+    return f"{sign}/{escaped}/{from_here}"
+
+
+def _summary(paths: set[str]) -> str:
+    names = sorted({path.rpartition("/")[2] for path in paths})
+    more = ", …" if len(names) > _NAMES_SHOWN else ""
+    return f"{len(paths)} {'entry' if len(paths) == 1 else 'entries'} ({', '.join(names[:_NAMES_SHOWN])}{more})"
+
+
+_DEFAULTS = [_Line(text) for text in DEFAULT_EXCLUDES]

@@ -1,0 +1,389 @@
+"""A folder is read completely, safely and the same way each time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pinakes.errors import SourceError, TooLarge, Unreadable
+from pinakes.settings import SourceSettings
+from pinakes.sources.folder import FolderSource
+from pinakes.types import Item, Scan
+
+MAX = 1000
+
+
+def make(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def source(
+    location: Path, include: tuple[str, ...] = (), exclude: tuple[str, ...] = (), max_file_bytes: int = MAX
+) -> FolderSource:
+    settings = SourceSettings.model_validate({"location": str(location), "include": include, "exclude": exclude})
+    return FolderSource(settings, max_file_bytes=max_file_bytes)
+
+
+def paths(scan: Scan) -> list[str]:
+    return [item.path for item in scan.items]
+
+
+def reasons(scan: Scan) -> dict[str, str]:
+    return {skip.path: skip.reason for skip in scan.skipped}
+
+
+def test_all_files_are_listed_in_order_with_uri_size_and_state(tmp_path: Path) -> None:
+    make(tmp_path, {"b.md": "bb", "a/c d.md": "ü", "a/b/x.txt": "x"})
+    scan = source(tmp_path).scan(None)
+    assert paths(scan) == ["a/b/x.txt", "a/c d.md", "b.md"]
+    assert [item.uri for item in scan.items] == [(tmp_path / path).as_uri() for path in paths(scan)]
+    assert [item.size_bytes for item in scan.items] == [1, 2, 2]
+    assert scan.complete
+    assert scan.removed == ()
+    assert scan.skipped == ()
+    again = source(tmp_path).scan(scan.state)
+    assert again == scan
+
+
+def test_the_content_that_is_read_is_the_content_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(bytes(range(256)))
+    opened = source(tmp_path)
+    (item,) = opened.scan(None).items
+    assert opened.read(item) == bytes(range(256))
+
+
+def test_one_file_is_a_source_whatever_its_name(tmp_path: Path) -> None:
+    make(tmp_path, {".env": "x", "other.md": "y"})
+    opened = source(tmp_path / ".env", include=("*.md",))
+    (item,) = opened.scan(None).items
+    assert (item.path, item.uri) == (".env", (tmp_path / ".env").as_uri())
+    assert opened.read(item) == b"x"
+
+
+def test_include_and_exclude_choose_files_relative_to_the_folder(tmp_path: Path) -> None:
+    make(tmp_path, {"a.md": "x", "docs/b.md": "x", "docs/c.txt": "x", "docs/old/d.md": "x"})
+    assert paths(source(tmp_path, ("/docs/**/*.md",), ("old/",)).scan(None)) == ["docs/b.md"]
+
+
+def test_an_edit_that_keeps_size_and_mtime_changes_the_fingerprint(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("one")
+    before = file.stat()
+    (first,) = source(tmp_path).scan(None).items
+    while file.stat().st_ctime_ns == before.st_ctime_ns:  # the clock of the file system ticks every few ms
+        file.write_text("two")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    (second,) = source(tmp_path).scan(None).items
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+    assert first.fingerprint != second.fingerprint
+
+
+def test_ignore_files_hold_from_where_they_lie_downwards(tmp_path: Path) -> None:
+    make(
+        tmp_path,
+        {
+            ".gitignore": "*.log\nbuild/\n!keep.log\n",
+            ".pinakesignore": "/private\n!extra.log\n",
+            **dict.fromkeys(
+                ["a.log", "keep.log", "extra.log", "private/x", "build/x", "sub/a.log", "sub/private/x"], "x"
+            ),
+            "sub/.gitignore": "!a.log\n/only-here\n",
+            **dict.fromkeys(["sub/only-here", "sub/deep/only-here", "only-here"], "x"),
+        },
+    )
+    scan = source(tmp_path, exclude=(".gitignore", ".pinakesignore")).scan(None)
+    assert paths(scan) == [
+        *("extra.log", "keep.log", "only-here", "sub/a.log", "sub/deep/only-here", "sub/private/x"),
+    ]
+    assert "Left out by ignore files: 4 entries (a.log, build, only-here, private)" in [s.reason for s in scan.skipped]
+
+
+def test_ignore_files_above_hold_when_the_folder_lies_in_a_work_tree(tmp_path: Path) -> None:
+    make(
+        tmp_path,
+        {
+            ".git/HEAD": "ref: refs/heads/main",
+            ".gitignore": "*.log\n/docs/api/gen\n/gen\n",
+            "docs/.gitignore": "api/tmp\n",
+            **dict.fromkeys(
+                ["docs/api/a.md", "docs/api/a.log", "docs/api/gen/x", "docs/api/tmp", "docs/api/b/gen/x"], "x"
+            ),
+        },
+    )
+    assert paths(source(tmp_path / "docs/api", exclude=("/b/gen/y",)).scan(None)) == ["a.md", "b/gen/x"]
+
+
+def test_a_folder_that_is_added_itself_is_read_although_git_ignores_it(tmp_path: Path) -> None:
+    make(tmp_path, {".git/HEAD": "x", ".gitignore": "build\n*.o\n", "build/docs/a.md": "x", "build/docs/a.o": "x"})
+    assert paths(source(tmp_path / "build/docs").scan(None)) == ["a.md"]
+
+
+def test_default_exclusions_are_reported_in_one_line(tmp_path: Path) -> None:
+    make(tmp_path, {"a.md": "x", ".git/HEAD": "x", **{f"p{n}/__pycache__/x.py": "x" for n in range(5)}})
+    scan = source(tmp_path).scan(None)
+    assert paths(scan) == ["a.md"]
+    assert reasons(scan) == {".": "Left out by default: 6 entries (.git, __pycache__)"}
+
+
+def test_empty_and_large_files_are_skipped_with_the_numbers(tmp_path: Path) -> None:
+    make(tmp_path, {"empty.md": "", "large.md": "x" * (MAX + 1), "limit.md": "x" * MAX})
+    scan = source(tmp_path).scan(None)
+    assert paths(scan) == ["limit.md"]
+    assert reasons(scan) == {"empty.md": "Empty file", "large.md": "File too large (1001 bytes, max 1000)"}
+
+
+def test_a_link_never_leads_outside(tmp_path: Path) -> None:
+    make(tmp_path, {"out/secret": "s", "in-side/x": "s", "in/a.md": "x"})
+    (tmp_path / "in/file").symlink_to(tmp_path / "out/secret")
+    (tmp_path / "in/folder").symlink_to("../out")
+    (tmp_path / "in/sibling").symlink_to("../in-side")
+    scan = source(tmp_path / "in").scan(None)
+    assert paths(scan) == ["a.md"]
+    assert reasons(scan) == dict.fromkeys(["file", "folder", "sibling"], "Link leads outside the folder")
+
+
+def test_links_that_lead_nowhere_or_in_circles_are_named(tmp_path: Path) -> None:
+    make(tmp_path, {"a/b/x.md": "x"})
+    (tmp_path / "gone").symlink_to("nothing")
+    (tmp_path / "a/b/up").symlink_to("../..")
+    (tmp_path / "a/b/self").symlink_to("self")
+    scan = source(tmp_path).scan(None)
+    assert paths(scan) == ["a/b/x.md"]
+    assert reasons(scan)["gone"] == "Link leads nowhere"
+    assert reasons(scan)["a/b/up"] == "Link leads back to a folder around it"
+    assert "circle" in reasons(scan)["a/b/self"]
+
+
+def test_what_a_link_leads_to_is_read_once_under_its_own_name(tmp_path: Path) -> None:
+    make(tmp_path, {"real/x.md": "x", "real/y.md": "y"})
+    (tmp_path / "a-folder").symlink_to("real")
+    (tmp_path / "a-file.md").symlink_to("real/x.md")
+    scan = source(tmp_path).scan(None)
+    assert paths(scan) == ["real/x.md", "real/y.md"]
+    assert reasons(scan) == {
+        "a-file.md": "Link leads to real/x.md, which is read itself",
+        "a-folder": "Link leads to real, where nothing else is to be read",
+    }
+
+
+def test_a_link_is_followed_to_a_file_that_is_not_asked_for_itself(tmp_path: Path) -> None:
+    make(tmp_path, {"README": "readme", "docs/a.md": "x", "more/b.md": "b"})
+    (tmp_path / "docs/README.md").symlink_to("../README")
+    (tmp_path / "docs/more").symlink_to("../more")
+    (tmp_path / "docs/again").symlink_to("../more")
+    opened = source(tmp_path, ("docs/**/*.md",))
+    scan = opened.scan(None)
+    assert paths(scan) == ["docs/README.md", "docs/a.md", "docs/again/b.md"]
+    assert [opened.read(item) for item in scan.items] == [b"readme", b"x", b"b"]
+
+
+def test_folders_that_link_to_each_other_end(tmp_path: Path) -> None:
+    make(tmp_path, {"a/x.md": "x", "b/y.md": "y"})
+    (tmp_path / "a/to-b").symlink_to("../b")
+    (tmp_path / "b/to-a").symlink_to("../a")
+    assert paths(source(tmp_path).scan(None)) == ["a/x.md", "b/y.md"]
+    assert paths(source(tmp_path, ("/a/",)).scan(None)) == ["a/to-b/y.md", "a/x.md"]
+
+
+def test_a_link_does_not_open_what_is_excluded(tmp_path: Path) -> None:
+    make(tmp_path, {".git/config": "token", ".env": "KEY=1", "old/x.md": "x"})
+    (tmp_path / "docs").symlink_to(".git")
+    (tmp_path / "settings.md").symlink_to(".env")
+    (tmp_path / "new").symlink_to("old")
+    scan = source(tmp_path, exclude=("old/",)).scan(None)
+    assert paths(scan) == []
+    assert reasons(scan)["docs"] == "Link leads to .git, which is left out"
+    assert reasons(scan)["settings.md"] == "Link leads to .env, which is left out"
+    assert reasons(scan)["new"] == "Link leads to old, which is left out"
+
+
+def test_pipes_and_sockets_are_skipped_and_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    monkeypatch.chdir(tmp_path)  # the path of a socket may have 108 bytes only
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket.md")
+        scan = source(tmp_path).scan(None)
+    assert paths(scan) == []
+    assert reasons(scan) == {
+        "pipe.md": "Not a regular file but a named pipe",
+        "socket.md": "Not a regular file but a socket",
+    }
+
+
+def test_a_file_that_became_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    make(tmp_path, {"a.md": "x"})
+    opened = source(tmp_path)
+    (item,) = opened.scan(None).items
+    (tmp_path / "a.md").unlink()
+    os.mkfifo(tmp_path / "a.md")
+    with pytest.raises(Unreadable, match="named pipe"):
+        opened.read(item)
+
+
+def test_names_that_are_not_utf8_are_skipped_and_shown(tmp_path: Path) -> None:
+    make(tmp_path, {"gut.md": "x"})
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xe4d.md")).write_text("x")
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/f\xff")).mkdir()
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    scan = source(tmp_path).scan(None)
+    assert paths(scan) == ["gut.md"]
+    assert reasons(scan) == dict.fromkeys(["b\\xe4d.md", "f\\xff/"], "Name is not valid UTF-8")
+
+
+def test_odd_but_valid_names_come_through(tmp_path: Path) -> None:
+    names = ["#hash.md", "?query.md", "100%.md", "back\\slash.md", "new\nline.md", "é.md", "漢字.md"]
+    opened = source(make(tmp_path, dict.fromkeys(names, "x")))
+    items = opened.scan(None).items
+    assert sorted(item.path for item in items) == sorted(names)
+    assert {item.uri for item in items} == {(tmp_path / name).as_uri() for name in names}
+    assert all(opened.read(item) == b"x" for item in items)
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Run as nobody when the tests run as root, to whom nothing is forbidden."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder everyone may enter: ``tmp_path`` lies in one that only its owner may."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_what_may_not_be_read_is_skipped_and_the_rest_goes_on(open_folder: Path) -> None:
+    make(open_folder, {"a.md": "x", "locked.md": "x", "locked/x.md": "x", "z.md": "x"})
+    (open_folder / "locked.md").chmod(0)
+    (open_folder / "locked").chmod(0)
+    with unprivileged():
+        scan = source(open_folder).scan(None)
+    (open_folder / "locked").chmod(0o700)
+    assert paths(scan) == ["a.md", "z.md"]
+    assert reasons(scan) == {
+        "locked.md": "No permission to read it",
+        "locked/": "Folder cannot be read: no permission",
+    }
+
+
+def test_a_file_that_was_locked_meanwhile_is_unreadable_with_the_reason(open_folder: Path) -> None:
+    opened = source(make(open_folder, {"a.md": "x"}))
+    (item,) = opened.scan(None).items
+    (open_folder / "a.md").chmod(0)
+    with unprivileged(), pytest.raises(Unreadable, match="no permission"):
+        opened.read(item)
+
+
+def test_a_root_that_may_not_be_read_is_an_error(open_folder: Path) -> None:
+    (open_folder / "locked").mkdir(mode=0)
+    with unprivileged(), pytest.raises(SourceError, match="no permission"):
+        source(open_folder / "locked").scan(None)
+
+
+def test_a_root_that_vanished_is_an_error_and_not_an_empty_scan(tmp_path: Path) -> None:
+    make(tmp_path, {"in/a.md": "x"})
+    opened = source(tmp_path / "in")
+    state = opened.scan(None).state
+    shutil.rmtree(tmp_path / "in")
+    with pytest.raises(SourceError) as caught:
+        opened.scan(state)
+    assert str(tmp_path / "in") in caught.value.message
+    assert "Nothing was removed" in caught.value.hint
+    with pytest.raises(SourceError):
+        source(tmp_path / "in" / "file.md").scan(None)
+
+
+def test_an_empty_folder_on_another_device_is_taken_for_a_missing_disk(tmp_path: Path) -> None:
+    assert source(tmp_path).scan(None).items == ()
+    assert source(tmp_path).scan(source(tmp_path).scan(None).state).items == ()
+    with pytest.raises(SourceError, match="device") as caught:
+        source(tmp_path).scan("device:1")
+    assert "Mount it" in caught.value.hint
+    make(tmp_path, {"a.md": "x"})
+    assert paths(source(tmp_path).scan("device:1")) == ["a.md"]
+
+
+def test_a_folder_exchanged_for_a_link_after_the_scan_is_not_followed_outside(tmp_path: Path) -> None:
+    make(tmp_path, {"in/sub/a.md": "x", "out/a.md": "secret"})
+    opened = source(tmp_path / "in")
+    (item,) = opened.scan(None).items
+    shutil.rmtree(tmp_path / "in/sub")
+    (tmp_path / "in/sub").symlink_to("../out")
+    with pytest.raises(Unreadable, match="outside"):
+        opened.read(item)
+
+
+@pytest.mark.parametrize("path", ["../out/a.md", "/etc/passwd", "sub/../../out/a.md", "", ".", "a\0b"])
+def test_a_path_that_no_scan_gave_is_refused(tmp_path: Path, path: str) -> None:
+    make(tmp_path, {"in/a.md": "x", "out/a.md": "secret"})
+    with pytest.raises(Unreadable):
+        source(tmp_path / "in").read(Item(path, "", 1, ""))
+
+
+def test_a_file_that_vanished_or_grew_is_unreadable(tmp_path: Path) -> None:
+    opened = source(make(tmp_path, {"a.md": "x", "b.md": "x"}))
+    first, second = opened.scan(None).items
+    (tmp_path / "a.md").unlink()
+    (tmp_path / "b.md").write_text("x" * (MAX + 1))
+    with pytest.raises(Unreadable, match="vanished"):
+        opened.read(first)
+    with pytest.raises(TooLarge, match=r"File too large \(1001 bytes, max 1000\)"):
+        opened.read(second)
+
+
+def test_a_file_that_changes_all_the_time_is_never_given_half_new(tmp_path: Path) -> None:
+    size = 8_000_000
+    file = tmp_path / "busy.bin"
+    file.write_bytes(b"a" * size)
+    opened = source(tmp_path, max_file_bytes=10 * size)
+    (item,) = opened.scan(None).items
+    stop = threading.Event()
+
+    def write() -> None:
+        with file.open("r+b", buffering=0) as writing:
+            for letter in (b"b", b"a") * 100_000:
+                writing.seek(0)
+                writing.write(letter * 4096)
+                if stop.is_set():
+                    break
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with pytest.raises(Unreadable, match="changed while it was read") as caught:
+            opened.read(item)
+    finally:
+        stop.set()
+        writer.join()
+    assert "next sync" in caught.value.hint
+    assert len(opened.read(item)) == size
+
+
+def test_ten_thousand_empty_files_are_listed_quickly(tmp_path: Path) -> None:
+    for index in range(10_000):
+        (tmp_path / f"{index}.md").touch()
+    scan = source(tmp_path).scan(None)
+    assert scan.items == ()
+    assert len(scan.skipped) == 10_000
