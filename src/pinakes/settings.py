@@ -98,6 +98,7 @@ class ServerSettings(Section):
     allowed_hosts: tuple[str, ...] = Field((), description="Host names accepted besides loopback and `host`.")
     allowed_origins: tuple[str, ...] = Field((), description="Web origins allowed besides the server's own.")
     search_timeout_s: float = Field(30, gt=0, description="A search that takes longer is answered with an error.")
+    no_auth: bool = Field(False, description="Allow an address that other machines reach, without authentication.")
 
 
 class SourceSettings(Section):
@@ -113,6 +114,7 @@ class SourceSettings(Section):
 class CollectionSettings(Section):
     """What a collection holds and how its metadata is found."""
 
+    label: str = Field("", description="What its documents are called in messages; none = its name.")
     description: str = Field("", description="What is in it, for people and agents.")
     sources: tuple[SourceSettings, ...] = Field((), description="Where its documents come from.")
     path_templates: tuple[str, ...] = Field(
@@ -136,7 +138,7 @@ class NamedSearch(Section):
     top_k_description: str = Field("How many results.", description="Help for `top_k`.")
     collection: str = Field(description="Collection to search.")
     top_k: int = Field(5, ge=1, description="Results when the caller does not say.")
-    hit: str = Field(description="Template of one result in the text answer.")
+    hit: str = Field(description="Template of one result: {title}, {score:.2f}, {text}, {path}, any metadata field.")
     empty: str = Field("No results found.", description="The text answer when nothing is found.")
     error: str = Field("Search failed: {message}", description="The text answer when the search fails.")
 
@@ -155,6 +157,9 @@ class Settings(Section):
     index: IndexSettings = IndexSettings()
     server: ServerSettings = ServerSettings()
     server_name: str = Field("pinakes", description="Name given to MCP clients.")
+    server_title: str = Field("Pinakes", description="Name shown to people: the page, the documentation of the API.")
+    server_version: str = Field("", description="Version told to clients; none = that of Pinakes.")
+    toolsets: tuple[str, ...] = Field(("retrieve",), description="Groups of tools that agents see, besides `tools`.")
     collections: dict[str, CollectionSettings] = Field({}, description="Collections and their sources.")
     tools: tuple[NamedSearch, ...] = Field((), description="Searches that agents see as tools of their own.")
 
@@ -254,7 +259,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         if not variable.startswith(ENV_PREFIX) or variable in ("PINAKES_TEST_DATA", "PINAKES_LOG"):
             continue
         if variable not in names:
-            raise _unknown(variable, list(names), "environment")
+            raise unknown(variable, list(names), "environment")
         found[names[variable].replace(".", "__")] = _split(names[variable], text)
     return _nest(found)
 
@@ -299,12 +304,13 @@ def _check_names(layer: Mapping[str, Any], origin: str, model: type[BaseModel] =
     for name, value in layer.items():
         info: FieldInfo | None = model.model_fields.get(name)
         if info is None:
-            raise _unknown(prefix + name, [prefix + known for known in model.model_fields], origin)
+            raise unknown(prefix + name, [prefix + known for known in model.model_fields], origin)
         if isinstance(info.default, Section) and isinstance(value, Mapping):
             _check_names(value, origin, type(info.default), f"{prefix}{name}.")
 
 
-def _unknown(name: str, known: list[str], origin: str) -> InvalidSetting:
+def unknown(name: str, known: list[str], origin: str) -> InvalidSetting:
+    """Return the error for a setting that does not exist; ``origin`` says where it was named."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else "`pinakes config` lists all settings."
     return InvalidSetting(f"Unknown setting {name!r} ({origin}).", hint=hint)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 JSON: TypeAlias = Any
 """A value that ``json.dumps`` accepts: str, int, float, bool, None, list or dict of these."""
 
 Metadata: TypeAlias = Mapping[str, JSON]
-Float32: TypeAlias = NDArray[np.float32]
-Int64: TypeAlias = NDArray[np.int64]
+Float32: TypeAlias = "NDArray[np.float32]"
+Int64: TypeAlias = "NDArray[np.int64]"
 
 SearchMode = Literal["hybrid", "vector", "keyword"]
 DocumentKind = Literal["markdown", "code", "text"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section, Symbol, branch
 from pinakes.chunking.scale import Scale
-from pinakes.chunking.symbols import CONTAINERS, FUNCTIONS, is_defining, names
+from pinakes.chunking.symbols import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, is_defining, names
 from pinakes.chunking.text import outline as text_outline
 from pinakes.types import Document
 
@@ -33,6 +33,11 @@ LANGUAGES = {
 
 MAX_DEPTH = 40
 """Deeper structure than this is not looked at: it is cut between lines."""
+
+MAX_LINE = 2000
+"""Longer lines, in characters, are minified or generated: their names would stand on every chunk."""
+MIN_FILL = 0.25
+"""A function that is too large for a chunk starts one, if what stands before it is at least so much of a chunk."""
 
 _LEADING = frozenset(
     {"comment", "line_comment", "block_comment", "attribute_item", "attribute_declaration", "decorator"}
@@ -67,7 +72,8 @@ def outline(document: Document, scale: Scale) -> Outline:
     from tree_sitter import Parser
 
     tree = Parser(language).parse(scale.text.encode("utf-8", "surrogatepass"))
-    return _Walk(scale).outline(tree.root_node)
+    containers = CONTAINERS - NOT_IN_C if document.language == "c" else CONTAINERS
+    return _Walk(scale, containers).outline(tree.root_node)
 
 
 @cache
@@ -113,8 +119,9 @@ class _Walk:
     Everything is counted in lines: cuts only lie between lines, and lines are the same in bytes and characters.
     """
 
-    def __init__(self, scale: Scale) -> None:
+    def __init__(self, scale: Scale, containers: frozenset[str]) -> None:
         self.scale = scale
+        self.containers = containers
         self.lines = scale.line_starts.tolist()
         self.cuts = Cuts()
         self.symbols: list[Symbol] = []
@@ -124,21 +131,23 @@ class _Walk:
         inner = self._visit(root, _Place())
         symbols = sorted(self.symbols, key=lambda symbol: symbol.start)
         section = self._section(0, len(self.scale.text), (), inner)
-        return Outline(section, self.cuts, symbols=tuple(symbols), lines_first=True)
+        return Outline(section, self.cuts, symbols=tuple(symbols), lines_first=True, min_fill=MIN_FILL)
 
     def _visit(self, node: Node, place: _Place) -> list[Section]:
         """Note cuts and names among the children of ``node``; return the sections of types too large for a chunk."""
         found: list[Section] = []
         for unit in _units(node, place):
             if unit.cut:
-                self.cuts.add(self._offset(unit.begin), BLOCK - 5 - place.depth)
-            self._note(unit)
+                self.cuts.add(self.lines[unit.begin], BLOCK - 5 - place.depth)
+            if unit.names and self._offset(unit.last + 1) - self.lines[unit.last] <= MAX_LINE:
+                self._note(unit)
             child = unit.node
-            if not child.child_count or place.depth == MAX_DEPTH:
-                continue
             begin, last = place.frame or (unit.begin, unit.last)
-            start, end = self._offset(begin), self._offset(last + 1)
+            start, end = self.lines[begin], self._offset(last + 1)
             large = last > begin and not self.scale.fits(start, end, self.scale.room(place.path))
+            inside = child.type in self.containers and (last > begin or child.type not in DECLARATIONS)
+            if place.depth == MAX_DEPTH or not (large or inside):
+                continue
             is_type = is_defining(child) and not place.in_function
             within = _Place(
                 place.path,
@@ -151,7 +160,7 @@ class _Walk:
                 path = (*place.path, unit.names[-1])
                 inner = self._visit(child, replace(within, path=path))
                 found.append(self._section(start, end, path, inner))
-            elif large or (child.type in CONTAINERS and not within.in_function):
+            elif large or not within.in_function:
                 found += self._visit(child, within)
         return found
 

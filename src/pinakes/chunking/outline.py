@@ -72,7 +72,8 @@ class Outline:
 
     ``glue`` are offsets where lines meet that belong together, a heading and its first paragraph;
     ``solids`` are spans that overlap must not begin in. Where no cut helps, a text is cut between
-    sentences, lines, words; with ``lines_first`` between lines before sentences.
+    sentences, lines, words; with ``lines_first`` between lines before sentences. A higher cut is taken when
+    the chunk is at least ``min_fill`` of its size by then.
     """
 
     root: Section
@@ -81,6 +82,7 @@ class Outline:
     solids: tuple[tuple[int, int], ...] = ()
     symbols: tuple[Symbol, ...] = ()
     lines_first: bool = False
+    min_fill: float = 0.5
 
 
 @dataclass(slots=True)

@@ -14,8 +14,6 @@ from pinakes.types import Chunk, Int64
 
 TINY_SHARE = 4
 """A section under one part in so many of a chunk may be joined with its neighbour."""
-MIN_FILL = 0.5
-"""A better place to cut is taken when the chunk is at least so full by then."""
 TAIL = 1.5
 """What is left of a section is cut evenly once it is less than so many chunks."""
 
@@ -126,11 +124,14 @@ class _Packer:
         index, limit = 0, room
         while True:
             reached = before[:, index] + limit
-            far = min(int(np.searchsorted(row, most, "right")) for row, most in zip(upto, reached, strict=True)) - 1
+            fars = [int(row.searchsorted(most, "right")) - 1 for row, most in zip(upto, reached, strict=True)]
+            far = min(fars)
             if far >= last:
                 return [*ends, int(points[last])]
-            far = max(far, index + 1)
-            index = _best(upto[0], strengths, index, far, int(before[0, index]), int(limit[0]))
+            tight = fars.index(far)
+            window = index + 1, max(far, index + 1)
+            base, most = int(before[tight, index]), int(limit[tight])
+            index = _best(upto[tight], strengths, window, base, most, self.outline.min_fill)
             ends.append(int(points[index]))
             limit = np.maximum(room - self._overlap_room, 1)
 
@@ -156,15 +157,16 @@ class _Packer:
         return any(start < point < end for start, end in self.outline.solids)
 
 
-def _best(upto: Int64, strengths: Int64, index: int, far: int, base: int, limit: int) -> int:
+def _best(upto: Int64, strengths: Int64, window: tuple[int, int], base: int, limit: int, min_fill: float) -> int:
     """Return the piece to end before: of those that leave a chunk full enough the strongest, then the fullest."""
+    near, far = window
     left = int(upto[-1]) - base
     ending = left < limit * TAIL
     target = base + left // 2 if ending else base + limit
-    full_enough = left - limit if ending else limit * MIN_FILL
-    low = min(max(int(np.searchsorted(upto, base + full_enough)), index + 1), far)
-    window = strengths[low : far + 1]
-    strongest = low + np.flatnonzero(window == window.max())
+    full_enough = left - limit if ending else limit * min_fill
+    low = min(max(int(upto.searchsorted(base + full_enough)), near), far)
+    choices = strengths[low : far + 1]
+    strongest = low + np.flatnonzero(choices == choices.max())[::-1]
     return int(strongest[np.abs(upto[strongest] - target).argmin()])
 
 

@@ -59,8 +59,11 @@ def word_start(text: str, start: int, end: int) -> int:
 def fitting_end(scale: Scale, start: int, end: int, room: Int64) -> int:
     """Return where to cut [start, end) so that the first piece, tokenized alone, is within ``room``."""
     point = _soft(scale, start, scale.reach(start, end, room))
-    while point > start + 1 and not scale.fits_exactly(start, point, room):
-        point = start + max(1, (point - start) * 3 // 4)
+    while point > start + 1:
+        excess = float((scale.count(start, point) / np.maximum(room, 1)).max())
+        if excess <= 1:
+            break
+        point = start + max(1, min(int((point - start) / excess), point - start - 1))
     return point
 
 
@@ -71,11 +74,14 @@ def _word_cuts(scale: Scale, start: int, end: int, room: Int64) -> Iterator[int]
     tightest = int(share.argmax())
     even = room.copy()
     even[tightest] = -(-total[tightest] // int(np.ceil(share[tightest])))
+    length = end - start
     while not scale.fits(start, end, room):
-        start = fitting_end(scale, start, end, even)
-        if start >= end:
+        # What one piece took says how far to try for the next; each try is tokenized.
+        point = fitting_end(scale, start, min(end, start + length + length // 4 + 1), even)
+        if point >= end:
             return
-        yield start
+        yield point
+        start, length = point, point - start
 
 
 def _soft(scale: Scale, start: int, end: int) -> int:

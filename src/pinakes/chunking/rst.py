@@ -12,6 +12,7 @@ from pinakes.chunking.text import paragraphs
 from pinakes.types import Document
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
+_LABEL = re.compile(r"\.\. (?:_[^:]+:$|SPDX-)")
 _ROLE = re.compile(r":[\w.+:-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
 _MARKUP = re.compile(r"\*\*|``|`_?|(?<!\w)\*|\*(?!\w)")
 
@@ -49,13 +50,22 @@ def _titles(text: str, starts: list[int]) -> Iterator[tuple[int, int, str, str]]
         line, below = lines[row], lines[row + 1]
         over = _RULE.fullmatch(line)
         if over and row + 2 < len(lines) and lines[row + 2] == line and below and len(below) <= len(line):
-            yield starts[row], starts[row + 3], line[0] * 2, _plain(below)
+            yield starts[_labelled(lines, row)], starts[row + 3], line[0] * 2, _plain(below)
             row += 3
         elif _is_title(line, below, lines[row - 1] if row else ""):
-            yield starts[row], starts[row + 2], below[0], _plain(line)
+            yield starts[_labelled(lines, row)], starts[row + 2], below[0], _plain(line)
             row += 2
         else:
             row += 1
+
+
+def _labelled(lines: list[str], row: int) -> int:
+    """Return the row where the labels, or the licence line, above a title begin."""
+    first = row
+    while row and (not lines[row - 1] or _LABEL.match(lines[row - 1])):
+        row -= 1
+        first = row if lines[row] else first
+    return first
 
 
 def _is_title(line: str, below: str, above: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class Scale:
         self._marks = [counter(self.text) for counter in self._counters]
         self.limits: Int64 = np.array([*limits, max(MIN_CHARS, CHARS_PER_UNIT * sizing.size)], np.int64)
         self._headers: dict[tuple[str, ...], tuple[str, Int64]] = {}
+        self._header_units = cache(self._count_header)
         self._counts_blank = len(sizing.starts(" ")) > 0
 
     def header(self, path: tuple[str, ...]) -> str:
@@ -53,7 +54,7 @@ class Scale:
 
     def before(self, points: Int64) -> Int64:
         """Return int64 (k, n): how many units start before each of the n offsets."""
-        return np.stack([*(np.searchsorted(marks, points) for marks in self._marks), points])
+        return np.stack([*(marks.searchsorted(points) for marks in self._marks), points])
 
     def upto(self, points: Int64) -> Int64:
         """Like ``before`` for ends of passages, whose trailing white space is going to be trimmed."""
@@ -63,7 +64,13 @@ class Scale:
 
     def fits(self, start: int, end: int, room: Int64) -> bool:
         """Say whether text[start:end] is within ``room``, as far as the whole text's units tell."""
-        return bool((self._planned(start, end) <= room).all())
+        end = max(start, self._trimmed(end)) if self._counts_blank else end
+        if end - start > room[-1]:
+            return False
+        return all(
+            marks.searchsorted(end) - marks.searchsorted(start) <= units
+            for marks, units in zip(self._marks, room, strict=False)
+        )
 
     def fits_exactly(self, start: int, end: int, room: Int64) -> bool:
         """Say whether text[start:end] is within ``room`` when tokenized alone."""
@@ -86,14 +93,14 @@ class Scale:
         """Return the largest offset up to ``end`` that ``room`` reaches from ``start``; at least one character."""
         far = min(end, start + int(room[-1]))
         for marks, units in zip(self._marks, room, strict=False):
-            last = int(np.searchsorted(marks, start)) + int(units)
+            last = int(marks.searchsorted(start)) + int(units)
             far = min(far, int(marks[last])) if last < len(marks) else far
         return max(far, start + 1)
 
     def back(self, point: int, units: int) -> int:
         """Return the offset that lies ``units`` of the first limit before ``point``, 0 at least."""
         marks = self._marks[0]
-        index = int(np.searchsorted(marks, point)) - units
+        index = int(marks.searchsorted(point)) - units
         return int(marks[index]) if 0 <= index < len(marks) else 0
 
     @cached_property
@@ -106,7 +113,7 @@ class Scale:
 
     def _planned(self, start: int, end: int) -> Int64:
         end = max(start, self._trimmed(end)) if self._counts_blank else end
-        counts = [np.searchsorted(marks, end) - np.searchsorted(marks, start) for marks in self._marks]
+        counts = [marks.searchsorted(end) - marks.searchsorted(start) for marks in self._marks]
         return np.array([*counts, end - start], np.int64)
 
     def _trimmed(self, end: int) -> int:
@@ -117,8 +124,7 @@ class Scale:
     def _header_and_room(self, path: tuple[str, ...]) -> tuple[str, Int64]:
         if path not in self._headers:
             header = self._make_header(path)
-            spent = [self._units(f"{header}\n", index) if header else 0 for index in range(len(self._counters))]
-            self._headers[path] = header, self.limits - np.array([*spent, 0], np.int64)
+            self._headers[path] = header, self.limits - np.array([*self._header_units(header), 0], np.int64)
         return self._headers[path]
 
     def _make_header(self, path: tuple[str, ...]) -> str:
@@ -126,32 +132,30 @@ class Scale:
         if names and names[0].casefold() == self.title.casefold():
             names = names[1:]
         parts = [self.title, *names] if self.title else names
-        if not parts:
-            return ""
-        while len(parts) > 2 and not self._is_short(SEPARATOR.join(parts)):
+        header = SEPARATOR.join(parts)
+        while len(parts) > 2 and not self._is_short(header):
             del parts[1]
-        if self._is_short(SEPARATOR.join(parts)):
-            return SEPARATOR.join(parts)
+            header = SEPARATOR.join(parts)
+        if self._is_short(header):
+            return header
         most = int(self.limits[0]) // HEADER_SHARE
         inner = self._cut(parts[-1], most if len(parts) == 1 else most // 2)
         if len(parts) == 2:
-            outer = self._cut(parts[0], most - self._units(f"{SEPARATOR}{inner}\n", 0))
+            outer = self._cut(parts[0], most - self._header_units(f"{SEPARATOR}{inner}")[0])
             inner = f"{outer}{SEPARATOR}{inner}" if outer and inner else outer or inner
         return inner if self._is_short(inner) else ""
 
     def _is_short(self, header: str) -> bool:
-        return all(
-            self._units(f"{header}\n", index) <= int(self.limits[index]) // HEADER_SHARE
-            for index in range(len(self._counters))
-        )
+        units = self._header_units(header)
+        return all(spent <= limit // HEADER_SHARE for spent, limit in zip(units, self.limits, strict=False))
 
-    def _units(self, text: str, index: int) -> int:
-        return len(self._counters[index](text))
+    def _count_header(self, header: str) -> list[int]:
+        return [len(counter(f"{header}\n")) if header else 0 for counter in self._counters]
 
     def _cut(self, name: str, units: int) -> str:
         """Return the first words of ``name`` that take at most ``units``."""
         words = name.split()
-        while words and self._units(" ".join(words) + "\n", 0) > units:
+        while words and self._header_units(" ".join(words))[0] > units:
             words.pop()
         return " ".join(words)
 

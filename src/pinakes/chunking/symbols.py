@@ -73,7 +73,7 @@ _VALUES = frozenset(
     }
 )
 _LISTS = frozenset({"const_spec", "var_spec"})
-_DECLARATIONS = frozenset({"declaration", "type_definition"})
+DECLARATIONS = frozenset({"declaration", "type_definition"})
 
 _INSIDE = frozenset(
     {
@@ -111,8 +111,11 @@ _INSIDE = frozenset(
         "variable_declaration",
     }
 )
-CONTAINERS = TYPES | _DECLARATIONS | _INSIDE | {"type_spec"}
+CONTAINERS = TYPES | DECLARATIONS | _INSIDE | {"type_spec"}
 """Nodes in which further definitions may stand."""
+
+NOT_IN_C = frozenset({"expression_statement", "field_declaration", "field_declaration_list"})
+"""Containers that in C hold no definitions."""
 
 _SYSTEM_CALL = re.compile(rb"(?:COMPAT_)?SYSCALL_DEFINE\d\s*\(\s*(\w+)")
 _MACRO = re.compile(rb"(?:static\s+)?(?:(?:DEFINE|DECLARE)_\w+|LIST_HEAD|TRACE_EVENT)\s*\(\s*(?:struct\s+)?(\w+)")
@@ -127,7 +130,7 @@ def names(node: Node, *, top_level: bool) -> list[str]:
         return found
     if kind == "assignment":
         return _assigned(node) if top_level else []
-    if kind in _DECLARATIONS:
+    if kind in DECLARATIONS:
         return _declared(node, top_level=top_level)
     if kind == "function_definition" and (declarator := node.child_by_field_name("declarator")):
         return _texts([_innermost(declarator)])

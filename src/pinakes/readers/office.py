@@ -9,10 +9,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from pinakes.errors import Empty, TooLarge, Unreadable
+from pinakes.readers.containers import check_ole, check_zip
 from pinakes.readers.decode import decode, scrub
 from pinakes.readers.limits import Limits
 from pinakes.readers.titles import cut, first_line, markdown_title, own_title
-from pinakes.readers.zips import check_zip
 from pinakes.types import JSON, Document
 
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
@@ -45,7 +45,9 @@ MIME_TYPES: Final = {
 """Extension → the MIME type kreuzberg knows the format by."""
 
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
+_OLE_FORMATS: Final = frozenset((".doc", ".xls", ".ppt", ".msg"))
 _TEXTUAL: Final = frozenset((".eml", ".fb2", ".org", ".opml"))
+_ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED_PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
 _BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -78,9 +80,11 @@ class Office:
         extension = "." + path.rpartition(".")[2].lower()
         if not data.strip(b"\0 \t\r\n"):
             raise Empty("The file is empty.")
-        _refuse_encrypted(data, extension)
-        if data.startswith(b"PK\x03\x04"):
+        if data.startswith(_ZIP):
             check_zip(data)
+        elif data.startswith(_OLE):
+            check_ole(data)
+            _refuse_wrapped(data, extension)
         if extension in _TEXTUAL and data.startswith(_BOMS):
             data = decode(data).encode()
         result = convert(data, MIME_TYPES[extension], self._limits)
@@ -158,10 +162,14 @@ def _config(timeout_s: int) -> Any:
     return ExtractionConfig(**options)
 
 
-def _refuse_encrypted(data: bytes, extension: str) -> None:
-    """Refuse the container that encrypted Office files are wrapped in."""
-    if data.startswith(_OLE) and extension.endswith(("x", "m", "b")) and _ENCRYPTED_PACKAGE in data:
+def _refuse_wrapped(data: bytes, extension: str) -> None:
+    """Refuse the container that encrypted Office files are wrapped in, and old formats under a new name."""
+    if _ENCRYPTED_PACKAGE in data:
         raise _encrypted("File")
+    if extension not in _OLE_FORMATS:
+        raise Unreadable(
+            f"The file is an old Office file, not {extension[1:].upper()}.", hint="Rename it, or save it again."
+        )
 
 
 def _encrypted(what: str) -> Unreadable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from typing import Final
 
 from pinakes.readers.decode import decode
@@ -26,7 +27,7 @@ class Table:
         lines: list[str] = []
         size = rows = columns = 0
         try:
-            for row in csv.reader(source.split("\n"), delimiter=delimiter):
+            for row in csv.reader(io.StringIO(source), delimiter=delimiter):
                 if not any(row):
                     continue
                 line = "| " + " | ".join(_cell(cell) for cell in row) + " |"

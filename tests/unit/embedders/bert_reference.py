@@ -10,7 +10,8 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-WORDS = "the quick brown fox jumps over a lazy dog while search engines index every word of it".split()
+WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
+WORDS += ["while", "search", "engines", "index", "every", "word", "of", "it"]
 
 
 def reference_embedding(folder: Path, text: str) -> np.ndarray:

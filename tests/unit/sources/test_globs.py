@@ -137,8 +137,7 @@ def test_ignore_files_at_two_levels_leave_the_files_that_git_leaves(tmp_path: Pa
     choose = random.Random(7)
     cases = [(idiom, []) for idiom in IDIOMS]
     cases += [
-        (choose.choices(POOL, k=choose.randint(1, 4)), choose.choices(POOL, k=choose.randint(0, 3)))
-        for _ in range(1500)
+        (choose.choices(POOL, k=choose.randint(1, 4)), choose.choices(POOL, k=choose.randint(0, 3))) for _ in range(60)
     ]
     source = FolderSource(SourceSettings(location=str(tmp_path)), max_file_bytes=100)
     for top, nested in cases:

@@ -1,4 +1,4 @@
-"""Refuses ZIP containers (DOCX, XLSX, PPTX, ODT, EPUB …) that would inflate beyond measure."""
+"""Refuses containers that would bring a converter down: zip bombs and damaged OLE files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import io
 import struct
 import zipfile
 import zlib
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pinakes.errors import TooLarge, Unreadable
 
@@ -15,6 +18,7 @@ _FREE_BYTES: Final = 50_000_000
 _MAX_RATIO: Final = 200
 _MAX_ENTRIES: Final = 20_000
 _LOCAL_HEADER: Final = struct.Struct("<26xHH")
+_OLE_HEADER_BYTES: Final = 512
 _STEP_BYTES: Final = 1 << 20
 
 
@@ -32,7 +36,7 @@ def check_zip(data: bytes) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as container:
             entries = container.infolist()
     except (zipfile.BadZipFile, ValueError, OverflowError, struct.error, NotImplementedError) as error:
-        raise Unreadable(f"The file is damaged: {error}.", hint="Open and save it again, or replace it.") from error
+        raise _damaged(str(error).rstrip(".")) from error
     if len(entries) > _MAX_ENTRIES or sum(entry.file_size for entry in entries) > allowed:
         raise _bomb(allowed)
     left = allowed
@@ -48,6 +52,61 @@ def check_zip(data: bytes) -> None:
             )
         if left < 0:
             raise _bomb(allowed)
+
+
+def check_ole(data: bytes) -> None:
+    """Pass, where ``data``, an OLE container (DOC, XLS, PPT, MSG), is possible for its length and has no loops.
+
+    A converter that believes an impossible one asks for gigabytes, which ends the process.
+    Source: [MS-CFB] 2.2 (header), 2.3 (FAT), 2.4 (mini FAT), 2.5 (DIFAT).
+
+    Raises:
+        Unreadable: the container is damaged.
+    """
+    if len(data) < _OLE_HEADER_BYTES:
+        raise _damaged("its header is cut off")
+    version, byte_order, shift, mini_shift = struct.unpack_from("<4H", data, 26)
+    _, fat_count, _, _, _, mini_start, mini_count, difat_start, difat_count = struct.unpack_from("<9I", data, 40)
+    if byte_order != 0xFFFE or (version, shift) not in ((3, 9), (4, 12)) or mini_shift != 6:
+        raise _damaged("its header makes no sense")
+    if max(fat_count, mini_count, difat_count) > len(data) >> shift:
+        raise _damaged("it is shorter than its header says")
+    size = 1 << shift
+    places = [np.frombuffer(data, "<u4", 109, 76)]
+    for _ in range(difat_count):
+        table = _sectors(data, np.array([difat_start]), size)
+        places.append(table[:-1])
+        difat_start = int(table[-1])
+    fat = _sectors(data, np.concatenate(places)[:fat_count], size)
+    if _loops(fat):
+        raise _damaged("its sectors form a loop")
+    mini_places = []
+    for _ in range(mini_count):
+        if mini_start >= len(fat):
+            raise _damaged("a sector it names is missing")
+        mini_places.append(mini_start)
+        mini_start = int(fat[mini_start])
+    if _loops(_sectors(data, np.array(mini_places, np.uint32), size)):
+        raise _damaged("its sectors form a loop")
+
+
+def _sectors(data: bytes, numbers: NDArray[Any], size: int) -> NDArray[np.uint32]:
+    """Return the named sectors of ``size`` bytes as uint32 (len(numbers) · size / 4,)."""
+    parts = [data[(int(number) + 1) * size : (int(number) + 2) * size].ljust(size, b"\xff") for number in numbers]
+    return np.frombuffer(b"".join(parts), "<u4")
+
+
+def _loops(successors: NDArray[np.uint32]) -> bool:
+    """Say whether following ``successors``, uint32 (n,), from some sector never ends."""
+    end = len(successors)
+    jump = np.append(np.where(successors < end, successors, end), end).astype(np.int64)
+    for _ in range(end.bit_length()):  # each round doubles the distance
+        jump = jump[jump]
+    return bool((jump != end).any())
+
+
+def _damaged(reason: str) -> Unreadable:
+    return Unreadable(f"The file is damaged: {reason}.", hint="Open and save it again, or replace it.")
 
 
 def _inflated(data: bytes, entry: zipfile.ZipInfo, limit: int) -> int:

@@ -1,0 +1,52 @@
+# Everything a developer or CI needs, one word each. Every target sets up the environment it needs.
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 8000
+BIN := $(VENV)/bin
+PINAKES := $(BIN)/pinakes --home .pinakes --set collection=pinakes
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
+
+.PHONY: run test check bench eval format clean
+
+run: $(INSTALLED)  ## index this project's own documents, answer three questions, serve
+	@echo "Reading this project's own documents and source. Stop with Ctrl+C; run again to go on."
+	$(PINAKES) model install
+	$(PINAKES) add . --include '*.md' --include 'src/**'
+	$(PINAKES) search -k 1 "what happens to my documents when the process is killed?"
+	$(PINAKES) search -k 1 "how do I connect an AI agent?"
+	$(PINAKES) search -k 1 "where are keyword and vector scores combined?"
+	$(PINAKES) serve --port $(PORT)
+
+test: $(INSTALLED_DEV)  ## all tests
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+check: $(INSTALLED_DEV)  ## style and types
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+bench: $(INSTALLED_DEV)  ## speed and memory, as a table and as JSON
+	$(BIN)/python -m benchmarks.speed
+
+eval: $(INSTALLED_DEV)  ## quality on the golden sets
+	$(BIN)/python -m benchmarks.quality
+
+format: $(INSTALLED_DEV)
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples
+
+clean:
+	rm -rf $(VENV) .pinakes .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+$(INSTALLED_DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@ $(INSTALLED)

@@ -1,0 +1,1 @@
+"""Quality of the answers on question sets, measured through the library."""

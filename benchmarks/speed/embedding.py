@@ -1,0 +1,142 @@
+"""How fast the default embedder is, beside the bare ONNX Runtime session it stands on.
+
+Run ``python benchmarks/speed/embedding.py [--precision fp32] [--texts 200]``: JSON on stdout. Texts are random words
+of the model's vocabulary, so no data is needed and every run has the same work: 230 tokens and two special ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinakes.embedders import convert, weights
+from pinakes.embedders.bert import BertEmbedder
+from pinakes.settings import EmbeddingSettings, load
+
+CHUNK_TOKENS = 230
+QUERY_TOKENS = 10
+_BATCH = 8
+
+
+def measure(settings: EmbeddingSettings, cache: Path, texts: int = 200) -> dict[str, float | str]:
+    """Return rates (chunks and tokens per second), milliseconds per query, queries per second, and memory in MB."""
+    model = weights.install(settings, cache)
+    embedder = BertEmbedder(settings, cache)
+    before_mb = _resident_mb()
+    load_s = _seconds(lambda: embedder.embed_query("load"))
+    chunks = random_texts(model.folder, texts, CHUNK_TOKENS)
+    queries = random_texts(model.folder, 300, QUERY_TOKENS)
+    embedder.embed(chunks[:16])
+    chunk_rate = texts / _best(lambda: embedder.embed(chunks))
+    each_ms = [_seconds(lambda query=query: embedder.embed_query(query)) * 1000 for query in queries]  # type: ignore[misc]
+    long_text = "\n".join(chunks * (2_000_000 // sum(map(len, chunks)) + 1))
+    rates: dict[str, float | str] = {
+        "fingerprint": embedder.fingerprint,
+        "chunks_per_s": chunk_rate,
+        "tokens_per_s": chunk_rate * (CHUNK_TOKENS + 2),
+        "query_median_ms": statistics.median(each_ms),
+        "query_p95_ms": statistics.quantiles(each_ms, n=20)[-1],
+        "queries_per_s_8_threads": _concurrent_rate(embedder.embed_query, queries * 4),
+        "token_starts_chars_per_s": len(long_text) / _seconds(lambda: embedder.token_starts(long_text)),
+        "load_s": load_s,
+        "memory_mb": _resident_mb() - before_mb,
+    }
+    return rates | dict(bare_session_rates(model, settings, chunks))
+
+
+def bare_session_rates(model: weights.Installed, settings: EmbeddingSettings, texts: list[str]) -> dict[str, float]:
+    """Return chunks per second of sessions given ready token ids: the ceiling of any embedder on this graph.
+
+    ``bare_batched``: batches of 8 in one session with ONNX Runtime's own threads. ``bare_single``: one text a run,
+    one run a core, as the embedder does.
+    """
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    ids = np.array([encoding.ids for encoding in tokenizer.encode_batch_fast(texts)], np.int32)
+    threads = settings.threads or os.cpu_count() or 1
+
+    def session(intra: int) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = intra
+        return onnxruntime.InferenceSession(
+            model.graph_folder(settings.precision) / convert.GRAPH, options, providers=["CPUExecutionProvider"]
+        )
+
+    batched, single = session(threads), session(1)
+
+    def all_batched() -> None:
+        for first in range(0, len(ids), _BATCH):
+            batched.run(None, {"input_ids": ids[first : first + _BATCH]})
+
+    def all_single() -> None:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda row: single.run(None, {"input_ids": row[None]}), ids))
+
+    batched.run(None, {"input_ids": ids[:_BATCH]})
+    single.run(None, {"input_ids": ids[:1]})
+    return {
+        "bare_batched_chunks_per_s": len(ids) / _best(all_batched),
+        "bare_single_chunks_per_s": len(ids) / _best(all_single),
+    }
+
+
+def random_texts(folder: Path, count: int, tokens: int) -> list[str]:
+    """Return ``count`` texts of exactly ``tokens`` tokens, the same every time."""
+    from tokenizers import Tokenizer
+
+    vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab(with_added_tokens=False)
+    words = sorted(word for word in vocabulary if word.isascii() and word.isalpha() and len(word) > 2)
+    random = np.random.RandomState(0)
+    return [" ".join(random.choice(words, tokens)) for _ in range(count)]
+
+
+def _concurrent_rate(call: Callable[[str], object], queries: list[str]) -> float:
+    with ThreadPoolExecutor(8) as pool:
+        return len(queries) / _best(lambda: list(pool.map(call, queries)))
+
+
+def _best(work: Callable[[], object], rounds: int = 3) -> float:
+    """Return the shortest time in seconds: the one least disturbed by other work on the machine."""
+    return min(_seconds(work) for _ in range(rounds))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _resident_mb() -> float:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return float("nan")
+    return next(int(line.split()[1]) / 1024 for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
+    parser.add_argument("--texts", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--cache", type=Path, default=load().cache)
+    given = parser.parse_args()
+    settings = EmbeddingSettings(precision=given.precision, threads=given.threads)
+    print(json.dumps(measure(settings, given.cache, given.texts), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The options that every command takes, before or after its name, and the decorator that adds them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from pinakes.cli.session import Common, Session
+
+PANEL = "Options of every command"
+
+Home: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--home",
+        metavar="FOLDER",
+        help="Folder of the catalogue and the indexes (PINAKES_HOME; else ~/.pinakes).",
+        rich_help_panel=PANEL,
+    ),
+]
+Profile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        help="Settings for a job: a shipped profile, or a path to a TOML or YAML file.",
+        rich_help_panel=PANEL,
+    ),
+]
+Assignments: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Change one setting, as `search.top_k=5`; see `pinakes config`. May be repeated.",
+        rich_help_panel=PANEL,
+    ),
+]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on stdout, errors too.", rich_help_panel=PANEL)
+]
+Verbose: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--verbose",
+        "-v",
+        count=True,
+        show_default=False,
+        help="Say more: -v what is done, -vv everything, with the traceback of unexpected errors.",
+        rich_help_panel=PANEL,
+    ),
+]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress and no hints, only results and errors.", rich_help_panel=PANEL)
+]
+
+Collection: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--collection", "-c", metavar="NAME", help="The collection; the setting `collection` when not given."),
+]
+OneOrAll: TypeAlias = Annotated[
+    str | None, typer.Option("--collection", "-c", metavar="NAME", help="Only this collection; all when not given.")
+]
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What is known of the call so far: the common options, gathered from left to right."""
+
+    common: Common
+
+
+def _everywhere(
+    home: Home = None,
+    profile: Profile = None,
+    assignments: Assignments = None,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Carry the signature of the common options."""
+
+
+_COMMON = list(inspect.signature(_everywhere, eval_str=True).parameters.values())
+
+
+def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Return ``function(session, …)`` as a function typer can read: without session, with the common options."""
+    own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.name != "session"]
+
+    @wraps(function)
+    def called(context: typer.Context, **values: Any) -> None:
+        invocation: Invocation = context.find_root().obj
+        given = {field.name: values.pop(field.name) for field in fields(Common)}
+        given["assignments"] = tuple(given["assignments"] or ())
+        invocation.common = Common(**given).over(invocation.common)
+        function(Session(replace(invocation.common)), **values)
+
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    ordered = sorted([context, *own, *_COMMON], key=lambda p: p.default is not p.empty)
+    called.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+    del called.__dict__["__wrapped__"]
+    return called

@@ -1,0 +1,126 @@
+"""Where a command writes: data to stdout, words to stderr, either for people or as one JSON document."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+from dataclasses import asdict, is_dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from pinakes.errors import PinakesError
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+class Screen:
+    """The two streams of one call."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+
+    @cached_property
+    def out(self) -> Console:
+        """Return the console on stdout."""
+        return _console(sys.stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        """Return the console on stderr."""
+        return _console(sys.stderr)
+
+    def show(self, line: Text | str = "") -> None:
+        """Print a line of data for people; nothing in JSON mode."""
+        if not self.as_json:
+            self.out.print(line, soft_wrap=True)
+
+    def document(self, value: JSON) -> None:
+        """Print ``value`` (records allowed) as the call's JSON document; nothing for people."""
+        if self.as_json:
+            write_json(value)
+
+    def say(self, words: str) -> None:
+        """Say on stderr how it goes or what comes next; not in quiet mode."""
+        if not self.quiet:
+            self.err.print(printable(words), soft_wrap=True)
+
+    def warn(self, words: str) -> None:
+        """Say on stderr what the user should know about the result."""
+        self._labelled("warning", "yellow", words)
+
+    def fail(self, message: str, hint: str = "") -> None:
+        """Say on stderr what went wrong and what to do next."""
+        self._labelled("error", "bold red", message)
+        if hint:
+            self._labelled("hint", "cyan", hint)
+
+    def _labelled(self, label: str, style: str, words: str) -> None:
+        from rich.text import Text
+
+        self.err.print(Text.assemble((f"{label}: ", style), printable(words)), soft_wrap=True)
+
+
+def error_document(error: PinakesError) -> dict[str, JSON]:
+    """Return what JSON says about ``error``."""
+    return {"code": error.code, "message": error.message, "hint": error.hint, "retryable": error.retryable}
+
+
+def write_json(value: JSON) -> None:
+    """Write one JSON document to stdout."""
+    plain_ascii = "utf" not in (sys.stdout.encoding or "").lower()
+    sys.stdout.write(json.dumps(value, ensure_ascii=plain_ascii, indent=2, default=_plain) + "\n")
+
+
+def printable(text: str) -> str:
+    """Return ``text`` without what could steer a terminal: control and direction characters, newlines kept."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def set_up_logging(verbose: int, quiet: bool) -> None:
+    """Send log records of warnings (with -v of more) to stderr as short lines; ``PINAKES_LOG`` names another level."""
+    named = logging.getLevelNamesMapping().get(os.environ.get("PINAKES_LOG", "").upper())
+    level = logging.ERROR if quiet else _LEVELS[min(verbose, len(_LEVELS) - 1)]
+    handler = _Lines()
+    handler.setFormatter(_Format())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("pinakes").setLevel(named or level)
+
+
+class _Lines(logging.Handler):
+    """Writes to the stderr of the moment, which progress bars replace while they are shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(printable(self.format(record)) + "\n")
+
+
+class _Format(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{record.levelname.lower()}: {record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _console(stream: Any) -> Console:
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def _plain(value: Any) -> JSON:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

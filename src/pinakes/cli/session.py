@@ -1,0 +1,128 @@
+"""What every command works with: the settings of this call, the library, and where to write."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pinakes.cli.screen import Screen
+from pinakes.errors import InvalidSetting, PinakesError
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.library import Library
+    from pinakes.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The options that every command takes."""
+
+    home: str | None = None
+    profile: str | None = None
+    assignments: tuple[str, ...] = ()
+    as_json: bool = False
+    verbose: int = 0
+    quiet: bool = False
+
+    def over(self, below: Common) -> Common:
+        """Return these options, those of ``below`` where nothing was said."""
+        return Common(
+            self.home or below.home,
+            self.profile or below.profile,
+            below.assignments + self.assignments,
+            self.as_json or below.as_json,
+            self.verbose + below.verbose,
+            self.quiet or below.quiet,
+        )
+
+
+class Incomplete(Exception):
+    """A command did part of its work: ``document`` is what it has to say all the same, ``error`` the first trouble.
+
+    What people read was printed already.
+    """
+
+    def __init__(self, error: PinakesError, document: Mapping[str, JSON]) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.document = document
+
+
+class Session:
+    """One call of a command."""
+
+    def __init__(self, common: Common, **overrides: Any) -> None:
+        self.common = common
+        self._overrides = overrides
+        self.screen = Screen(as_json=common.as_json, quiet=common.quiet)
+
+    @cached_property
+    def given(self) -> dict[str, JSON]:
+        """Return the settings of this call's arguments, by dotted name."""
+        return parse_assignments(self.common.assignments)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Return the settings with all layers.
+
+        Raises:
+            InvalidSetting, InvalidName: see ``pinakes.settings.load``.
+        """
+        from pinakes.settings import load
+
+        values = {name.replace(".", "__"): value for name, value in self.given.items()}
+        home = self.common.home or values.pop("home", None)
+        profile = self.common.profile or values.pop("profile", None)
+        return load(home=home, profile=profile, **values | self._overrides)
+
+    def with_settings(self, **overrides: Any) -> Session:
+        """Return a session with settings that options of its own give; None means not given."""
+        return Session(self.common, **{name: value for name, value in overrides.items() if value is not None})
+
+    @contextmanager
+    def library(self) -> Iterator[Library]:
+        """Open the library for as long as the block takes."""
+        from pinakes.library import Library
+
+        with Library(self.settings) as library:
+            yield library
+
+    def command(self, *words: str) -> str:
+        """Return what to type for ``words`` to reach the same home with the same profile."""
+        same: list[str] = []
+        if self.common.home:
+            same += ["--home", self.common.home]
+        if self.common.profile:
+            same += ["--profile", self.common.profile]
+        for word in self.common.assignments:
+            same += ["--set", word]
+        return shlex.join(["pinakes", *words, *same])
+
+
+def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
+    """Return dotted name → value of ``name=value`` words; lists are separated by commas.
+
+    Raises:
+        InvalidSetting: not of that form, or no setting has that name.
+    """
+    if not words:
+        return {}
+    from pinakes.settings import table, unknown
+
+    defaults = {line.name: line.default for line in table()}
+    found: dict[str, JSON] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        name = name.strip()
+        if not sign or not name:
+            raise InvalidSetting(f"--set {word!r} is not of the form name=value.", hint="As in --set search.top_k=5")
+        if name not in defaults:
+            raise unknown(name, list(defaults), "--set")
+        split = isinstance(defaults[name], tuple)
+        found[name] = [part.strip() for part in value.split(",") if part.strip()] if split else value
+    return found

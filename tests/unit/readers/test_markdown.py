@@ -1,0 +1,93 @@
+"""Markdown: titles, front matter, true line numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from pinakes import readers
+from pinakes.errors import Empty
+from pinakes.types import Document
+
+
+def read(text: str, path: str = "page.md") -> Document:
+    return readers.read(text.encode(), path, max_chars=1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# Plain title\n\ntext", "Plain title"),
+        ("intro\n\n## Second\n\n# First *level* `one` ##\n", "First *level* one"),
+        (
+            "# KEP-1: **Bold** [link](https://example.org) ![logo](x.png) &amp; more {#anchor}",
+            "KEP-1: Bold link logo & more",
+        ),
+        ("```sh\n# not a title\n```\n\n# Title\n", "Title"),
+        ("~~~\n# no\n```\n# no\n~~~\n# Title\n", "Title"),
+        ("<!--\n# a comment\n-->\n# Title\n", "Title"),
+        ("Title\n=====\n\ntext", "Title"),
+        ('<h1 align="center">\n  <b>Title</b>\n</h1>\n', "Title"),
+        ("#hashtag is no heading\n\ntext", ""),
+        ("## Opens with level two\n\ntext", "Opens with level two"),
+        ("some text\n\n## Later level two\n", ""),
+        ("no heading at all", ""),
+        ("# " + "word " * 60, ("word " * 23).strip() + "…"),
+    ],
+)
+def test_the_title_is_the_first_level_one_heading_outside_code(text: str, title: str) -> None:
+    assert read(text).title == title
+
+
+def test_front_matter_becomes_metadata_and_line_numbers_stay_true() -> None:
+    source = "---\ntitle: From the front\nstatus: draft\nweight: 10\nversion: 1.10\ndate: 2024-05-06\n"
+    source += "tags: [a, b]\nnested: {x: 1}\n---\n\n# Heading\n\nBody"
+    document = read(source)
+    assert document.title == "From the front"
+    assert document.metadata == {
+        "title": "From the front",
+        "status": "draft",
+        "weight": 10,
+        "version": "1.10",
+        "date": "2024-05-06",
+        "tags": ["a", "b"],
+    }
+    assert "status" not in document.text
+    assert document.text.split("\n").index("# Heading") == source.split("\n").index("# Heading")
+
+
+def test_toml_front_matter_is_read_too() -> None:
+    document = read('+++\ntitle = "T"\ndate = 2024-05-06\n+++\ntext')
+    assert (document.title, document.metadata["date"], document.text) == ("T", "2024-05-06", "\n\n\n\ntext")
+
+
+def test_broken_front_matter_stays_in_the_text_and_is_reported() -> None:
+    document = read("---\ntitle: [unclosed\nstatus: x\n---\n# Heading\n")
+    assert document.title == "Heading"
+    assert "[unclosed" in document.text
+    assert "line" in document.metadata["front_matter_error"]
+
+
+@pytest.mark.parametrize("text", ["---\nprose: between, rules?\nand more\n", "---\n\nProse.\n\n---\n\nMore prose.\n"])
+def test_thematic_breaks_are_not_front_matter(text: str) -> None:
+    document = read(text)
+    assert document.text == text
+    assert document.metadata == {}
+
+
+def test_front_matter_alone_is_nothing_to_read() -> None:
+    with pytest.raises(Empty, match="front matter"):
+        read("---\ntitle: x\n---\n")
+
+
+def test_an_alias_bomb_in_front_matter_costs_nothing() -> None:
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in zip("abcdefghij", "bcdefghijk", strict=True)]
+    document = read("---\n" + "\n".join(lines) + "\n---\n# Title\n")
+    assert document.title == "Title"
+    assert set(document.metadata) == {"a"}
+
+
+def test_trailing_space_and_blank_lines_are_kept() -> None:
+    text = "# T  \n\n\n    code  \ntail\n\n\n"
+    assert read(text).text == text
+    assert read(text).kind == "markdown"

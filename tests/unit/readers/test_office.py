@@ -1,0 +1,251 @@
+"""Formats that kreuzberg reads, and the defences in front of it. The files are made here."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from pinakes import readers
+from pinakes.errors import TooLarge, Unreadable
+from pinakes.readers.limits import Limits
+from pinakes.readers.office import tidy, translate
+from pinakes.types import Document
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
+TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+ENCRYPTED_NAME = "EncryptedPackage".encode("utf-16-le")
+
+
+def read(data: bytes, path: str, max_chars: int = 1_000_000) -> Document:
+    return readers.read(data, path, max_chars=max_chars, timeout_s=20)
+
+
+def docx(body: str, title: str = "", filler: bytes = b"") -> bytes:
+    core = (
+        '<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/" '
+        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+        f"<dc:title>{title}</dc:title><dc:creator>Jo Writer</dc:creator>"
+        '<dcterms:created xsi:type="dcterms:W3CDTF">2024-01-02T03:04:05Z</dcterms:created></cp:coreProperties>'
+    )
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{TYPES}"><Default Extension="xml" ContentType="application/xml"/>'
+        '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+        'wordprocessingml.document.main+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{RELATIONS}"><Relationship Id="r1" Type="{OFFICE}/officeDocument" '
+        'Target="word/document.xml"/></Relationships>',
+        "docProps/core.xml": core,
+        "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as container:
+        for name, text in parts.items():
+            container.writestr(name, text)
+        if filler:
+            with container.open("word/media/filler.bin", "w") as entry:
+                for _ in range(60):
+                    entry.write(filler)
+    return buffer.getvalue()
+
+
+def paragraph(text: str, style: str = "") -> str:
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def pdf(text: str, title: str = "") -> bytes:
+    stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET" if text else "0 0 m"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        "/Resources << /Font << /F1 5 0 R >> >> >>",
+        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        f"<< /Title ({title}) >>",
+    ]
+    out = "%PDF-1.4\n"
+    offsets = []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += f"{number} 0 obj\n{body}\nendobj\n"
+    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
+    start = len(out)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R /Info 6 0 R >>\nstartxref\n{start}\n%%EOF\n"
+    return out.encode("latin-1")
+
+
+def test_a_word_document_is_read_with_its_properties() -> None:
+    body = paragraph("The heading", "Heading1") + paragraph("Some words about snake_case names.")
+    document = read(docx(body, title="Own title"), "a.docx")
+    assert "# The heading" in document.text
+    assert "snake_case names." in document.text
+    assert (document.title, document.kind) == ("Own title", "markdown")
+    assert document.metadata["authors"] == ["Jo Writer"]
+    assert document.metadata["created"] == "2024-01-02T03:04:05+00:00"
+    json.dumps(dict(document.metadata))
+
+
+@pytest.mark.parametrize("title", ["", "untitled", "Document1"])
+def test_the_first_heading_is_the_title_when_the_properties_have_none(title: str) -> None:
+    assert read(docx(paragraph("The heading", "Heading1"), title=title), "a.docx").title == "The heading"
+
+
+@pytest.mark.parametrize(
+    ("own", "title"),
+    [
+        ("Annual Report", "Annual Report"),
+        ("annual-report_2024.docx", "annual report 2024"),
+        ("Microsoft Word - Plan.doc", "Plan"),
+        ("untitled", "Words on the page"),
+        ("", "Words on the page"),
+        ("1234", "Words on the page"),
+    ],
+)
+def test_a_pdf_is_named_by_its_title_else_by_its_first_line(own: str, title: str) -> None:
+    document = read(pdf("Words on the page", own), "a.pdf")
+    assert "Words on the page" in document.text
+    assert document.title == title
+    assert document.metadata["page_count"] == 1
+
+
+def test_a_pdf_without_text_says_so_and_hints_at_ocr(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Unreadable, match="No extractable text found in PDF") as caught:
+        read(pdf(""), "scan.pdf")
+    assert "OCR" in caught.value.hint
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        (pdf("Words")[:200], "a.pdf"),
+        (b"just words", "a.pdf"),
+        (docx(paragraph("Words"))[:300], "a.docx"),
+        (b"just words", "a.docx"),
+        (b"just words", "a.xls"),
+        (b"just words", "a.epub"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\xff" * 600, "a.xls"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_a_reason(data: bytes, path: str) -> None:
+    with pytest.raises(Unreadable, match="damaged") as caught:
+        read(data, path)
+    assert caught.value.hint
+
+
+def ole(content: bytes) -> bytes:
+    header = bytearray(512)
+    header[:8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    struct.pack_into("<4H", header, 26, 3, 0xFFFE, 9, 6)
+    struct.pack_into("<9I", header, 40, 0, 1, 1, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0)
+    return bytes(header) + content.ljust(1024, b"\0")
+
+
+def test_an_encrypted_office_file_is_refused_as_such() -> None:
+    with pytest.raises(Unreadable, match="encrypted and cannot be decrypted"):
+        read(ole(ENCRYPTED_NAME), "a.xlsx")
+
+
+def test_an_old_office_file_under_a_new_name_is_refused() -> None:
+    with pytest.raises(Unreadable, match="not DOCX"):
+        read(ole(b"words"), "a.docx")
+
+
+def test_an_old_office_file_that_claims_more_than_it_has_is_refused() -> None:
+    data = bytearray(ole(b"words"))
+    struct.pack_into("<I", data, 44, 0xFFFFFFF0)
+    with pytest.raises(Unreadable, match="shorter than its header says"):
+        read(bytes(data), "a.xls")
+
+
+def test_an_old_office_file_whose_sectors_form_a_loop_is_refused() -> None:
+    with pytest.raises(Unreadable, match="loop"):
+        read(ole(struct.pack("<2I", 1, 0)), "a.xls")
+
+
+@pytest.mark.parametrize("path", ["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub"])
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(path: str) -> None:
+    bomb = docx(paragraph("Words"), filler=b"\0" * 1_000_000)
+    assert len(bomb) < 100_000
+    with pytest.raises(TooLarge, match="unpack to more than 50 MB"):
+        read(bomb, path)
+
+
+def test_a_zip_bomb_that_lies_about_its_size_is_refused() -> None:
+    bomb = docx(paragraph("Words"), filler=b"\0" * 1_000_000)
+    liar = bomb.replace(struct.pack("<I", 60_000_000), struct.pack("<I", 1000))
+    assert liar != bomb
+    with pytest.raises(TooLarge, match="unpack"):
+        read(liar, "a.docx")
+
+
+def test_a_conversion_beyond_the_limit_of_characters_is_refused() -> None:
+    with pytest.raises(TooLarge):
+        read(docx(paragraph("words " * 1000)), "a.docx", max_chars=1000)
+
+
+EMAIL = b"""From: Jo Sender <jo@example.org>\r\nTo: Al <al@example.org>\r\nSubject: The subject\r
+Date: Fri, 16 Dec 2022 17:04:16 -0500\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nWords in the mail.\r\n"""
+
+
+@pytest.mark.parametrize("data", [EMAIL, EMAIL.decode().encode("utf-16")], ids=["utf-8", "utf-16"])
+def test_an_email_is_read_with_subject_people_and_date(data: bytes) -> None:
+    document = read(data, "a.eml")
+    assert "Words in the mail." in document.text
+    assert document.title == "The subject"
+    assert document.metadata["created"] == "2022-12-16T17:04:16-05:00"
+    assert "jo@example.org" in document.metadata["from"]
+
+
+def test_rich_text_is_read() -> None:
+    assert "Some words" in read(rb"{\rtf1\ansi Some words\par}", "a.rtf").text
+
+
+def test_a_panic_of_the_library_becomes_a_reason() -> None:
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+    error = translate(panic("index out of range"), "application/msword", Limits(1000))
+    assert isinstance(error, Unreadable)
+    assert "index out of range" in error.message
+    assert error.hint
+
+
+def test_a_conversion_that_takes_too_long_becomes_a_reason() -> None:
+    late = type("ExtractionTimeoutError", (Exception,), {})
+    error = translate(late("timed out"), "application/pdf", Limits(1000, 2))
+    assert error.message == "Reading took longer than 2 seconds."
+    assert "read_timeout_s" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("markdown", "clean"),
+    [
+        (r"a\_name and 3\. b \# c", "a_name and 3. b # c\n"),
+        ("\\# no heading\n1\\. no list", "\\# no heading\n1\\. no list\n"),
+        ("`a\\_b` $$x\\_1$$\n```\na\\_b\n```", "`a\\_b` $$x\\_1$$\n```\na\\_b\n```\n"),
+        (r"| a\|b |", "| a\\|b |\n"),
+        ("![chart](data:image/png;base64,AAAA) ![](x.png)[](#top)", "chart \n"),
+        ("\n\na\n\n\n\n\n\nb\n\n", "a\n\n\nb\n"),
+    ],
+)
+def test_escapes_and_pictures_that_hide_words_go(markdown: str, clean: str) -> None:
+    assert tidy(markdown) == clean
+
+
+def test_reading_text_loads_no_heavy_library() -> None:
+    script = (
+        "import sys; from pinakes import readers;"
+        "readers.read(b'# T', 'a.md', max_chars=9); readers.read(b'x', 'a.py', max_chars=9);"
+        "print([name for name in ('kreuzberg', 'yaml') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

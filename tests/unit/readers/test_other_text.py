@@ -1,0 +1,199 @@
+"""Plain text, reStructuredText, code, tables, HTML and notebooks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pinakes import readers
+from pinakes.errors import Empty, TooLarge, Unreadable
+from pinakes.readers.limits import Limits
+from pinakes.types import Document
+
+
+def read(text: str | bytes, path: str, max_chars: int = 1_000_000) -> Document:
+    return readers.read(text.encode() if isinstance(text, str) else text, path, max_chars=max_chars)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("\n\n  First line \nsecond", "First line"),
+        ("=====\nReal title\n=====", "Real title"),
+        ("42\nThe answer\n", "The answer"),
+        ("12\n34\n", ""),
+        ("word " * 100, ("word " * 23).strip() + "…"),
+    ],
+)
+def test_the_title_of_a_text_is_its_first_line(text: str, title: str) -> None:
+    assert read(text, "notes.txt").title == title
+
+
+@pytest.mark.parametrize("path", ["server.log", "app.cfg", "app.ini"])
+def test_logs_and_configuration_have_no_title(path: str) -> None:
+    assert read("[section]\nkey = value here\n", path).title == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("=====\nTitle\n=====\n\ntext", "Title"),
+        (".. SPDX-License-Identifier: GPL-2.0\n\nSection one\n===========\n\nx\n", "Section one"),
+        (
+            ".. _label:\n\nThe ``foo()`` and :c:func:`bar` call\n--------------------------------\n",
+            "The foo() and bar call",
+        ),
+        ("Some prose\n\n====  ====\na     b\n====  ====\n", ""),
+        ("no section here", ""),
+    ],
+)
+def test_the_title_of_restructured_text_is_its_first_section(text: str, title: str) -> None:
+    document = read(text, "doc.rst")
+    assert (document.title, document.kind, document.language, document.text) == (title, "text", "rst", text)
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("mm/slab.c", "c"),
+        ("include/linux/mm.H", "c"),
+        ("a.cpp", "cpp"),
+        ("a.hpp", "cpp"),
+        ("a.py", "python"),
+        ("a.js", "javascript"),
+        ("a.ts", "typescript"),
+        ("a.tsx", "tsx"),
+        ("A.java", "java"),
+        ("a.go", "go"),
+        ("a.rs", "rust"),
+        ("run.sh", "shell"),
+        ("q.sql", "sql"),
+        ("a.proto", "proto"),
+        ("Makefile", "makefile"),
+        ("arch/Makefile.build", "makefile"),
+        ("Dockerfile.dev", "dockerfile"),
+        ("mm/Kconfig", "kconfig"),
+        ("pom.xml", "xml"),
+        ("CMakeLists.txt", "cmake"),
+    ],
+)
+def test_code_is_read_as_it_is_with_its_language(path: str, language: str) -> None:
+    text = "line one\n\n    line three  \n"
+    assert readers.supported(path)
+    assert read(text, path) == Document(text=text, kind="code", language=language)
+
+
+def test_a_script_without_extension_is_code() -> None:
+    assert read("#!/usr/bin/env python3\nprint()\n", "bin/tool").language == "python"
+    assert read("#!/bin/bash -e\nls\n", "bin/tool").language == "shell"
+
+
+@pytest.mark.parametrize("name", ["README", "LICENSE", ".gitignore", "CODEOWNERS", "MAINTAINERS"])
+def test_files_known_by_name_are_text(name: str) -> None:
+    assert readers.supported(f"folder/{name}")
+    assert read("some words", name).kind == "text"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ('name,"city, state"\nJo,"a|b"\n', "a.csv"),
+        ("name;city, state\nJo;a|b\n", "a.csv"),
+        ("name\tcity, state\nJo\ta|b\n", "a.tsv"),
+    ],
+)
+def test_delimited_text_becomes_a_table(text: str, path: str) -> None:
+    document = read(text, path)
+    assert document.text == "| name | city, state |\n| --- | --- |\n| Jo | a\\|b |\n"
+    assert document.metadata == {"rows": 1, "columns": 2}
+
+
+def test_a_cell_with_line_breaks_stays_one_row_and_short_rows_stay_short() -> None:
+    assert read('a,b\n"x\ny",2\n\n3\n', "a.csv").text == "| a | b |\n| --- | --- |\n| x y | 2 |\n| 3 |\n"
+
+
+def test_a_wide_header_does_not_multiply_short_rows() -> None:
+    text = ",".join(f"c{n}" for n in range(2000)) + "\n" + "1\n" * 2000
+    assert len(read(text, "a.csv").text) < 5 * len(text)
+
+
+def test_a_table_stops_at_the_limit() -> None:
+    with pytest.raises(TooLarge):
+        read("a,b\n" + "1,2\n" * 200, "a.csv", max_chars=1000)
+
+
+def test_a_quote_that_never_ends_is_read_as_text() -> None:
+    document = read('a,"' + "x\n" * 100_000, "a.csv")
+    assert document.metadata["parse_error"]
+
+
+PAGE = """<!doctype html><html lang="en"><head><title>The &amp; title</title>
+<meta name="description" content="What it is"><meta name="author" content="Jo"><meta name="date" content="2024-01-02">
+<style>p { color: red }</style><script>var hidden = "<title>no</title>";</script></head>
+<body><nav><a href="/">Home</a></nav><h1>The heading</h1><p>some_name and <b>bold</b> text</p>
+<img src="data:image/png;base64,AAAABBBBCCCC" alt="a chart">
+<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>
+<pre><code>x = 1\ny = 2</code></pre></body></html>"""
+
+
+def test_html_becomes_markdown_without_what_is_not_read() -> None:
+    document = read(PAGE, "page.html")
+    assert document.title == "The & title"
+    assert document.metadata == {"lang": "en", "description": "What it is", "author": "Jo", "date": "2024-01-02"}
+    for part in ("# The heading", "some_name", "**bold**", "x = 1\ny = 2", "| 1", "a chart"):
+        assert part in document.text
+    for part in ("hidden", "color: red", "Home", "base64", "What it is", "The & title"):
+        assert part not in document.text
+
+
+def test_the_heading_is_the_title_of_html_without_one() -> None:
+    assert read("<p>x</p><h1>The heading</h1>", "a.htm").title == "The heading"
+
+
+def test_html_in_the_encoding_it_declares_is_read() -> None:
+    page = '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r"><p>Привет, мир</p>'
+    assert "Привет, мир" in read(page.encode("koi8-r"), "a.html").text
+
+
+def test_html_that_shows_nothing_is_empty() -> None:
+    with pytest.raises(Empty):
+        read("<html><head><script>x</script></head><body></body></html>", "a.html")
+
+
+def _notebook(*cells: dict[str, object]) -> str:
+    return json.dumps({"cells": cells, "metadata": {"kernelspec": {"language": "python"}}, "nbformat": 4})
+
+
+def test_a_notebook_keeps_text_code_and_printed_output() -> None:
+    outputs = [
+        {"output_type": "stream", "text": ["42\n"]},
+        {"output_type": "display_data", "data": {"image/png": "iVBOR", "text/plain": ["<Figure>"]}},
+    ]
+    document = read(
+        _notebook(
+            {"cell_type": "markdown", "source": ["# Study\n", "\n", "Words."]},
+            {"cell_type": "code", "source": "print(42)", "outputs": outputs},
+            {"cell_type": "code", "source": "", "outputs": []},
+        ),
+        "a.ipynb",
+    )
+    assert document.title == "Study"
+    assert document.text == "# Study\n\nWords.\n\n```python\nprint(42)\n```\n\n```text\n42\n\n<Figure>\n```\n"
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", '{"cells": 3}', "{broken"])
+def test_what_is_no_notebook_is_refused_with_the_reason(text: str) -> None:
+    with pytest.raises(Unreadable, match="notebook"):
+        read(text, "a.ipynb")
+
+
+def test_a_notebook_without_text_is_empty() -> None:
+    with pytest.raises(Empty):
+        read(_notebook({"cell_type": "code", "source": []}), "a.ipynb")
+
+
+def test_every_row_of_the_tables_names_a_reader() -> None:
+    for name in {**readers.READERS, **{f"x/{key}": "" for key in readers.NAMES}}:
+        path = f"file{name}" if name.startswith(".") else name
+        assert hasattr(readers.reader_for(path, Limits(1000)), "read"), name
