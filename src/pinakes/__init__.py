@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pinakes.errors import Binary as Binary
     from pinakes.errors import Busy as Busy
+    from pinakes.errors import CatalogueCorrupt as CatalogueCorrupt
     from pinakes.errors import Empty as Empty
     from pinakes.errors import IndexCorrupt as IndexCorrupt
     from pinakes.errors import InvalidFilter as InvalidFilter
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from pinakes.errors import StorageFull as StorageFull
     from pinakes.errors import TooLarge as TooLarge
     from pinakes.errors import Unreadable as Unreadable
+    from pinakes.follow import Difference as Difference
     from pinakes.ingest import Event as Event
     from pinakes.ingest import Report as Report
     from pinakes.library import CollectionStatus as CollectionStatus
-    from pinakes.library import Difference as Difference
     from pinakes.library import Library as Library
     from pinakes.library import Text as Text
     from pinakes.settings import Settings as Settings
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Binary",
     "Busy",
+    "CatalogueCorrupt",
     "Chunk",
     "CollectionStatus",
     "Condition",
@@ -92,7 +94,7 @@ __all__ = [
     "load",
 ]
 
-_MODULES = ("errors", "types", "settings", "ingest", "library")
+_MODULES = ("errors", "types", "settings", "follow", "ingest", "library")
 """Where the names are, lightest first."""
 
 

@@ -16,23 +16,30 @@ import Stemmer
 
 from pinakes.types import Int64
 
-_WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0963\u0966-\u0e4e\u0e50-\u109f\u1780-\u17d3"
+)
+"""Vowel and tone signs, which belong to a word but are not letters; the blocks from Devanagari on as a whole."""
+
+_WORD = re.compile(rf"[\w{_MARKS}]+(?:[-.'’][\w{_MARKS}]+)*")
 _SEPARATOR = re.compile(r"[-._'’]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CJK = re.compile(
-    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
 )
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\w|[^\w\s]")
 _CACHE_SIZE = 500_000
 
-STOP_WORDS = frozenset(
-    "a about above after again against all am an and any are as at be because been before being below between both but "
-    "by can could did do does doing down during each few for from further had has have having he her here hers herself "
-    "him himself his how i if in into is it its itself just me more most my myself no nor not now of off on once only or "
-    "other our ours ourselves out over own same she should so some such than that the their theirs them themselves then "
-    "there these they this those through to too under until up very was we were what when where which while who whom why "
-    "will with would you your yours yourself yourselves".split()
+_STOP_WORDS = (
+    "a about above after again against all am an and any are as at be because been before being below between both "
+    "but by can could did do does doing down during each few for from further had has have having he her here hers "
+    "herself him himself his how i if in into is it its itself just me more most my myself no nor not now of off on "
+    "once only or other our ours ourselves out over own same she should so some such than that the their theirs them "
+    "themselves then there these they this those through to too under until up very was we were what when where which "
+    "while who whom why will with would you your yours yourself yourselves"
 )
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 class Analyzer:
@@ -68,7 +75,7 @@ class Analyzer:
         if _CJK.search(word):
             return [term for run in _scripts(word) for term in (_pairs(run) if _CJK.match(run) else self._of_word(run))]
         parts = [part for piece in _SEPARATOR.split(word) for part in _HUMP.split(piece) if part]
-        whole = word.lower().replace("’", "'").removesuffix("'s").strip("_")
+        whole = word.lower().replace("’", "'").removesuffix("'s").strip("-._'")
         if len(parts) < 2 or "'" in whole:
             return self._stems([whole])
         return self._stems([whole, *(part.lower() for part in parts)])

@@ -18,6 +18,7 @@
     │   └── ModelCorrupt        … or are not what they should be
     ├── ModelMismatch           the collection was embedded by another model
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
+    ├── CatalogueCorrupt        the catalogue itself is damaged
     ├── Busy                    another process holds what this one needs
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
@@ -29,7 +30,13 @@ Every error says what happened and with which value (``message``), and what to d
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
+
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+"""What the system answers when a disk, a quota or the largest file size is used up."""
 
 
 class PinakesError(Exception):
@@ -139,6 +146,12 @@ class IndexCorrupt(PinakesError):
     code = "INDEX_CORRUPT"
 
 
+class CatalogueCorrupt(PinakesError):
+    """The catalogue itself is damaged."""
+
+    code = "CATALOGUE_CORRUPT"
+
+
 class Busy(PinakesError):
     """Another process holds what this one needs."""
 
@@ -181,6 +194,7 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
     ModelUnavailable: (503, 7),
     ModelMismatch: (409, 7),
     IndexCorrupt: (503, 8),
+    CatalogueCorrupt: (500, 8),
     Busy: (503, 9),
     StorageFull: (507, 10),
     ServerUnreachable: (502, 11),
@@ -196,6 +210,16 @@ def http_status(error: PinakesError) -> int:
 def exit_code(error: PinakesError) -> int:
     """Return the process exit code for ``error``: that of the nearest class in ``STATUS``."""
     return _nearest(error)[1]
+
+
+@contextmanager
+def storing(what: str) -> Iterator[None]:
+    """Turn the system's refusal to write ``what`` into ``StorageFull``, keeping the cause."""
+    try:
+        yield
+    except OSError as error:
+        hint = "Free disk space." if error.errno in NO_ROOM else "Check that the folder can be written to."
+        raise StorageFull(f"{what} cannot be written: {error}.", hint=hint) from error
 
 
 def _nearest(error: PinakesError) -> tuple[int, int]:

@@ -15,6 +15,7 @@ not matter: ``owning-sig`` is ``owning_sig``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -25,8 +26,11 @@ from pinakes.types import JSON, Condition, Filter
 
 _RANGE = {"gte", "lte"}
 _EXAMPLE = 'Write for example {"status": "beta"}, {"number": {"gte": 100}} or {"path": {"glob": "docs/**"}}.'
+_WORD = re.compile(r"\s*([^=<>]*[^=<>\s])\s*(>=|<=|=)(.*)", re.DOTALL)
 MAX_CONDITIONS = 50
 MAX_VALUES = 1000
+MAX_VALUE_CHARS = 4096
+"""Longer values of metadata, descriptions for instance, are not there for filters."""
 
 
 def parse(filters: Mapping[str, JSON] | None) -> Filter:
@@ -92,7 +96,7 @@ def number(value: JSON) -> float | None:
         return None
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if found == found and abs(found) != float("inf") else None
 
@@ -117,20 +121,28 @@ def _condition(name: str, value: JSON) -> Condition:
     if not values or len(values) > MAX_VALUES or not all(isinstance(v, (str, int, float)) for v in values):
         raise InvalidFilter(f"Filter {name!r} cannot be {value!r}.", hint=_EXAMPLE)
     if field == "path" and any(isinstance(v, str) and set("*?[") & set(v) for v in values):
-        return Condition(field, glob=tuple(map(str, values)))
+        return _operators(field, {"glob": [str(v) for v in values]})
     return Condition(field, any_of=tuple(normal_text(v) for v in values))
 
 
 def _operators(field: str, value: Mapping[str, JSON]) -> Condition:
     if set(value) == {"glob"}:
         patterns = value["glob"] if isinstance(value["glob"], (list, tuple)) else [value["glob"]]
-        if patterns and all(isinstance(pattern, str) and pattern for pattern in patterns):
+        if patterns and all(isinstance(pattern, str) and pattern and _usable(pattern) for pattern in patterns):
             return Condition(field, glob=tuple(patterns))
     elif set(value) == {"any"} or set(value) == {"in"}:
         return _condition(field, next(iter(value.values())))
     elif value and set(value) <= _RANGE and all(isinstance(v, (str, int, float)) for v in value.values()):
         return Condition(field, low=_bound(value.get("gte")), high=_bound(value.get("lte")))
     raise InvalidFilter(f"Filter {field!r} cannot be {dict(value)!r}.", hint=_EXAMPLE)
+
+
+def _usable(pattern: str) -> bool:
+    try:
+        _spec((pattern.casefold(),))
+    except ValueError:
+        return False
+    return True
 
 
 def _bound(value: JSON) -> float | str | None:
@@ -165,15 +177,14 @@ def _flat(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _flat(name, inner)
-    elif value is not None:
+    elif value is not None and len(str(value)) <= MAX_VALUE_CHARS:
         yield name, value
 
 
 def _split(word: str) -> tuple[str, str, str]:
-    for operator in (">=", "<=", "="):
-        name, found, value = word.partition(operator)
-        if found and name.strip():
-            return name, operator, value
+    if found := _WORD.fullmatch(word):
+        name, operator, value = found.groups()
+        return name, operator, value.strip()
     raise InvalidFilter(f"Filter {word!r} is not of the form name=value.", hint="Or name>=value, name<=value.")
 
 

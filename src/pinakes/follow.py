@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pinakes.catalog import Catalog, changes, embeddings
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import IndexCorrupt
 from pinakes.ports import Index
 from pinakes.types import Int64
 
@@ -29,27 +30,41 @@ class Difference:
     examples: tuple[int, ...]
 
 
-def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> int:
-    """Apply every change the index has not seen; return how many documents that were."""
+def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> Iterator[int]:
+    """Apply every change the index has not seen, yielding how many documents that were so far.
+
+    Raises:
+        IndexCorrupt: the index has seen changes that the catalogue does not know.
+    """
     seen = 0
     position = index.position()
     while True:
         with catalog.read() as connection:
             found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP)
-            if not found:
-                return seen
+            head = changes.head(connection, collection.id)
             document_ids = [document_id for _, document_id in found]
             entries = changes.entries(connection, document_ids, collection.model_id)
+        if position > head:
+            raise IndexCorrupt(
+                f"The index stands at change {position}, the catalogue at {head}: it was put back to an older state.",
+                hint="Rebuild the index: pinakes reindex",
+            )
+        if not found:
+            return
         position = found[-1][0]
         index.apply(document_ids, entries, position)
         seen += len(found)
+        yield seen
 
 
 def compare(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
     """Compare every chunk id and vector of the index with the catalogue's."""
     with catalog.read() as connection:
         every, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
-    contents = index.contents()
+    try:
+        contents = index.contents()
+    except IndexCorrupt as error:
+        return [Difference("keyword", error.message, len(every), ())]
     found = []
     for part, expected in (("keyword", every), ("vector", embedded)):
         held = contents[part]
@@ -83,52 +98,70 @@ def _differences(part: str, problem: str, chunk_ids: Int64) -> list[Difference]:
     return [Difference(part, problem, len(chunk_ids), tuple(chunk_ids[:10].tolist()))]
 
 
+@dataclass(slots=True)
+class _Open:
+    """An open index. ``ready`` once it has been caught up."""
+
+    collection: CollectionRecord
+    index: Index
+    following: threading.Lock = field(default_factory=threading.Lock)
+    ready: bool = False
+
+    def serves(self, collection: CollectionRecord) -> bool:
+        """Say whether this is the index for ``collection``, which may have been read before a change of model."""
+        mine = self.collection
+        if mine.generation != collection.generation:
+            return mine.generation > collection.generation
+        return collection.model_id in (None, mine.model_id)
+
+
 class Followers:
     """The open indexes of all collections, each brought up to date before it is used."""
 
     def __init__(self, catalog: Catalog, open_index: Callable[[CollectionRecord], Index]) -> None:
         self._catalog = catalog
         self._open_index = open_index
-        self._open: dict[int, tuple[CollectionRecord, Index]] = {}
+        self._open: dict[int, _Open] = {}
         self._opening = threading.Lock()
-        self._following: dict[int, threading.Lock] = {}
 
     def current(self, collection: CollectionRecord, *, wait: bool = True) -> Index:
         """Return the index of ``collection``, caught up.
 
-        ``wait`` False: when another thread is applying changes right now, take the index as it is.
+        ``wait`` False: when another thread is applying changes right now, take the index as it is, unless it
+        has never been caught up.
+
+        Raises:
+            IndexCorrupt: the index cannot be used.
         """
-        index = self._opened(collection)
-        lock = self._following[collection.id]
-        if lock.acquire(blocking=wait):
+        opened = self._opened(collection)
+        if opened.following.acquire(blocking=wait or not opened.ready):
             try:
-                catch_up(self._catalog, collection, index)
+                for _ in catch_up(self._catalog, opened.collection, opened.index):
+                    pass
+                opened.ready = True
             finally:
-                lock.release()
-        return index
+                opened.following.release()
+        return opened.index
 
     def forget(self, collection: CollectionRecord) -> None:
         """Close the index of ``collection``, if it is open."""
         with self._opening:
-            _, index = self._open.pop(collection.id, (None, None))
-        if index is not None:
-            index.close()
+            opened = self._open.pop(collection.id, None)
+        if opened is not None:
+            opened.index.close()
 
     def close(self) -> None:
         """Close all indexes."""
         with self._opening:
-            for _, index in self._open.values():
-                index.close()
+            for opened in self._open.values():
+                opened.index.close()
             self._open.clear()
 
-    def _opened(self, collection: CollectionRecord) -> Index:
+    def _opened(self, collection: CollectionRecord) -> _Open:
         with self._opening:
-            record, index = self._open.get(collection.id, (None, None))
-            if record is not None and index is not None:
-                if (record.generation, record.model_id) == (collection.generation, collection.model_id):
-                    return index
-                index.close()
-            index = self._open_index(collection)
-            self._open[collection.id] = (collection, index)
-            self._following.setdefault(collection.id, threading.Lock())
-            return index
+            opened = self._open.get(collection.id)
+            if opened is None or not opened.serves(collection):
+                if opened is not None:
+                    opened.index.close()
+                opened = self._open[collection.id] = _Open(collection, self._open_index(collection))
+            return opened

@@ -17,7 +17,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import Catalog, changes, collections, documents, embeddings, sources
+from pinakes.catalog import Catalog, collections, documents, embeddings, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
@@ -115,6 +115,7 @@ class Ingest:
         self._source = source
         self._known: dict[str, FileRecord] = {}
         self._gone: dict[str, FileRecord] = {}
+        self._by_hash: dict[str, list[FileRecord]] = {}
         self._groups: set[str] = set()
         self.report = Report(collection.name, record.location)
 
@@ -133,9 +134,13 @@ class Ingest:
             with self._tools.catalog.read() as connection:
                 self._known = sources.manifest(connection, self._record.id)
             retry = any(record.status == "error" for record in self._known.values())
-            scan = self._source.scan(None if retry else self._record.state)
+            scan = self._source.scan(self._record.state)
+            if retry and not scan.complete:
+                scan = self._source.scan(None)
         wanted = [item for item in scan.items if self._may_differ(item)]
         self._gone = _gone(scan, self._known)
+        for record in self._gone.values():
+            self._by_hash.setdefault(record.content_hash or "", []).append(record)
         self.report.skipped += scan.skipped
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
         batch: list[_Put | _Move | _Note] = []
@@ -153,7 +158,9 @@ class Ingest:
 
     def _may_differ(self, item: Item) -> bool:
         known = self._known.get(item.path)
-        return known is None or known.status == "error" or known.fingerprint != item.fingerprint
+        if known is None or known.status == "error" or known.fingerprint != item.fingerprint:
+            return True
+        return known.status == "indexed" and known.document_id is None  # another source removed it
 
     def _prepare(self, item: Item) -> _Put | _Move | _Note:
         """Read and cut one file; whatever is wrong with it becomes a note and the rest goes on."""
@@ -169,14 +176,14 @@ class Ingest:
             )
             return _Note(record)
         digest = hashlib.sha256(data).hexdigest()
-        if known and known.status == "indexed" and known.content_hash == digest:
+        if known and known.status == "indexed" and known.content_hash == digest and had is not None:
             return _Note(replace(known, fingerprint=item.fingerprint))
         try:
             new = self._new_document(item, data, digest)
         except Unreadable as error:
             self.report.skipped.append(Skipped(item.path, str(error)))
             return _Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
-        if had is None and (old := self._vanished_with(digest)):
+        if had is None and (old := self._vanished_as(new)):
             return _Move(item, new, old)
         return _Put(item, new, is_new=had is None)
 
@@ -196,16 +203,20 @@ class Ingest:
         title = document.title or PurePosixPath(item.path).stem
         return NewDocument(item.uri, item.path, document, chunks, digest, title, metadata, key, self._record.id)
 
-    def _vanished_with(self, digest: str) -> FileRecord | None:
-        """Return, once, the record of a vanished file that had this content."""
-        for path, record in self._gone.items():
-            if record.content_hash == digest and record.document_id is not None:
-                del self._gone[path]
-                return record
+    def _vanished_as(self, new: NewDocument) -> FileRecord | None:
+        """Return, once, the record of a vanished file that gave the same document."""
+        for record in self._by_hash.get(new.content_hash, ()):
+            if record.path in self._gone and record.document_id is not None:
+                with self._timed("catalog"), self._tools.catalog.read() as connection:
+                    same = documents.same_content(connection, record.document_id, new)
+                if same:
+                    return self._gone.pop(record.path)
         return None
 
     def _commit(self, batch: Sequence[_Put | _Move | _Note]) -> Iterator[Event]:
         """Embed what is new in ``batch``, then write all of it in one transaction, then let the index follow."""
+        if not batch:
+            return
         puts = [entry for entry in batch if isinstance(entry, _Put)]
         chunks = [chunk for put in puts for chunk in put.new.chunks]
         vectors = yield from self._embed(chunks)
@@ -214,6 +225,7 @@ class Ingest:
                 embeddings.store(connection, self._collection.model_id, vectors)
             records = [self._apply(connection, entry) for entry in batch]
             sources.note(connection, self._record.id, records)
+            self._inherit(connection)
         self.report.chunks += len(chunks)
         if puts:
             with self._timed("index"):
@@ -222,14 +234,14 @@ class Ingest:
     def _apply(self, connection: Connection, entry: _Put | _Move | _Note) -> FileRecord:
         if isinstance(entry, _Note):
             if entry.remove is not None:
-                documents.remove(connection, entry.remove)
+                self._groups.add(documents.remove(connection, entry.remove))
                 self.report.removed += 1
             return entry.record
         new = entry.new
         if isinstance(entry, _Move):
             document_id = entry.old.document_id
             assert document_id is not None
-            documents.move(connection, self._collection.id, document_id, new)
+            self._groups.add(documents.move(connection, self._collection.id, document_id, new))
             sources.forget(connection, self._record.id, [entry.old.path])
             self.report.moved += 1
         else:
@@ -238,6 +250,13 @@ class Ingest:
             self.report.changed += not entry.is_new
         self._groups.add(new.group_key)
         return FileRecord(new.path, entry.item.fingerprint, new.content_hash, "indexed", None, document_id)
+
+    def _inherit(self, connection: Connection) -> None:
+        """Give the groups that this transaction touched their metadata: a crash must not part the two."""
+        if self._tools.rules.group_metadata:
+            for key in self._groups - {""}:
+                documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
+        self._groups.clear()
 
     def _embed(self, chunks: Sequence[Chunk]) -> Generator[Event, None, dict[bytes, Float32]]:
         """Return embedding key → vector of the chunks that have none yet, yielding progress."""
@@ -272,11 +291,9 @@ class Ingest:
                         self._groups.add(documents.remove(connection, record.document_id))
                         self.report.removed += 1
                 sources.forget(connection, self._record.id, [path for path, _ in part])
+                self._inherit(connection)
         with self._timed("catalog"), self._tools.catalog.write() as connection:
-            if self._tools.rules.group_metadata:
-                for key in self._groups - {""}:
-                    documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
-            skipped = [FileRecord(entry.path, "", None, "skipped", entry.reason) for entry in scan.skipped]
+            skipped = [FileRecord(e.path, "", None, "skipped", e.reason) for e in scan.skipped if e.path != "."]
             sources.note(connection, self._record.id, skipped)
             errors = f"{len(self.report.failed)} files failed" if self.report.failed else None
             sources.finished(connection, self._record.id, scan.state, errors)
@@ -330,13 +347,11 @@ def embed_pending(
             rows = embeddings.pending(connection, collection.id, collection.model_id, batch)
         if not rows:
             return
-        vectors = yield from embed(embedder, {key: text for _, key, text in rows})
+        vectors = yield from embed(embedder, dict(rows))
         collection = bind(catalog, collection, embedder) if collection.model_id is None else collection
         with catalog.write() as connection:
             assert collection.model_id is not None
             embeddings.store(connection, collection.model_id, vectors)
-            for document_id in dict.fromkeys(document_id for document_id, _, _ in rows):
-                changes.record(connection, collection.id, document_id, "put")
         follow()
         done += len(rows)
         yield Event("index", done, max(done, total))
@@ -346,7 +361,8 @@ def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
     """Return what is known of the files that a source no longer offers."""
     if scan.complete:
         there = {item.path for item in scan.items}
-        return {path: record for path, record in known.items() if path not in there}
+        unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
+        return {path: record for path, record in known.items() if path not in there and not path.startswith(unseen)}
     left = {*scan.removed, *(entry.path for entry in scan.skipped)}
     return {path: known[path] for path in left if path in known}
 

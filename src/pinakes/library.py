@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
 from pinakes.settings import Settings, SourceSettings
-from pinakes.shelves import Shelves, mismatch, settings_of
+from pinakes.shelves import Shelves, settings_of
 from pinakes.sources import recognise
 from pinakes.types import JSON, Filter, Results, SearchMode
 
@@ -131,11 +132,7 @@ class Library:
         """
         name = collection or self.settings.collection
         request = _request(self.settings, name, query, mode, top_k, filters, fusion, min_score)
-        try:
-            return _answer(self.shelves, name, request)
-        except IndexCorrupt:
-            self.reindex(name)
-            return _answer(self.shelves, name, request)
+        return _answer(self.shelves, name, request)
 
     def read(self, reference: str, collection: str | None = None, lines: tuple[int, int] | None = None) -> Text:
         """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
@@ -199,6 +196,15 @@ class Library:
             NotFound: there is none of that name.
         """
         return self.collections(name or self.settings.collection)[0]
+
+    def unread(self) -> list[str]:
+        """Return the configured collections whose sources were not all read to the end yet."""
+        with self.shelves.catalog.read() as connection:
+            found = {
+                record.name: sources.everything(connection, record.id) for record in collections.everything(connection)
+            }
+        configured = (name for name, rules in self.settings.collections.items() if rules.sources)
+        return [name for name in configured if not found.get(name) or not all(s.synced_at for s in found[name])]
 
     def close(self) -> None:
         """Save and release everything."""
@@ -287,17 +293,22 @@ def _answer(shelves: Shelves, name: str, request: search.Request) -> Results:
     watch = search.Watch()
     with watch.stage("follow"):
         record, index = shelves.index(name, wait=False)
-    if record.fingerprint not in ("", shelves.embedder.fingerprint) and request.mode != "keyword":
-        raise mismatch(record, shelves.embedder.fingerprint)
-    return search.search(
+    if request.mode != "keyword":
+        shelves.check_model(record)
+    answer = partial(
+        search.search,
         request,
         catalog=shelves.catalog,
-        collection=record,
-        index=index,
         embedder=shelves.embedder,
         settings=shelves.settings.search,
         watch=watch,
     )
+    try:
+        return answer(collection=record, index=index)
+    except IndexCorrupt as error:
+        with watch.stage("mend"):
+            record, index = shelves.mend(record, error)
+        return answer(collection=record, index=index)
 
 
 def _only(found: Sequence[DocumentRecord], reference: str, paths: Sequence[str]) -> DocumentRecord:

@@ -92,15 +92,16 @@ def search(
     if query and request.mode != "keyword":
         with watch.stage("embed") as detail:
             vector, degraded = _embedded(query, request.mode, embedder)
-            detail["model"] = embedder.fingerprint
+            detail["model"] = collection.fingerprint if vector is None else embedder.fingerprint
     found = _gather(request, query, vector, index, settings, watch) if query else _nothing()
-    if vector is not None and not len(found.arms["vector"]) and len(found.ids):
-        degraded = "no passage has a vector yet: keyword search only"
     with watch.stage("fuse") as detail:
         ranked, scores = _fused(request, found, settings)
         detail |= {"candidates": len(found.ids), "fusion": request.fusion}
     with watch.stage("hydrate"), catalog.read() as connection:
         total = _total(connection, collection, request.where)
+        if vector is not None and total and not len(found.arms["vector"]):
+            degraded = "none of these passages has a vector yet"
+            degraded += ": keyword search only" if request.mode == "hybrid" else ""
         kept = [i for i in range(len(ranked)) if scores[i] >= request.min_score][: request.top_k]
         hits = _hydrated(connection, collection, found, ranked[kept], scores[kept])
     return Results(

@@ -6,8 +6,12 @@ import hashlib
 import logging
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from filelock import FileLock
 
 from pinakes import readers
 from pinakes.analysis import estimated_token_starts
@@ -16,10 +20,11 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.chunking import Sizing, chunk, sizing_for
 from pinakes.embedders import open_embedder
-from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable
-from pinakes.follow import Followers
+from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable, storing
+from pinakes.follow import Followers, catch_up
 from pinakes.indexes import open_index
 from pinakes.ingest import Event, Ingest, Tools, embed_pending
+from pinakes.locks import held
 from pinakes.ports import Index, Source
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import open_source
@@ -29,6 +34,9 @@ _log = logging.getLogger(__name__)
 
 READING_VERSION = 1
 """Raised when readers or chunkers change so much that every document should be read again."""
+
+_USUAL_MAX_TOKENS = 254
+"""What the default model reads: how large passages become while it is not known which model will embed them."""
 
 
 class Shelves:
@@ -41,10 +49,33 @@ class Shelves:
         self.followers = Followers(self.catalog, self._open_index)
 
     def index(self, name: str, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
-        """Return a collection and its index, caught up with the catalogue."""
-        with self.catalog.read() as connection:
-            record = collections.get(connection, name)
-        return record, self.followers.current(record, wait=wait)
+        """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew."""
+        record = self._record(name)
+        try:
+            return record, self.followers.current(record, wait=wait)
+        except IndexCorrupt as error:
+            return self.mend(record, error)
+
+    def mend(self, damaged: CollectionRecord, error: IndexCorrupt) -> tuple[CollectionRecord, Index]:
+        """Build a damaged index anew, unless that has happened since ``damaged`` was read; return both."""
+        _log.warning("the index of %r is built anew: %s", damaged.name, error.message)
+        for _ in self._rebuild(damaged.name, damaged.generation):
+            pass
+        record = self._record(damaged.name)
+        return record, self.followers.current(record)
+
+    def check_model(self, record: CollectionRecord) -> None:
+        """Make sure that a collection's vectors and the configured model go together, as far as is known.
+
+        Raises:
+            ModelMismatch: the collection was embedded by another model than the settings name.
+        """
+        try:
+            fingerprint = self.embedder.fingerprint
+        except ModelUnavailable:
+            return
+        if record.fingerprint not in ("", fingerprint):
+            raise mismatch(record, fingerprint)
 
     def remember(self, name: str, source: SourceSettings) -> tuple[CollectionRecord, SourceRecord]:
         """Record a collection and a source of it.
@@ -52,11 +83,11 @@ class Shelves:
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
         """
+        options = self._options(name, source)
         with self.catalog.write() as connection:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
-            if record.fingerprint not in ("", self.embedder.fingerprint):
-                raise mismatch(record, self.embedder.fingerprint)
-            kept = sources.remember(connection, record.id, source.kind, source.location, self._options(name, source))
+            self.check_model(record)
+            kept = sources.remember(connection, record.id, source.kind, source.location, options)
         return record, kept
 
     def ingest(self, record: CollectionRecord, kept: SourceRecord) -> Ingest:
@@ -64,19 +95,20 @@ class Shelves:
         return Ingest(self._tools(record), record, kept, self._source(kept))
 
     def rebuild(self, record: CollectionRecord) -> Iterator[Event]:
-        """Build the index in a new folder from the catalogue, then drop the old folder."""
-        with self.catalog.write() as connection:
-            collections.next_generation(connection, record.id)
-            fresh = collections.get(connection, record.name)
-            total = collections.count(connection, fresh).documents
-        yield Event("index", 0, total)
-        self.followers.forget(record)
-        self.followers.current(fresh)
-        shutil.rmtree(self._folder(record), ignore_errors=True)
-        yield Event("index", total, total)
+        """Build the index beside the old one from the catalogue, then switch and drop the old one.
+
+        Raises:
+            Busy: another process is doing so, and does not finish.
+        """
+        return self._rebuild(record.name)
 
     def embed_pending(self, record: CollectionRecord) -> Iterator[Event]:
-        """Embed what waits for a vector, yielding events."""
+        """Embed what waits for a vector, yielding events.
+
+        Raises:
+            ModelMismatch: the collection was embedded by another model than the settings name.
+        """
+        self.check_model(record)
         follow = partial(self.index, record.name)
         return embed_pending(self.catalog, record, self.embedder, follow, self.settings.ingest.batch_chunks)
 
@@ -85,16 +117,44 @@ class Shelves:
         self.followers.close()
         self.catalog.close()
 
+    def _rebuild(self, name: str, generation: int | None = None) -> Iterator[Event]:
+        """Build an index anew; where a ``generation`` is given, only if that is still the current one."""
+        with held(self._rebuilding(name), f"The index of {name!r}"):
+            old = self._record(name)
+            if generation not in (None, old.generation):
+                return
+            fresh = replace(old, generation=old.generation + 1)
+            with self.catalog.read() as connection:
+                total = collections.count(connection, fresh).documents
+            yield Event("index", 0, total)
+            self._drop_folders(old)
+            with closing(self._open_index(fresh)) as index:
+                for done in catch_up(self.catalog, fresh, index):
+                    yield Event("index", done, max(done, total))
+            with self.catalog.write() as connection:
+                collections.next_generation(connection, old.id)
+            self.followers.forget(old)
+            self._drop_folders(fresh)
+
+    def _rebuilding(self, name: str) -> FileLock:
+        folder = self.settings.home / "index"
+        with storing(f"The folder {str(folder)!r}"):
+            folder.mkdir(exist_ok=True)
+        path = folder / f"{self._record(name).id}.lock"
+        return FileLock(path, timeout=self.settings.index.lock_timeout_s, thread_local=False)
+
+    def _drop_folders(self, kept: CollectionRecord) -> None:
+        """Remove all index folders of a collection but the current one; killed processes may have left some."""
+        for folder in (self.settings.home / "index").glob(f"{kept.id}-*"):
+            if folder != self._folder(kept):
+                shutil.rmtree(folder, ignore_errors=True)
+
     def _open_index(self, record: CollectionRecord) -> Index:
-        """Open a collection's index; one that cannot be used is thrown away and follows from the start."""
-        folder = self._folder(record)
-        select = partial(self._select, record.id)
-        try:
-            return open_index(self.settings, folder, self.embedder.dimension, select)
-        except IndexCorrupt as error:
-            _log.warning("the index of %r is rebuilt from the catalogue: %s", record.name, error.message)
-            shutil.rmtree(folder, ignore_errors=True)
-            return open_index(self.settings, folder, self.embedder.dimension, select)
+        return open_index(self.settings, self._folder(record), record.dimension, partial(self._select, record.id))
+
+    def _record(self, name: str) -> CollectionRecord:
+        with self.catalog.read() as connection:
+            return collections.get(connection, name)
 
     def _select(self, collection_id: int, where: Filter) -> Int64:
         with self.catalog.read() as connection:
@@ -127,8 +187,10 @@ class Shelves:
         )
 
     def _sizing(self, name: str) -> Sizing:
-        starts = self.embedder.token_starts if self._counts_tokens() else estimated_token_starts
-        return sizing_for(self.settings.chunking_of(name), starts, self.embedder.max_tokens)
+        chunking = self.settings.chunking_of(name)
+        if self._counts_tokens():
+            return sizing_for(chunking, self.embedder.token_starts, self.embedder.max_tokens)
+        return sizing_for(chunking, estimated_token_starts, _USUAL_MAX_TOKENS)
 
     def _counts_tokens(self) -> bool:
         """Say whether the model's tokenizer is at hand; without it tokens are estimated."""

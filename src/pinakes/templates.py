@@ -29,11 +29,17 @@ def fields_of(path: str, templates: Sequence[str]) -> dict[str, str]:
 
 
 def key_of(values: dict[str, str], template: str) -> str:
-    """Return ``template`` filled with ``values``, "" when it is empty or names something missing."""
+    """Return ``template`` filled with ``values``, "" when it is empty or names something missing.
+
+    Raises:
+        InvalidSetting: a template that is more than text and ``{name}``.
+    """
     try:
         return template.format_map(values) if template else ""
     except KeyError:
         return ""
+    except (ValueError, AttributeError, IndexError, TypeError) as error:
+        raise InvalidSetting(f"Document key {template!r} cannot be used: {error}.", hint="Write {name}.") from error
 
 
 @lru_cache(maxsize=64)

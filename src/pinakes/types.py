@@ -201,9 +201,9 @@ class Trace:
 class Results:
     """The answer to a query.
 
-    ``notes`` say what was done to the query. ``mode`` is what was asked for; ``degraded`` says in words why it could not be done in full
-    (an arm that did not contribute), None when everything contributed. ``total_candidates`` counts the
-    chunks that passed the filters.
+    ``notes`` say what was done to the query. ``mode`` is what was asked for; ``degraded`` says in words why it
+    could not be done in full (an arm that did not contribute), None when everything contributed.
+    ``total_candidates`` counts the chunks that passed the filters.
     """
 
     query: str

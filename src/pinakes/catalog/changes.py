@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, literal, select
 
-from pinakes.catalog.schema import changes, chunks, documents, embeddings
+from pinakes.catalog.schema import changes, chunks, collections, documents, embeddings
 from pinakes.types import IndexEntry
+
+_BATCH = 500
 
 
 def record(connection: Connection, collection_id: int, document_id: int, op: Literal["put", "remove"]) -> None:
@@ -18,6 +20,28 @@ def record(connection: Connection, collection_id: int, document_id: int, op: Lit
         delete(changes).where(changes.c.collection_id == collection_id, changes.c.document_id == document_id)
     )
     connection.execute(changes.insert().values(collection_id=collection_id, document_id=document_id, op=op))
+
+
+def record_everything(connection: Connection, collection_id: int) -> None:
+    """Note that every document of a collection changed."""
+    connection.execute(delete(changes).where(changes.c.collection_id == collection_id, changes.c.op == "put"))
+    every = select(documents.c.collection_id, documents.c.id, literal("put"))
+    of_collection = every.where(documents.c.collection_id == collection_id).order_by(documents.c.id)
+    connection.execute(changes.insert().from_select(["collection_id", "document_id", "op"], of_collection))
+
+
+def record_embedded(connection: Connection, model_id: int, keys: Iterable[bytes]) -> None:
+    """Note a change of every document with a passage of one of these ``keys``, whichever collection has it."""
+    wanted = list(keys)
+    for i in range(0, len(wanted), _BATCH):
+        waiting = (
+            select(documents.c.collection_id, documents.c.id)
+            .select_from(chunks.join(documents).join(collections))
+            .where(chunks.c.embedding_key.in_(wanted[i : i + _BATCH]), collections.c.model_id == model_id)
+            .distinct()
+        )
+        for collection_id, document_id in connection.execute(waiting).all():
+            record(connection, collection_id, document_id, "put")
 
 
 def head(connection: Connection, collection_id: int) -> int:

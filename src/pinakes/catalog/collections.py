@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
+from pinakes.catalog import changes
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, models
 from pinakes.errors import InvalidName, NotFound
@@ -28,6 +29,8 @@ class CollectionRecord:
     model_id: int | None
     generation: int
     created_at: str
+    dimension: int
+    """Length of the model's vectors, 0 while there is no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +100,16 @@ def everything(connection: Connection) -> list[CollectionRecord]:
 
 
 def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:
-    """Make the model with ``fingerprint`` that of the collection; return the model's id."""
+    """Make the model with ``fingerprint`` that of the collection; return the model's id.
+
+    Every document the collection has counts as changed: its passages have other vectors now.
+    """
     connection.execute(insert(models).values(fingerprint=fingerprint, dimension=dimension).on_conflict_do_nothing())
     model_id = connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar_one()
-    connection.execute(update(collections).where(collections.c.id == collection_id).values(model_id=model_id))
+    other = collections.c.model_id.is_distinct_from(model_id)
+    bound = update(collections).where(collections.c.id == collection_id, other).values(model_id=model_id)
+    if connection.execute(bound).rowcount:
+        changes.record_everything(connection, collection_id)
     return int(model_id)
 
 
@@ -140,4 +149,5 @@ _SELECT = select(
     collections.c.model_id,
     collections.c.generation,
     collections.c.created_at,
+    func.coalesce(models.c.dimension, 0),
 ).select_from(collections.outerjoin(models))

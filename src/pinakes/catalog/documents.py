@@ -18,7 +18,6 @@ from pinakes.filters import flatten, normal_text, number
 from pinakes.types import JSON, Chunk, Document, Metadata
 
 KEY_BYTES = 16
-_MAX_FIELD_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +87,40 @@ def put(connection: Connection, collection_id: int, new: NewDocument) -> int:
     )
     if new.chunks:
         connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in new.chunks])
-    set_fields(connection, collection_id, document_id, _searchable(new), {})
+    _set_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
     changes.record(connection, collection_id, document_id, "put")
     return document_id
 
 
-def move(connection: Connection, collection_id: int, document_id: int, new: NewDocument) -> None:
-    """Give a document the place and metadata of ``new``; its chunks and vectors stay as they are."""
+def same_content(connection: Connection, document_id: int, new: NewDocument) -> bool:
+    """Say whether a document has the text, kind and chunks of ``new``, wherever either stands."""
+    old = connection.execute(
+        select(documents.c.kind, documents.c.language, documents.c.text).where(documents.c.id == document_id)
+    ).first()
+    document = new.document
+    if old is None or (old.kind, old.language, old.text) != (document.kind, document.language, document.text):
+        return False
+    keys = select(chunks.c.embedding_key).where(chunks.c.document_id == document_id).order_by(chunks.c.ordinal)
+    return list(connection.scalars(keys)) == [embedding_key(chunk) for chunk in new.chunks]
+
+
+def move(connection: Connection, collection_id: int, document_id: int, new: NewDocument) -> str:
+    """Give a document the place and metadata of ``new``; its chunks and vectors stay as they are.
+
+    Returns the group it was in. Another document that stands at the new place is removed.
+    """
+    group = str(connection.execute(select(documents.c.group_key).where(documents.c.id == document_id)).scalar_one())
+    there = select(documents.c.id).where(
+        documents.c.collection_id == collection_id, documents.c.uri == new.uri, documents.c.id != document_id
+    )
+    for other in connection.scalars(there).all():
+        remove(connection, other)
     values = _values(new)
     kept = {name: values[name] for name in ("source_id", "uri", "path", "title", "metadata", "group_key", "updated_at")}
     connection.execute(update(documents).where(documents.c.id == document_id).values(inherited={}, **kept))
-    set_fields(connection, collection_id, document_id, _searchable(new), {})
+    _set_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
     changes.record(connection, collection_id, document_id, "put")
+    return group
 
 
 def remove(connection: Connection, document_id: int) -> str:
@@ -117,7 +138,7 @@ def remove(connection: Connection, document_id: int) -> str:
 def inherit(connection: Connection, collection_id: int, group_key: str, file_name: str) -> None:
     """Give every document of a group the metadata of the group's file called ``file_name``."""
     rows = connection.execute(
-        select(documents).where(documents.c.collection_id == collection_id, documents.c.group_key == group_key)
+        _SELECT.where(documents.c.collection_id == collection_id, documents.c.group_key == group_key)
     ).all()
     giver = next((row for row in rows if row.path.rpartition("/")[2] == file_name), None)
     given: Mapping[str, JSON] = giver.metadata if giver else {}
@@ -125,8 +146,8 @@ def inherit(connection: Connection, collection_id: int, group_key: str, file_nam
         inherited = {} if row is giver else dict(given)
         if inherited != row.inherited:
             connection.execute(update(documents).where(documents.c.id == row.id).values(inherited=inherited))
-            searchable = _place(row.uri, row.path, row.title, row.kind, row.language) | row.metadata
-            set_fields(connection, collection_id, row.id, searchable, inherited)
+            place = _place(row.uri, row.path, row.title, row.kind, row.language)
+            _set_fields(connection, collection_id, row.id, place, row.metadata, inherited)
 
 
 def get(connection: Connection, document_id: int) -> DocumentRecord:
@@ -159,16 +180,6 @@ def text(connection: Connection, document_id: int) -> str:
     return str(connection.execute(select(documents.c.text).where(documents.c.id == document_id)).scalar_one())
 
 
-def by_hash(connection: Connection, collection_id: int, document_ids: Sequence[int]) -> dict[str, int]:
-    """Return content hash → document id of these documents."""
-    rows = connection.execute(
-        select(documents.c.content_hash, documents.c.id).where(
-            documents.c.collection_id == collection_id, documents.c.id.in_(document_ids)
-        )
-    )
-    return {row.content_hash: row.id for row in rows}
-
-
 def preceding_chunks(connection: Connection, collection_id: int, group_key: str) -> dict[int, int]:
     """Return document id → number of chunks of the group's documents before it, in order of path."""
     rows = connection.execute(
@@ -188,15 +199,13 @@ def paths(connection: Connection, collection_id: int) -> list[str]:
     return list(connection.scalars(select(documents.c.path).where(documents.c.collection_id == collection_id)))
 
 
-def set_fields(
-    connection: Connection, collection_id: int, document_id: int, own: Metadata, inherited: Metadata
+def _set_fields(
+    connection: Connection, collection_id: int, document_id: int, place: Metadata, own: Metadata, inherited: Metadata
 ) -> None:
-    """Write what filters see of a document; its own metadata wins over what it inherits."""
+    """Write what filters see of a document: its place, and its own metadata, which wins over what it inherits."""
     connection.execute(delete(fields).where(fields.c.document_id == document_id))
     values = {
-        (name, normal_text(value)): number(value)
-        for name, value in flatten({**inherited, **own})
-        if len(str(value)) <= _MAX_FIELD_CHARS
+        (name, normal_text(value)): number(value) for name, value in (*flatten(place), *flatten({**inherited, **own}))
     }
     connection.execute(
         fields.insert(),
@@ -213,8 +222,8 @@ def set_fields(
     )
 
 
-def _searchable(new: NewDocument) -> dict[str, JSON]:
-    return _place(new.uri, new.path, new.title, new.document.kind, new.document.language) | dict(new.metadata)
+def _place_of(new: NewDocument) -> dict[str, JSON]:
+    return _place(new.uri, new.path, new.title, new.document.kind, new.document.language)
 
 
 def _place(uri: str, path: str, title: str, kind: str, language: str | None) -> dict[str, JSON]:
@@ -270,7 +279,7 @@ def _only_key(result: Any) -> int:
 
 
 def _record(row: Any) -> DocumentRecord:
-    values = row._asdict()  # noqa: SLF001 - SQLAlchemy's documented name
+    values = row._asdict()
     values["metadata"] = {**values.pop("inherited"), **values["metadata"]}
     return DocumentRecord(**values)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from sqlalchemy import Connection, Text, func, select
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
+from pinakes.catalog import changes
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.types import Float32, Int64
 
@@ -27,22 +28,23 @@ def known(connection: Connection, model_id: int | None, keys: Iterable[bytes]) -
 
 
 def store(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32]) -> None:
-    """Keep ``vectors``, float32 (dim,) each, as float16. One that exists already stays as it is."""
+    """Keep ``vectors``, float32 (dim,) each, as float16. One that exists already stays as it is.
+
+    Documents that waited for one of them, in any collection of the model, count as changed.
+    """
     if vectors:
         rows = [
             {"key": key, "model_id": model_id, "vector": np.asarray(vector, np.float16).tobytes()}
             for key, vector in vectors.items()
         ]
         connection.execute(insert(embeddings).on_conflict_do_nothing(), rows)
+        changes.record_embedded(connection, model_id, vectors)
 
 
-def pending(
-    connection: Connection, collection_id: int, model_id: int | None, limit: int
-) -> list[tuple[int, bytes, str]]:
-    """Return up to ``limit`` (document id, key, embedded text) of chunks that have no vector yet."""
-    text = func.substr(documents.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start, type_=Text)
+def pending(connection: Connection, collection_id: int, model_id: int | None, limit: int) -> list[tuple[bytes, str]]:
+    """Return up to ``limit`` (key, embedded text) of chunks that have no vector yet."""
     rows = connection.execute(
-        select(chunks.c.document_id, chunks.c.embedding_key, chunks.c.header, text.label("text"))
+        select(chunks.c.document_id, chunks.c.embedding_key, chunks.c.header, chunks.c.start, chunks.c.end)
         .select_from(
             chunks.join(documents).outerjoin(
                 embeddings, (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
@@ -51,8 +53,10 @@ def pending(
         .where(documents.c.collection_id == collection_id, embeddings.c.id.is_(None))
         .order_by(chunks.c.id)
         .limit(limit)
-    )
-    return [(row.document_id, row.embedding_key, _embedded(row.header, row.text)) for row in rows]
+    ).all()
+    wanted = {row.document_id for row in rows}
+    texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
+    return [(row.embedding_key, _embedded(row.header, texts[row.document_id][row.start : row.end])) for row in rows]
 
 
 def of_chunks(connection: Connection, model_id: int | None, chunk_ids: Sequence[int]) -> dict[int, Float32]:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
-from pinakes.errors import Busy, IndexCorrupt, PinakesError, StorageFull
+from pinakes.errors import Busy, CatalogueCorrupt, PinakesError, StorageFull, storing
 
 HEAD = "0001"
 """The newest migration; a test compares it with the migrations folder."""
@@ -28,7 +28,7 @@ class Catalog:
         """Open the database at ``url`` (SQLAlchemy form), creating or migrating it where needed.
 
         Raises:
-            Busy, StorageFull, IndexCorrupt: see ``translated``.
+            Busy, StorageFull, CatalogueCorrupt: see ``translated``.
         """
         self.url = url
         self.engine = _engine(url)
@@ -38,7 +38,8 @@ class Catalog:
     @classmethod
     def at(cls, home: Path) -> Catalog:
         """Open the SQLite catalogue of the folder ``home``."""
-        home.mkdir(parents=True, exist_ok=True)
+        with storing(f"The home folder {str(home)!r}"):
+            home.mkdir(parents=True, exist_ok=True)
         return cls(f"sqlite:///{home / 'catalog.db'}")
 
     @contextmanager
@@ -81,14 +82,14 @@ def _translate(error: Exception) -> PinakesError:
     if "locked" in text or "busy" in text:
         return Busy("Another process is writing to the catalogue.", hint="Try again in a moment.")
     if "malformed" in text or "not a database" in text:
-        return IndexCorrupt(f"The catalogue is damaged: {text}.", hint="Restore catalog.db from a backup.")
+        return CatalogueCorrupt(f"The catalogue is damaged: {text}.", hint="Restore catalog.db from a backup.")
     if "readonly" in text or "unable to open" in text:
         return StorageFull(f"The catalogue cannot be opened: {text}.", hint="Check the home folder's permissions.")
     return PinakesError(f"The catalogue failed: {text}.", hint="This is a bug; please report it.")
 
 
 def _engine(url: str) -> Engine:
-    if not make_url(url).get_backend_name() == "sqlite":
+    if make_url(url).get_backend_name() != "sqlite":
         return create_engine(url)
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False}, pool_size=16)
     event.listen(engine, "connect", _configure)

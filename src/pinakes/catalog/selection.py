@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from pinakes.filters import glob_matches
 from pinakes.types import Condition, Filter, Int64
 
 _MAGIC = "*?[\\!"
+_BATCH = 1000
+_MOST_VARIABLES = 30_000
 
 
 def matching(connection: Connection, collection_id: int, where: Filter) -> Int64:
@@ -20,9 +23,7 @@ def matching(connection: Connection, collection_id: int, where: Filter) -> Int64
     found: Int64 | None = None
     for condition in where:
         query = _documents_with(connection, collection_id, condition)
-        ids = (
-            np.unique(np.fromiter(connection.scalars(query), np.int64)) if query is not None else np.empty(0, np.int64)
-        )
+        ids = np.unique(np.fromiter(connection.scalars(query), np.int64))
         found = ids if found is None else np.intersect1d(found, ids, assume_unique=True)
     if found is None:
         every = select(documents.c.id).where(documents.c.collection_id == collection_id).order_by(documents.c.id)
@@ -38,24 +39,21 @@ def count_chunks(connection: Connection, collection_id: int, document_ids: Int64
     if document_ids is None:
         return int(connection.execute(query).scalar_one())
     total = 0
-    for part in np.array_split(document_ids, len(document_ids) // 1000 + 1):
+    for part in np.array_split(document_ids, len(document_ids) // _BATCH + 1):
         total += int(connection.execute(query.where(documents.c.id.in_(part.tolist()))).scalar_one())
     return total
 
 
 def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
     """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
-    rows = connection.execute(_PASSAGE.where(chunks.c.id.in_(list(chunk_ids))))
-    return {row.id: row for row in rows}
+    found: dict[int, Any] = {}
+    for i in range(0, len(chunk_ids), _BATCH):
+        rows = connection.execute(_PASSAGE.where(chunks.c.id.in_(list(chunk_ids[i : i + _BATCH]))))
+        found |= {row.id: row for row in rows}
+    return found
 
 
-def chunk_documents(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, int]:
-    """Return chunk id → document id."""
-    rows = connection.execute(select(chunks.c.id, chunks.c.document_id).where(chunks.c.id.in_(list(chunk_ids))))
-    return {row.id: row.document_id for row in rows}
-
-
-def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any] | None:
+def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
     named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
     query = select(fields.c.document_id).where(named)
     if condition.any_of:
@@ -63,11 +61,10 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
     if condition.glob:
         values = connection.scalars(select(fields.c.value).where(named, _possible(condition.glob)).distinct())
         matched = [value for value in values if glob_matches(condition.glob, value)]
-        return (
-            query.where(fields.c.value.in_(matched))
-            if len(matched) < 30_000
-            else query.where(fields.c.value.in_(select(func.json_each(_json(matched)).table_valued("value").c.value)))
-        )
+        if len(matched) < _MOST_VARIABLES:
+            return query.where(fields.c.value.in_(matched))
+        listed = func.json_each(json.dumps(matched)).table_valued("value")
+        return query.where(fields.c.value.in_(select(listed.c.value)))
     tests: list[ColumnElement[bool]] = []
     for bound, low in ((condition.low, True), (condition.high, False)):
         if bound is not None:
@@ -77,18 +74,13 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
 
 
 def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:
-    """A cheap test that every value a single pattern anchored by a slash can match passes."""
-    pattern = patterns[0].casefold().lstrip("/")
+    """A cheap test that every value passes which a single pattern, anchored by a slash within it, can match."""
+    pattern = patterns[0].casefold().strip().lstrip("/")
     literal = pattern[: min((pattern.find(mark) for mark in _MAGIC if mark in pattern), default=len(pattern))]
-    if len(patterns) == 1 and "/" in literal and not pattern.startswith("!"):
-        return fields.c.value.startswith(literal.rstrip("/"), autoescape=True)
+    folder, _, rest = literal.partition("/")
+    if len(patterns) == 1 and folder and (rest or len(literal) < len(pattern)) and "/" in literal:
+        return fields.c.value.startswith(folder + "/", autoescape=True)
     return fields.c.value != ""
-
-
-def _json(values: Sequence[str]) -> str:
-    import json
-
-    return json.dumps(values)
 
 
 _PASSAGE = select(

@@ -13,6 +13,7 @@ from pinakes.types import Document
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 AFTER_COLON = BLOCK - 2
@@ -22,7 +23,14 @@ ROW = 30
 MAX_NESTING = 20
 
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
-_SOLID = frozenset({"fence", "code_block", "html_block", "table_open"})
+_INNER_LINES = {
+    "fence": (2, 2, FENCE_LINE),
+    "code_block": (1, 1, FENCE_LINE),
+    "html_block": (1, 1, FENCE_LINE),
+    "table_open": (3, 1, ROW),
+}
+"""How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
+_SOLID = frozenset(_INNER_LINES)
 _BLOCKS = _SOLID | {"paragraph_open", "bullet_list_open", "ordered_list_open", "blockquote_open", "heading_open", "hr"}
 _NESTED_BLOCKS = _BLOCKS | {"list_item_open"}
 
@@ -52,7 +60,7 @@ class _Blocks:
             if token.map is None or token.nesting < 0:
                 continue
             if token.level:
-                self._nested(index, token)
+                self._nested(token)
             elif token.type in _BLOCKS:
                 level = self._block(index, token, level)
         root, glue = sections(self.text, self._regions(), self.holes)
@@ -82,12 +90,9 @@ class _Blocks:
         else:
             self.cuts.add(start, level)
 
-    def _nested(self, index: int, token: Token) -> None:
+    def _nested(self, token: Token) -> None:
         start, end = self._span(token)
-        if token.type == "tr_open":
-            if self.tokens[index - 1].type not in ("thead_open", "tbody_open"):
-                self.cuts.add(start, ROW)
-        elif token.type in _NESTED_BLOCKS:
+        if token.type in _NESTED_BLOCKS:
             self.cuts.add(start, NESTED - min(token.level, MAX_NESTING))
             self._solid(token, start, end)
 
@@ -95,10 +100,10 @@ class _Blocks:
         if token.type not in _SOLID:
             return
         self.solids.append((start, end))
-        if token.type != "table_open" and token.map:
-            edge = 2 if token.type == "fence" else 1
-            for line in self.lines[token.map[0] + edge : token.map[1] - edge + 1]:
-                self.cuts.add(line, FENCE_LINE)
+        first, last = token.map or (0, 0)
+        head, tail, level = _INNER_LINES[token.type]
+        for line in self.lines[first + head : last - tail + 1]:
+            self.cuts.add(line, level)
 
     def _span(self, token: Token) -> tuple[int, int]:
         first, last = token.map or (0, 0)
@@ -124,9 +129,36 @@ def _plain(heading: str) -> str:
 def _block_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark").enable("table")
+    parser = MarkdownIt("commonmark")
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    parser.enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Parse a table as the rule it replaces does, but without a token per cell: spreadsheets have millions."""
+    from markdown_it.rules_block import table
+
+    if not table(state, start, end, True):
+        return False
+    if silent:
+        return True
+    parent, state.parentType = state.parentType, "table"
+    enders = state.md.block.ruler.getRules("blockquote")
+    line = start + 2
+    while (
+        line < end
+        and state.sCount[line] >= state.blkIndent
+        and not state.isEmpty(line)
+        and not state.is_code_block(line)
+        and not any(rule(state, line, end, True) for rule in enders)
+    ):
+        line += 1
+    state.push("table_open", "table", 1).map = [start, line]
+    state.push("table_close", "table", -1)
+    state.line, state.parentType = line, parent
+    return True
 
 
 @cache

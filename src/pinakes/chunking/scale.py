@@ -41,6 +41,7 @@ class Scale:
         self._marks = [counter(self.text) for counter in self._counters]
         self.limits: Int64 = np.array([*limits, max(MIN_CHARS, CHARS_PER_UNIT * sizing.size)], np.int64)
         self._headers: dict[tuple[str, ...], tuple[str, Int64]] = {}
+        self._recounts: dict[tuple[int, int], Int64] = {}
         self._header_units = cache(self._count_header)
         self._counts_blank = len(sizing.starts(" ")) > 0
 
@@ -81,8 +82,11 @@ class Scale:
         planned = self._planned(start, end)
         if (self.is_safe(start) and self.is_safe(end)) or end - start > self.limits[-1]:
             return planned
-        piece = self.text[start:end].rstrip()
-        return np.array([*(len(counter(piece)) for counter in self._counters), len(piece)], np.int64)
+        if (start, end) not in self._recounts:
+            piece = self.text[start:end].rstrip()
+            counts = [*(len(counter(piece)) for counter in self._counters), len(piece)]
+            self._recounts[start, end] = np.array(counts, np.int64)
+        return self._recounts[start, end]
 
     def is_safe(self, point: int) -> bool:
         """Say whether units on both sides stay the same when the text is cut at ``point``."""

@@ -9,13 +9,13 @@ _KEP_SERVER = "http://127.0.0.1:8000"
 
 def main() -> None:
     """Run ``pinakes`` with the arguments of the process, and exit."""
-    from pinakes.cli.app import run
+    from pinakes.cli.entry import run
 
     sys.exit(run(sys.argv[1:]))
 
 
 def mcp_kep_knowledge() -> None:
     """Run ``mcp-kep-knowledge``: the kep profile over stdio, answered by the server on the same machine."""
-    from pinakes.cli.app import run
+    from pinakes.cli.entry import run
 
     sys.exit(run(["mcp", "--profile", "kep", "--url", _KEP_SERVER, *sys.argv[1:]]))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import wraps
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from pinakes.cli.screen import set_up_logging
 from pinakes.cli.session import Common, Session
 
 PANEL = "Options of every command"
@@ -50,13 +51,15 @@ Verbose: TypeAlias = Annotated[
         "--verbose",
         "-v",
         count=True,
+        metavar="",
         show_default=False,
         help="Say more: -v what is done, -vv everything, with the traceback of unexpected errors.",
         rich_help_panel=PANEL,
     ),
 ]
 Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no hints, only results and errors.", rich_help_panel=PANEL)
+    bool,
+    typer.Option("--quiet", "-q", help="No progress and no hints, only results and errors.", rich_help_panel=PANEL),
 ]
 
 Collection: TypeAlias = Annotated[
@@ -90,8 +93,12 @@ _COMMON = list(inspect.signature(_everywhere, eval_str=True).parameters.values()
 
 
 def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return ``function(session, …)`` as a function typer can read: without session, with the common options."""
-    own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.name != "session"]
+    """Return ``function(session, …)`` as a function typer can read: without session, with the common options.
+
+    A function that has a parameter ``context`` gets the ``typer.Context``.
+    """
+    parameters = inspect.signature(function, eval_str=True).parameters
+    own = [p for name, p in parameters.items() if name not in ("session", "context")]
 
     @wraps(function)
     def called(context: typer.Context, **values: Any) -> None:
@@ -99,7 +106,10 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
         given = {field.name: values.pop(field.name) for field in fields(Common)}
         given["assignments"] = tuple(given["assignments"] or ())
         invocation.common = Common(**given).over(invocation.common)
-        function(Session(replace(invocation.common)), **values)
+        if "context" in parameters:
+            values["context"] = context
+        set_up_logging(invocation.common.verbose, invocation.common.quiet)
+        function(Session(invocation.common), **values)
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     ordered = sorted([context, *own, *_COMMON], key=lambda p: p.default is not p.empty)

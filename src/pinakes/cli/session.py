@@ -41,7 +41,7 @@ class Common:
         )
 
 
-class Incomplete(Exception):
+class IncompleteError(Exception):
     """A command did part of its work: ``document`` is what it has to say all the same, ``error`` the first trouble.
 
     What people read was printed already.
@@ -121,8 +121,8 @@ def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
         name = name.strip()
         if not sign or not name:
             raise InvalidSetting(f"--set {word!r} is not of the form name=value.", hint="As in --set search.top_k=5")
-        if name not in defaults:
+        if name not in defaults and not name.startswith("collections."):
             raise unknown(name, list(defaults), "--set")
-        split = isinstance(defaults[name], tuple)
+        split = isinstance(defaults.get(name), tuple)
         found[name] = [part.strip() for part in value.split(",") if part.strip()] if split else value
     return found

@@ -7,27 +7,31 @@ explanation sees the same terms. The folder is shared by all processes; one at a
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tantivy
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from pinakes.analysis import Analyzer
-from pinakes.errors import Busy, IndexCorrupt, StorageFull
+from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
+from pinakes.locks import held
 from pinakes.settings import SearchSettings
 from pinakes.types import IndexEntry, Int64, Ranking
 
+_WHAT = "The keyword index"
 _HEAP_BYTES = 64_000_000
 _SET_MAX = 1000
 """Up to so many ids a filter is part of the query; with more, hits are filtered as they come."""
 
 _MAX_QUERY_TERMS = 200
-_EVERYTHING = 2**31 - 1
+_SYSTEM_ERROR = re.compile(r"os error (\d+)")
 
 
 class KeywordIndex:
@@ -49,23 +53,18 @@ class KeywordIndex:
             return int(json.loads((self._folder / "position.json").read_text("utf-8"))["position"])
         except FileNotFoundError:
             return 0
-        except (ValueError, KeyError, OSError) as error:
-            raise self._corrupt(error) from error
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise _corrupt(error) from error
 
     def apply(self, removed: Sequence[int], added: Sequence[IndexEntry], position: int) -> None:
         """Write changes, unless another process has written them already."""
-        with self._guard, self._writing():
+        with self._guard, held(self._lock, _WHAT):
             if position <= self.position():
                 return
-            try:
+            with _translated():
                 self._write(removed, added)
-            except ValueError as error:
-                if "No space left" in str(error) or "os error 28" in str(error):
-                    raise StorageFull(
-                        f"The keyword index cannot be written: {error}.", hint="Free disk space."
-                    ) from error
-                raise self._corrupt(error) from error
-            _replace(self._folder / "position.json", json.dumps({"position": position}))
+            with storing(_WHAT):
+                _replace(self._folder / "position.json", json.dumps({"position": position}))
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
@@ -79,42 +78,38 @@ class KeywordIndex:
         elif documents is not None and len(documents) <= _SET_MAX:
             wanted = _only(self._index.schema, wanted, "document_id", documents)
             documents = None
-        searcher = self._searcher()
-        try:
-            return _run(searcher, wanted, limit, documents)
-        except ValueError as error:
-            raise self._corrupt(error) from error
+        with _translated():
+            return _run(self._searcher(), wanted, limit, documents)
 
     def chunk_ids(self) -> Int64:
         """Return the sorted ids of all chunks in the index."""
-        searcher = self._searcher()
-        hits = searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
-        values = searcher.fast_field_values("chunk_id", [address for _, address in hits])
+        with _translated():
+            searcher = self._searcher()
+            hits = searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
+            values = searcher.fast_field_values("chunk_id", [address for _, address in hits])
         return np.sort(np.array(values, np.int64))
 
     def describe(self) -> dict[str, str | int]:
         """Say how many chunks there are and how much disk they take."""
         size = sum(path.stat().st_size for path in self._folder.glob("*") if path.is_file())
-        return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": size}
-
-    def close(self) -> None:
-        """Let go of the folder."""
-        self._index = None
+        with _translated():
+            return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": size}
 
     def _open(self) -> None:
         schema = _schema()
-        if not self._folder.is_dir() or not tantivy.Index.exists(str(self._folder)):
-            with self._writing():
-                if not self._folder.is_dir() or not tantivy.Index.exists(str(self._folder)):
+        if not self._exists():
+            with held(self._lock, _WHAT), storing(_WHAT), _translated():
+                if not self._exists():
                     shutil.rmtree(self._folder, ignore_errors=True)
                     self._folder.mkdir(parents=True)
                     tantivy.Index(schema, path=str(self._folder))
-        try:
+        with _translated():
             self._index = tantivy.Index(schema, path=str(self._folder), reuse=True)
             self._index.config_reader("manual")
             self._index.reload()
-        except ValueError as error:
-            raise self._corrupt(error) from error
+
+    def _exists(self) -> bool:
+        return self._folder.is_dir() and tantivy.Index.exists(str(self._folder))
 
     def _searcher(self) -> Any:
         """Return a searcher over the newest commit, whichever process made it."""
@@ -127,11 +122,19 @@ class KeywordIndex:
 
     def _write(self, removed: Sequence[int], added: Sequence[IndexEntry]) -> None:
         writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
-        for document_id in {*removed, *(entry.document_id for entry in added)}:
-            writer.delete_documents_by_term("document_id", document_id)
-        for entry in added:
-            writer.add_document(self._document(entry))
-        writer.commit()
+        try:
+            for document_id in {*removed, *(entry.document_id for entry in added)}:
+                writer.delete_documents_by_term("document_id", document_id)
+            for entry in added:
+                writer.add_document(self._document(entry))
+            writer.commit()
+        except BaseException:
+            # A traceback may keep the writer alive, and with it Tantivy's own lock.
+            with suppress(ValueError):
+                writer.rollback()
+            with suppress(ValueError):
+                writer.wait_merging_threads()
+            raise
         writer.wait_merging_threads()
 
     def _document(self, entry: IndexEntry) -> Any:
@@ -161,17 +164,22 @@ class KeywordIndex:
             wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
 
-    def _writing(self) -> FileLock:
-        try:
-            return self._lock.acquire().lock
-        except Timeout:
-            raise Busy(
-                "Another process has been writing to the search index for too long.",
-                hint="Wait for it to finish, or raise index.lock_timeout_s.",
-            ) from None
 
-    def _corrupt(self, error: Exception) -> IndexCorrupt:
-        return IndexCorrupt(f"The keyword index cannot be read: {error}.", hint="Rebuild it: pinakes reindex")
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Make what Tantivy raises ours. Damaged files can make it panic, which Python sees as no ``Exception``."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
+            raise
+        if (number := _SYSTEM_ERROR.search(str(error))) and int(number[1]) in NO_ROOM:
+            raise StorageFull(f"{_WHAT} cannot be written: {error}.", hint="Free disk space.") from error
+        raise _corrupt(error) from error
+
+
+def _corrupt(error: BaseException) -> IndexCorrupt:
+    return IndexCorrupt(f"{_WHAT} cannot be read: {error}.", hint="Rebuild it: pinakes reindex")
 
 
 def _schema() -> Any:

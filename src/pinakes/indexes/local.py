@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from pinakes.errors import storing
 from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.settings import IndexSettings, SearchSettings
@@ -26,7 +27,8 @@ class LocalIndex:
         index: IndexSettings,
         search: SearchSettings,
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        with storing("The search index"):
+            folder.mkdir(parents=True, exist_ok=True)
         self._select = select
         self._selected: dict[tuple[Filter, int], Int64] = {}
         self._keyword = KeywordIndex(folder / "keyword", search, index.lock_timeout_s)
@@ -57,7 +59,6 @@ class LocalIndex:
 
     def close(self) -> None:
         self._vectors.close()
-        self._keyword.close()
 
     def _documents(self, where: Filter | None) -> Int64 | None:
         """Return the ids of the documents that pass ``where``; remembered until the next change."""

@@ -11,14 +11,14 @@ import json
 import logging
 import shutil
 import threading
-import uuid
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from filelock import FileLock
 
 from pinakes.types import Float32, IndexEntry, Int64, Ranking
 
@@ -35,6 +35,9 @@ _RESCORED = 2
 _NLIST_PER_ROOT = 4
 _NPROBE_SHARE = 0.06
 _SAVE_AFTER_ROWS = 1000
+_SNAPSHOT_TIMEOUT_S = 30
+_PARTS = ("ids", "documents", "matrix")
+_UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class _View:
     position: int
 
 
+_Snapshot: TypeAlias = tuple[Int64, Int64, np.ndarray[Any, np.dtype[np.float16]], int]
+"""Chunk ids, document ids, vectors and position."""
+
+
 class VectorIndex:
     """Cosine ranking over the vectors of one collection generation."""
 
@@ -59,6 +66,7 @@ class VectorIndex:
         self._dimension = dimension
         self._exact_max = exact_max_vectors
         self._lock = threading.Lock()
+        self._disk = FileLock(f"{folder}.lock", timeout=_SNAPSHOT_TIMEOUT_S)
         self._unsaved = 0
         self._view = self._load()
 
@@ -72,7 +80,8 @@ class VectorIndex:
             view = self._view
             if position <= view.position:
                 return
-            alive = view.alive & ~np.isin(view.documents, np.asarray(removed, np.int64))
+            replaced = {*removed, *(entry.document_id for entry in added)}
+            alive = view.alive & ~np.isin(view.documents, np.fromiter(replaced, np.int64))
             fresh = [entry for entry in added if entry.vector is not None]
             rows = np.array([entry.vector for entry in fresh], np.float16).reshape(len(fresh), self._dimension)
             self._view = self._arranged(
@@ -91,8 +100,8 @@ class VectorIndex:
         """Rank the ``limit`` best chunks by cosine, of these documents or among these chunks only."""
         view = self._view
         if among is not None:
-            rows = _rows_of(view, among)
-            return _ranked(view, rows, query, limit)
+            rows, found = _rows_of(view, among)
+            return _ranked(view, rows[found], query, limit)
         allowed = view.alive if documents is None else view.alive & _members(view.documents, documents)
         total = int(np.count_nonzero(allowed))
         if total <= _DIRECT_ROWS or view.scanner is None:
@@ -108,12 +117,10 @@ class VectorIndex:
     def get(self, chunk_ids: Int64) -> Float32:
         """Return float32 (n, dim), NaN where a chunk has no vector."""
         view = self._view
-        found = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
-        for place, chunk_id in enumerate(chunk_ids):
-            rows = _rows_of(view, np.array([chunk_id], np.int64))
-            if len(rows):
-                found[place] = view.matrix[rows[0]]
-        return found
+        vectors = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
+        rows, found = _rows_of(view, chunk_ids)
+        vectors[found] = view.matrix[rows[found]]
+        return vectors
 
     def chunk_ids(self) -> Int64:
         """Return the sorted ids of all chunks that have a vector."""
@@ -167,43 +174,72 @@ class VectorIndex:
         return scanner
 
     def _load(self) -> _View:
-        """Return the newest snapshot that is whole, or an empty view."""
-        for folder in sorted(self._folder.glob("[0-9]*"), key=lambda path: -int(path.name)):
-            try:
-                about = json.loads((folder / "about.json").read_text("utf-8"))
-                parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "documents", "matrix")]
-                ids, documents, matrix = parts
-                if _checksum(parts) != about["checksum"] or matrix.shape != (len(ids), self._dimension):
-                    raise ValueError("checksum or shape differs")
-                return self._arranged(ids, documents, matrix, np.ones(len(ids), np.bool_), about["position"], None)
-            except (OSError, ValueError, KeyError, EOFError) as error:
-                _log.warning(
-                    "vector snapshot %s is unusable (%s); it is rebuilt from the catalogue", folder.name, error
-                )
-        empty = np.empty(0, np.int64)
-        return self._arranged(empty, empty, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_), 0, None)
+        ids, documents, matrix, position = self._newest()
+        return self._arranged(ids, documents, matrix, np.ones(len(ids), np.bool_), position, None)
+
+    def _newest(self) -> _Snapshot:
+        """Return the newest snapshot that is whole, or an empty one; those that are not whole are removed."""
+        try:
+            with self._disk:
+                for folder in self._snapshots():
+                    try:
+                        return _read_snapshot(folder, self._dimension)
+                    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+                        _log.warning("vector snapshot %s is unusable: %s", folder, error)
+                        shutil.rmtree(folder, ignore_errors=True)
+        except OSError as error:
+            _log.warning("vector snapshots in %s cannot be read: %s", self._folder, error)
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, self._dimension), np.float16), 0
+
+    def _snapshots(self) -> list[Path]:
+        """Return the folders of the snapshots, newest first."""
+        folders = [path for path in self._folder.glob("*") if path.name.isdigit()]
+        return sorted(folders, key=lambda path: -int(path.name))
 
     def _save(self) -> None:
-        """Write a snapshot beside the old one, then drop the old one. Failing costs time at the next start only."""
+        """Write a snapshot beside the old ones, then drop those. Failing costs time at the next start only."""
         view = self._view
-        parts = [view.ids[view.alive], view.documents[view.alive], view.matrix[view.alive]]
-        final = self._folder / str(view.position)
-        temporary = self._folder / f"tmp-{uuid.uuid4().hex}"
+        if not self._folder.parent.is_dir():
+            return  # another process has built the index anew elsewhere
         try:
-            temporary.mkdir(parents=True)
-            for name, part in zip(("ids", "documents", "matrix"), parts, strict=True):
-                np.save(temporary / f"{name}.npy", part)
-            about = {"position": view.position, "checksum": _checksum(parts)}
-            (temporary / "about.json").write_text(json.dumps(about), "utf-8")
-            if not final.exists():
-                temporary.rename(final)
+            with self._disk:
+                old = self._snapshots()
+                if not old or int(old[0].name) < view.position:
+                    temporary = self._folder / _UNFINISHED
+                    shutil.rmtree(temporary, ignore_errors=True)
+                    temporary.mkdir(parents=True)
+                    _write_snapshot(temporary, view)
+                    temporary.rename(self._folder / str(view.position))
+                    for folder in old:
+                        shutil.rmtree(folder, ignore_errors=True)
             self._unsaved = 0
         except OSError as error:
-            _log.warning("vector snapshot could not be saved: %s", error)
-        finally:
-            for path in self._folder.glob("*"):
-                if path == temporary or (path.name.isdigit() and int(path.name) < view.position):
-                    shutil.rmtree(path, ignore_errors=True)
+            _log.warning("the vector snapshot could not be saved: %s", error)
+
+
+def _write_snapshot(folder: Path, view: _View) -> None:
+    parts = [view.ids[view.alive], view.documents[view.alive], view.matrix[view.alive]]
+    for name, part in zip(_PARTS, parts, strict=True):
+        np.save(folder / f"{name}.npy", part)
+    about = {"position": view.position, "checksum": _checksum(parts)}
+    (folder / "about.json").write_text(json.dumps(about), "utf-8")
+
+
+def _read_snapshot(folder: Path, dimension: int) -> _Snapshot:
+    """Return what a snapshot holds.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError, EOFError: it is not whole.
+    """
+    about = json.loads((folder / "about.json").read_text("utf-8"))
+    ids, documents, matrix = parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in _PARTS]
+    if _checksum(parts) != about["checksum"]:
+        raise ValueError("the checksum differs")
+    if not len(ids):
+        matrix = np.empty((0, dimension), np.float16)
+    if matrix.shape != (len(ids), dimension):
+        raise ValueError(f"its vectors are of another length than {dimension}")
+    return ids, documents, matrix, int(about["position"])
 
 
 def _faiss() -> Any:
@@ -234,20 +270,18 @@ def _members(values: Int64, sorted_set: Int64) -> Any:
     return sorted_set[places] == values
 
 
-def _rows_of(view: _View, chunk_ids: Int64) -> Int64:
-    """Return the living rows of these chunks; a chunk applied twice has its newest row."""
+def _rows_of(view: _View, chunk_ids: Int64) -> tuple[Int64, Any]:
+    """Return a row for each chunk, the newest of a chunk applied twice, and whether it is there and living."""
     if not len(view.ids):
-        return np.empty(0, np.int64)
-    ordered = view.ids[view.order]
-    places = np.searchsorted(ordered, chunk_ids, side="right") - 1
+        return np.zeros(len(chunk_ids), np.int64), np.zeros(len(chunk_ids), np.bool_)
+    places = np.searchsorted(view.ids[view.order], chunk_ids, side="right") - 1
     rows = view.order[np.maximum(places, 0)]
-    return rows[(places >= 0) & (view.ids[rows] == chunk_ids) & view.alive[rows]]
+    return rows, (places >= 0) & (view.ids[rows] == chunk_ids) & view.alive[rows]
 
 
 def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
     faiss = _faiss()
-    bits = np.packbits(allowed, bitorder="little")
-    selector = faiss.IDSelectorBitmap(len(allowed), faiss.swig_ptr(bits))
+    selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
     if hasattr(scanner, "nprobe"):
         parameters = faiss.SearchParametersIVF(sel=selector, nprobe=scanner.nprobe)
     else:
@@ -260,6 +294,8 @@ def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
 
 def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
     """Score ``rows`` with the float16 vectors and keep the best; ties go to the older chunk."""
+    if not len(rows):
+        return Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
     scores = view.matrix[rows].astype(np.float32) @ query
     ids = view.ids[rows]
     best = np.lexsort((ids, -scores))[:limit]

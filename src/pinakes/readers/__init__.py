@@ -41,7 +41,7 @@ NAMES: Final[dict[str, str]] = {
     **dict.fromkeys(("readme", "license", "licence", "copying", "notice", "authors", "contributors"), _TEXT),
     **dict.fromkeys(("changelog", "changes", "news", "todo", "install", "maintainers", "credits", "version"), _TEXT),
     **dict.fromkeys(("codeowners", ".gitignore", ".gitattributes", ".dockerignore", ".editorconfig"), _TEXT),
-    **dict.fromkeys((".mailmap", ".npmrc", ".env", ".clang-format", "go.sum"), _TEXT),
+    **dict.fromkeys((".mailmap", ".clang-format", "go.sum"), _TEXT),
     **dict.fromkeys(("owners", "owners_aliases"), "structured:Yaml"),
 }
 """File name (lower case) → module and class, for files that are known by their name."""
@@ -55,10 +55,16 @@ _REFUSED: Final[dict[str, str]] = {
         "a program": ".exe .dll .so .dylib .o .a .ko .class .pyc .pyo .wasm .bin .apk",
         "a font": ".ttf .otf .woff .woff2 .eot",
         "a database or data file": ".sqlite .sqlite3 .db .mdb .parquet .npy .npz .pkl .pickle .safetensors .onnx .h5",
-        "a key store": ".p12 .pfx .jks .keystore",
+        "a key store": ".p12 .pfx .jks .keystore .pem .key .ppk .kdbx .gpg",
     }.items()
     for extension in group.split()
 }
+
+_SECRETS: Final = frozenset(
+    (".env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials")
+    + ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "kubeconfig", ".dockercfg")
+)
+"""File names that usually hold credentials; their content must never come up in a search."""
 
 
 def read(data: bytes, path: str, *, max_chars: int, timeout_s: float = 120.0) -> Document:
@@ -88,6 +94,9 @@ def supported(path: str) -> bool:
 
 def refusal(path: str) -> str | None:
     """Return why files of this name are not read at all, None for those worth opening."""
+    name = path.rpartition("/")[2].lower()
+    if name in _SECRETS or (name.startswith(".env.") and not name.endswith((".example", ".sample", ".template"))):
+        return "The file usually holds credentials, which are not read."
     what = _REFUSED.get(_extension(path)) if _entry(path) is None else None
     return f"The file is {what}, which is not read." if what else None
 

@@ -21,7 +21,7 @@ _MAX_IGNORE_FILE_BYTES = 1_000_000
 _READ_BYTES = 1 << 20
 _EFFECTIVE_IDS = os.access in os.supports_effective_ids
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _SPECIAL = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",

@@ -197,3 +197,13 @@ def test_every_row_of_the_tables_names_a_reader() -> None:
     for name in {**readers.READERS, **{f"x/{key}": "" for key in readers.NAMES}}:
         path = f"file{name}" if name.startswith(".") else name
         assert hasattr(readers.reader_for(path, Limits(1000)), "read"), name
+
+
+@pytest.mark.parametrize("name", [".env", ".env.production", "home/.netrc", "keys/id_rsa", "tls/server.key", ".npmrc"])
+def test_files_that_usually_hold_credentials_are_refused(name: str) -> None:
+    with pytest.raises(Binary):
+        readers.read(b"PASSWORD=hunter2\n", name, max_chars=1000)
+
+
+def test_an_example_of_an_env_file_is_read() -> None:
+    assert "PASSWORD" in readers.read(b"PASSWORD=\n", ".env.example", max_chars=1000).text

@@ -15,7 +15,7 @@ import pytest
 
 from pinakes.errors import SourceError, TooLarge, Unreadable
 from pinakes.settings import SourceSettings
-from pinakes.sources.folder import FolderSource
+from pinakes.sources.folder import FolderSource, _open_below
 from pinakes.types import Item, Scan
 
 MAX = 1000
@@ -333,6 +333,14 @@ def test_a_folder_exchanged_for_a_link_after_the_scan_is_not_followed_outside(tm
     (tmp_path / "in/sub").symlink_to("../out")
     with pytest.raises(Unreadable, match="outside"):
         opened.read(item)
+
+
+def test_a_folder_exchanged_for_a_link_between_check_and_opening_is_not_entered(tmp_path: Path) -> None:
+    make(tmp_path, {"in/sub/a.md": "x"})
+    (tmp_path / "in/link").symlink_to("sub")
+    os.close(_open_below(str(tmp_path / "in"), "sub/a.md"))
+    with pytest.raises(OSError, match=r"Not a directory|symbolic"):
+        _open_below(str(tmp_path / "in"), "link/a.md")
 
 
 @pytest.mark.parametrize("path", ["../out/a.md", "/etc/passwd", "sub/../../out/a.md", "", ".", "a\0b"])

@@ -398,12 +398,18 @@ def refusing() -> Iterator[str]:
 
 
 def test_a_repository_that_asks_for_credentials_fails_at_once_and_says_what_to_do(
-    refusing: str, tmp_path: Path
+    refusing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asking = tmp_path / "ask"
+    asking.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    asking.chmod(0o755)
+    for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
+        monkeypatch.setenv(name, str(asking))
     with opened(refusing, tmp_path / "work") as source, pytest.raises(SourceError) as caught:
         source.scan(None)
     assert "asks for credentials" in caught.value.message
     assert "credential helper" in caught.value.hint
+    assert not (tmp_path / "asked").exists()
 
 
 def test_a_credential_from_a_helper_never_shows_in_an_error(
@@ -430,8 +436,10 @@ def test_a_url_with_a_password_is_refused_without_repeating_it(tmp_path: Path) -
 def test_a_server_that_never_answers_is_given_up_and_its_processes_end(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.git"
+        started = time.monotonic()
         with opened(url, tmp_path / "work", timeout_s=0.5) as source, pytest.raises(SourceError, match=r"after 0\.5 s"):
             source.scan(None)
+        assert time.monotonic() - started < 20
         connection, _ = silent.accept()
         with connection:
             connection.settimeout(10)

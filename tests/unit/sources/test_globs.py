@@ -135,7 +135,7 @@ def test_ignore_files_at_two_levels_leave_the_files_that_git_leaves(tmp_path: Pa
             (folder / name).write_text("x")
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, env=os.environ | NO_CONFIG)
     choose = random.Random(7)
-    cases = [(idiom, []) for idiom in IDIOMS]
+    cases: list[tuple[list[str], list[str]]] = [(idiom, []) for idiom in IDIOMS]
     cases += [
         (choose.choices(POOL, k=choose.randint(1, 4)), choose.choices(POOL, k=choose.randint(0, 3))) for _ in range(60)
     ]

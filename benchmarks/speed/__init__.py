@@ -1,0 +1,1 @@
+"""Speed, memory and size, measured on this machine through what users call."""

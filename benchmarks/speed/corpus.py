@@ -1,0 +1,71 @@
+"""What is read and asked: the KEP corpus where the data is, else the project's own documents."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks.quality.sets import DATA, ROOT
+from pinakes.evaluation.questions import read_golden
+
+_T = TypeVar("_T")
+
+KEPS = DATA / "keps"
+_OWN = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "src")
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A folder of our own to index and to change, and questions about it."""
+
+    name: str
+    folder: Path
+    questions: tuple[str, ...]
+    profile: str
+    note: str
+
+
+def prepare(name: str | None, work: Path, limit_files: int = 0) -> Corpus:
+    """Put the corpus ``name`` ("keps" or "own"; None chooses) below ``work``, evenly thinned to ``limit_files``.
+
+    Raises:
+        FileNotFoundError: the KEP corpus was asked for and is not there.
+    """
+    chosen = name or ("keps" if KEPS.is_dir() else "own")
+    folder = work / "documents"
+    shutil.rmtree(folder, ignore_errors=True)
+    if chosen == "keps":
+        _extract(KEPS / "keps.tar.gz", folder, limit_files)
+        note = f"{limit_files} files of the KEP corpus: not comparable" if limit_files else ""
+        return Corpus(chosen, folder, _questions(KEPS / "golden.jsonl"), "kep", note)
+    _copy_own(folder, limit_files)
+    where = "as asked" if name else f"since {KEPS} is not there (PINAKES_TEST_DATA)"
+    note = f"the project's own documents, {where}: not comparable with the KEP corpus"
+    return Corpus(chosen, folder, _questions(ROOT / "benchmarks" / "quality" / "pinakes.jsonl"), "", note)
+
+
+def _questions(path: Path) -> tuple[str, ...]:
+    return tuple(question.text for question in read_golden(path))
+
+
+def _extract(archive: Path, folder: Path, limit: int) -> None:
+    with tarfile.open(archive) as tar:
+        files = sorted((member for member in tar.getmembers() if member.isfile()), key=lambda member: member.name)
+        tar.extractall(folder, _thinned(files, limit), filter="data")
+
+
+def _copy_own(folder: Path, limit: int) -> None:
+    tops = [ROOT / name for name in _OWN]
+    found = [file for top in tops for file in (sorted(top.rglob("*")) if top.is_dir() else [top])]
+    files = [file for file in found if file.is_file() and "__pycache__" not in file.parts]
+    for file in _thinned(files, limit):
+        copy = folder / file.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+
+
+def _thinned(files: list[_T], limit: int) -> list[_T]:
+    return [files[i * len(files) // limit] for i in range(limit)] if 0 < limit < len(files) else files

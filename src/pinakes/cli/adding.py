@@ -1,0 +1,173 @@
+"""``add``, ``sync`` and ``reindex``: everything that reads documents or builds indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from pinakes.cli.models import prepare
+from pinakes.cli.progress import following
+from pinakes.cli.screen import Screen, error_document, printable
+from pinakes.cli.session import IncompleteError, Session
+from pinakes.errors import ModelUnavailable, PinakesError, SourceError
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.ingest import Report
+    from pinakes.library import Library
+
+_NAMED_PATHS = 10
+_NAMED_REASONS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to add: locations with the rules they share."""
+
+    locations: Sequence[str]
+    collection: str | None = None
+    ref: str | None = None
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+
+def add(session: Session, wanted: Wanted) -> None:
+    """Add every location; what goes wrong with one does not keep the others from being added."""
+    screen = session.screen
+    reports: list[Report] = []
+    troubles: list[tuple[str, PinakesError]] = []
+    with session.library() as library:
+        prepare_or_warn(session)
+        for location in wanted.locations:
+            try:
+                report = _add_one(library, screen, location, wanted)
+            except PinakesError as error:
+                if len(wanted.locations) == 1:
+                    raise
+                screen.fail(f"{location}: {error.message}", error.hint)
+                troubles.append((location, error))
+            else:
+                show_report(screen, report)
+                reports.append(report)
+    _conclude(session, reports, troubles, wanted.collection)
+
+
+def sync(session: Session, collection: str | None) -> None:
+    """Read the known sources again."""
+    with session.library() as library:
+        prepare_or_warn(session)
+        with following(session.screen) as on_event:
+            reports = library.sync(collection, on_event)
+    for report in reports:
+        show_report(session.screen, report)
+    if not reports:
+        session.screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
+    _conclude(session, reports, [], collection)
+
+
+def reindex(session: Session, collection: str | None, embed: bool) -> None:
+    """Build the indexes anew."""
+    with session.library() as library:
+        if embed:
+            prepare_or_warn(session)
+        with following(session.screen) as on_event:
+            library.reindex(collection, embed=embed, on_event=on_event)
+        states = library.status(collection)
+    session.screen.document({"collections": [{"name": s.name, "index": dict(s.index)} for s in states]})
+    for state in states:
+        chunks, vectors = state.index.get("keyword_chunks", 0), state.index.get("vectors", 0)
+        session.screen.show(f"{state.name}: index built of {chunks:,} chunks and {vectors:,} vectors")
+    if not states:
+        session.screen.say("There are no collections yet.")
+
+
+def prepare_or_warn(session: Session) -> None:
+    """Make the model ready, showing progress; without it documents wait for their vectors."""
+    try:
+        prepare(session)
+    except ModelUnavailable as error:
+        session.screen.warn(f"{error.message} Search is by keywords until it is there. {error.hint}")
+
+
+def show_report(screen: Screen, report: Report) -> None:
+    """Print how an ingest ended, for people."""
+    files = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
+    chunks = {name: getattr(report, name) for name in ("embedded", "reused", "pending")}
+    screen.show(printable(f"{report.collection}: {report.source}"))
+    screen.show(f"  files    {_counts(files)}")
+    screen.show(f"  chunks   {report.chunks:,}: {_counts(chunks)}")
+    for label, entries in (("skipped", report.skipped), ("failed", report.failed)):
+        if entries:
+            _show_left_out(screen, label, [(entry.path, entry.reason) for entry in entries])
+    seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in report.seconds.items())
+    screen.show(f"  seconds  {sum(report.seconds.values()):.1f}: {seconds}")
+    if report.degraded:
+        screen.warn(f"{report.pending:,} chunks wait for a vector: {report.degraded}")
+
+
+def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]]) -> None:
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in entries:
+        by_reason.setdefault(reason, []).append(path)
+    common = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+    screen.show(f"  {label:<8} {len(entries):,}")
+    left = _NAMED_PATHS
+    for reason, paths in common[:_NAMED_REASONS]:
+        each = max(1, _NAMED_PATHS // min(len(common), _NAMED_REASONS))
+        named = paths[: min(left, each)]
+        left -= len(named)
+        more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
+        screen.show(printable(f"    {len(paths):,} × {reason} ({', '.join(named)}{more})"))
+    if len(common) > _NAMED_REASONS:
+        screen.show(f"    … and {len(common) - _NAMED_REASONS:,} other reasons")
+
+
+def report_document(report: Report) -> dict[str, JSON]:
+    """Return all of a report, with the reasons counted."""
+    return {**asdict(report), "reasons": dict(report.reasons().most_common())}
+
+
+def _add_one(library: Library, screen: Screen, location: str, wanted: Wanted) -> Report:
+    with following(screen) as on_event:
+        return library.add(
+            location,
+            wanted.collection,
+            ref=wanted.ref,
+            include=wanted.include,
+            exclude=wanted.exclude,
+            on_event=on_event,
+        )
+
+
+def _conclude(
+    session: Session,
+    reports: Sequence[Report],
+    troubles: Sequence[tuple[str, PinakesError]],
+    collection: str | None,
+) -> None:
+    document: dict[str, JSON] = {
+        "reports": [report_document(report) for report in reports],
+        "errors": [{"location": location, **error_document(error)} for location, error in troubles],
+    }
+    skipped = sum(len(report.skipped) for report in reports)
+    if skipped > _NAMED_PATHS:
+        session.screen.say(f"all that was skipped: {session.command('status', '--problems')}")
+    if reports and not troubles:
+        where = ["-c", collection] if collection else []
+        session.screen.say(f"next: {session.command('search', 'your question', *where)}")
+    failed = sum(len(report.failed) for report in reports)
+    if troubles:
+        raise IncompleteError(troubles[0][1], document)
+    if failed:
+        error = SourceError(
+            f"{failed} {'file' if failed == 1 else 'files'} could not be read; the rest is done.",
+            hint="The next run tries them again.",
+        )
+        session.screen.fail(error.message, error.hint)
+        raise IncompleteError(error, document)
+    session.screen.document(document)
+
+
+def _counts(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in numbers.items())

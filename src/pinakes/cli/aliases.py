@@ -1,0 +1,80 @@
+"""Other spellings of the commands, for those who know them from elsewhere. They work, but are not listed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pinakes.cli.app import command
+from pinakes.cli.options import Collection, OneOrAll
+from pinakes.cli.session import Session
+
+_Path = Annotated[str, typer.Option("--path", metavar="PATH|URL", help="What to read.")]
+_Type = Annotated[
+    str | None, typer.Option("--type", metavar="TYPE", help="Accepted; the type is found from the file itself.")
+]
+
+
+@command("query", hidden=True)
+def query(
+    session: Session,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.")],
+    content_types: Annotated[
+        str | None, typer.Option("--content-types", metavar="A,B", help="Only where `content_type` is one of these.")
+    ] = None,
+    paths: Annotated[
+        list[str] | None, typer.Option("--paths", metavar="GLOB", help="Only such paths. May be repeated.")
+    ] = None,
+    min_similarity: Annotated[
+        float, typer.Option("--min-similarity", metavar="X", help="Only passages with at least this score.")
+    ] = 0.0,
+    collection: Collection = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
+) -> None:
+    """Find passages, one line each."""
+    from pinakes.cli import searching
+
+    filters = [f"content_type={content_types}"] if content_types else []
+    searching.query(
+        session,
+        searching.Question(text, collection, top_k, filters=filters, paths=paths or (), min_score=min_similarity),
+    )
+
+
+@command("index", hidden=True)
+def index(session: Session, path: _Path, _type: _Type = None, collection: Collection = None) -> None:
+    """Read one file or folder."""
+    from pinakes.cli import adding
+
+    adding.add(session, adding.Wanted([path], collection))
+
+
+@command("index-directory", hidden=True)
+def index_directory(
+    session: Session,
+    path: _Path,
+    _type: _Type = None,
+    recursive: Annotated[bool, typer.Option("--recursive/--no-recursive", help="Read the folders below, too.")] = True,
+    collection: Collection = None,
+) -> None:
+    """Read a folder."""
+    from pinakes.cli import adding
+
+    exclude = () if recursive else ("/*/**",)
+    adding.add(session, adding.Wanted([path], collection, exclude=exclude))
+
+
+@command("verify-index", hidden=True)
+def verify_index(
+    session: Session,
+    collection: OneOrAll = None,
+    _embeddings: Annotated[
+        bool, typer.Option("--check-embeddings", help="Accepted; vectors are always compared.")
+    ] = True,
+    _content: Annotated[bool, typer.Option("--check-content", help="Accepted; passages are always compared.")] = True,
+) -> None:
+    """Compare the indexes with the catalogue."""
+    from pinakes.cli import managing
+
+    managing.verify(session, collection)

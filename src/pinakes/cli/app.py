@@ -1,0 +1,236 @@
+"""The commands as they are typed. Each declares its words and options and hands over to the module that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import typer
+
+from pinakes.cli.options import Collection, OneOrAll, with_common_options
+from pinakes.cli.session import Session
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(
+    name="pinakes",
+    help="Pinakes: search documents, code and git repositories by words and by meaning.",
+    context_settings=_HELP,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+model_app = typer.Typer(help="See or install the local embedding model.", context_settings=_HELP)
+
+_FIND, _KEEP, _SERVE = "Add and find", "Look after it", "Serve"
+app.add_typer(model_app, name="model", rich_help_panel=_KEEP)
+
+
+def command(
+    name: str, *, panel: str | None = None, hidden: bool = False, of: typer.Typer = app
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make ``function(session, …)`` the command ``name``."""
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        of.command(name, rich_help_panel=panel, hidden=hidden)(with_common_options(function))
+        return function
+
+    return declare
+
+
+@app.callback(invoke_without_command=True)
+@with_common_options
+def root(
+    session: Session,
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Pinakes: search documents, code and git repositories by words and by meaning."""
+    if version:
+        from pinakes import __version__
+
+        session.screen.document({"version": __version__})
+        session.screen.show(f"pinakes {__version__}")
+    elif context.invoked_subcommand is None:
+        session.screen.show(context.get_help())
+
+
+@command("add", panel=_FIND)
+def add(
+    session: Session,
+    locations: Annotated[
+        list[str], typer.Argument(metavar="PATH|URL", help="Folders, files or git repositories, one or several.")
+    ],
+    collection: Collection = None,
+    ref: Annotated[str | None, typer.Option("--ref", metavar="NAME", help="Branch or tag of a git repository.")] = None,
+    include: Annotated[
+        list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
+    ] = None,
+) -> None:
+    """Read folders, files or git repositories; what is unchanged is skipped."""
+    from pinakes.cli import adding
+
+    adding.add(session, adding.Wanted(locations, collection, ref, include or (), exclude or ()))
+
+
+@command("search", panel=_FIND)
+def search(
+    session: Session,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    collection: Collection = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
+    mode: Annotated[
+        Literal["hybrid", "vector", "keyword"] | None,
+        typer.Option("--mode", help="By words and meaning (hybrid), meaning (vector) or words (keyword)."),
+    ] = None,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b or name>=1."),
+    ] = None,
+    paths: Annotated[
+        list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
+    ] = None,
+    fusion: Annotated[
+        Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="How words and meaning become one ranking.")
+    ] = None,
+    min_score: Annotated[
+        float,
+        typer.Option("--min-score", metavar="X", show_default=False, help="Only passages with at least this score."),
+    ] = 0.0,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the raw scores and what each step did.")] = False,
+) -> None:
+    """Find passages that answer a question or contain words."""
+    from pinakes.cli import searching
+
+    question = searching.Question(query, collection, top_k, mode, fusion, filters or (), paths or (), min_score)
+    searching.search(session, question, explain=explain)
+
+
+@command("read", panel=_FIND)
+def read(
+    session: Session,
+    reference: Annotated[
+        str,
+        typer.Argument(metavar="REFERENCE", help="Id, uri, path or end of a path; lines may follow: guide.md:10-20."),
+    ],
+    lines: Annotated[
+        str | None, typer.Option("--lines", metavar="A-B", help="Only these lines, counted from 1.")
+    ] = None,
+    collection: Collection = None,
+) -> None:
+    """Print a document, or some lines of it."""
+    from pinakes.cli import searching
+
+    searching.read(session, reference, lines, collection)
+
+
+@command("sync", panel=_FIND)
+def sync(session: Session, collection: OneOrAll = None) -> None:
+    """Read all known sources again, and those of the settings."""
+    from pinakes.cli import adding
+
+    adding.sync(session, collection)
+
+
+@command("init", panel=_KEEP)
+def init(
+    session: Session,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Do not fetch the embedding model now.")] = False,
+) -> None:
+    """Make a home: settings file, catalogue and model. Safe to repeat; nothing is overwritten."""
+    from pinakes.cli import managing
+
+    managing.init(session, model=not no_model)
+
+
+@command("status", panel=_KEEP)
+def status(
+    session: Session,
+    collection: OneOrAll = None,
+    problems: Annotated[bool, typer.Option("--problems", help="Name every file that was left out, and why.")] = False,
+    check_model: Annotated[bool, typer.Option("--check-model", help="Read the model's files and check them.")] = False,
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", hidden=True, help="json is the same as --json.")
+    ] = "text",
+) -> None:
+    """Show collections, sources, what waits or was left out, and the model."""
+    from pinakes.cli import managing
+
+    session.screen.as_json |= form == "json"
+    managing.status(session, collection, problems=problems, check_model=check_model)
+
+
+@command("serve", panel=_SERVE)
+def serve(
+    session: Session,
+    host: Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Address to bind.")] = None,
+    port: Annotated[int | None, typer.Option("--port", metavar="N", help="Port to bind; 0 = any free one.")] = None,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Build the indexes anew first.")] = False,
+) -> None:
+    """Serve HTTP: the API, MCP at /mcp and the documentation at /docs."""
+    from pinakes.cli import serving
+
+    serving.serve(session.with_settings(server__host=host, server__port=port), reindex=reindex)
+
+
+@command("mcp", panel=_SERVE)
+def mcp(
+    session: Session,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="Ask this running server instead of opening the home.")
+    ] = None,
+) -> None:
+    """Serve MCP over stdio, for agents that start their own server."""
+    from pinakes.cli import serving
+
+    serving.mcp(session, url)
+
+
+@command("reindex", panel=_KEEP)
+def reindex(
+    session: Session,
+    collection: OneOrAll = None,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Also embed what has no vector by the model of the settings.")
+    ] = False,
+) -> None:
+    """Build the indexes anew from the catalogue; nothing is embedded twice."""
+    from pinakes.cli import adding
+
+    adding.reindex(session, collection, embed)
+
+
+@command("verify", panel=_KEEP)
+def verify(session: Session, collection: OneOrAll = None) -> None:
+    """Compare the indexes with the catalogue."""
+    from pinakes.cli import managing
+
+    managing.verify(session, collection)
+
+
+@command("config", panel=_KEEP)
+def config(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One setting, or a group of them.")] = None,
+) -> None:
+    """Show the settings: value, where it comes from, default and meaning."""
+    from pinakes.cli import managing
+
+    managing.config(session, name)
+
+
+@command("status", of=model_app)
+def model_status(session: Session) -> None:
+    """Show what there is of the model, and check its files."""
+    from pinakes.cli import models
+
+    models.status(session)
+
+
+@command("install", of=model_app)
+def model_install(session: Session) -> None:
+    """Fetch and convert the model; damaged files are fetched again."""
+    from pinakes.cli import models
+
+    models.install(session)

@@ -1,0 +1,116 @@
+"""Running a command: whatever goes wrong becomes words, or a JSON document, and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+from typer.main import get_command
+
+from pinakes.cli import aliases  # noqa: F401
+from pinakes.cli.app import app
+from pinakes.cli.options import Invocation
+from pinakes.cli.screen import Screen, error_document, write_json
+from pinakes.cli.session import Common, IncompleteError
+from pinakes.errors import InvalidInput, PinakesError, StorageFull, exit_code
+from pinakes.types import JSON
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+USAGE = 2
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command that ``arguments`` spell; return the exit code of the process."""
+    if "_PINAKES_COMPLETE" in os.environ:
+        app(prog_name="pinakes")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    own_words = arguments[: list(arguments).index("--")] if "--" in arguments else arguments
+    invocation = Invocation(Common(as_json="--json" in own_words))
+    try:
+        code = _invoke(arguments, invocation)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _without_stdout()
+    except KeyboardInterrupt:
+        return _stopped(invocation)
+    except (IncompleteError, PinakesError, TyperException, OSError) as error:
+        return _failed(error, invocation)
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug must not greet the user with a traceback
+        return _surprised(error, invocation)
+    return code
+
+
+def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
+    command = get_command(app)
+    try:
+        with command.make_context("pinakes", list(arguments), obj=invocation) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _failed(error: Exception, invocation: Invocation) -> int:
+    """Tell of trouble that the user can understand."""
+    rest: dict[str, JSON] = {}
+    if isinstance(error, IncompleteError):
+        rest, ours = dict(error.document), error.error
+    else:
+        ours = _ours(error)
+        if not invocation.common.as_json:
+            Screen().fail(ours.message, ours.hint)
+    return _ended(invocation, exit_code(ours), {**rest, "error": error_document(ours)})
+
+
+def _ours(error: Exception) -> PinakesError:
+    """Return ``error`` as one of ours."""
+    if isinstance(error, PinakesError):
+        return error
+    if isinstance(error, TyperException):
+        context = getattr(error, "ctx", None)
+        return InvalidInput(error.format_message(), hint=f"See {context.command_path if context else 'pinakes'} --help")
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull("The disk is full.", hint="Free some space and run again; what was committed stays.")
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return PinakesError(f"{place}{error.strerror or error}.", hint="Check the path and its permissions.")
+    return PinakesError(f"{type(error).__name__}: {error}", hint="Please report this bug, with what -v shows.")
+
+
+def _surprised(error: Exception, invocation: Invocation) -> int:
+    """Tell of a bug: one line, the traceback only when asked for."""
+    if invocation.common.verbose:
+        traceback.print_exception(error)
+    return _failed(error, invocation)
+
+
+def _stopped(invocation: Invocation) -> int:
+    words = "stopped; what was committed stays; run again to resume"
+    sys.stderr.write(f"{words}\n")
+    error = {"code": "INTERRUPTED", "message": words, "hint": "", "retryable": True}
+    return _ended(invocation, INTERRUPTED, {"error": error})
+
+
+def _without_stdout() -> int:
+    """Leave quietly when nobody reads stdout any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
+
+
+def _ended(invocation: Invocation, code: int, document: dict[str, JSON]) -> int:
+    if invocation.common.as_json:
+        try:
+            write_json(document)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _without_stdout()
+    return code

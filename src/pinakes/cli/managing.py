@@ -1,0 +1,224 @@
+"""``status``, ``verify``, ``init`` and ``config``: how the library is, and how it is set up."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pinakes.cli import models
+from pinakes.cli.screen import printable
+from pinakes.cli.session import IncompleteError, Session
+from pinakes.errors import IndexCorrupt
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.library import CollectionStatus
+
+_MEGABYTE = 1_000_000
+
+
+def status(session: Session, collection: str | None, *, problems: bool = False, check_model: bool = False) -> None:
+    """Say what the collections hold, where it comes from, and how far it is indexed."""
+    with session.library() as library:
+        states = library.status(collection)
+    settings, screen = session.settings, session.screen
+    model = models.describe(session, verify=check_model)
+    size = _size(settings.home)
+    screen.document(
+        {
+            "home": str(settings.home),
+            "bytes": size,
+            "profile": settings.profile,
+            "model": model,
+            "collections": [asdict(state) for state in states],
+        }
+    )
+    if screen.as_json:
+        return
+    screen.show(f"home     {settings.home} ({size / _MEGABYTE:.1f} MB)")
+    if settings.profile:
+        screen.show(f"profile  {settings.profile}")
+    ready = "ready" if model["installed"] and not model["problem"] else model["problem"]
+    screen.show(f"model    {model['model']}: {ready}")
+    for state in states:
+        screen.show()
+        _show_collection(session, state, problems)
+    if not states:
+        screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
+
+
+def _show_collection(session: Session, state: CollectionStatus, problems: bool) -> None:
+    screen, index = session.screen, state.index
+    screen.show(f"{state.name}{f': {state.description}' if state.description else ''}")
+    pending = f", {state.pending:,} wait for a vector" if state.pending else ""
+    screen.show(f"  holds    {state.documents:,} documents, {state.chunks:,} chunks, {state.tokens:,} tokens{pending}")
+    if state.groups:
+        screen.show(f"  groups   {state.groups:,}")
+    stored = sum(int(value) for name, value in index.items() if name.endswith("_bytes"))
+    search = f", {index['vector_search']}" if "vector_search" in index else ""
+    screen.show(
+        f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
+        f"{index.get('vectors', 0):,} by meaning{search}, {stored / _MEGABYTE:.1f} MB"
+    )
+    screen.show(f"  vectors  {state.model or 'none yet'}")
+    for source in state.sources:
+        files = ", ".join(f"{count:,} {name}" for name, count in source["files"].items()) or "nothing yet"
+        trouble = f"; {source['error']}" if source["error"] else ""
+        when = f"read {source['synced_at'][:19]}Z" if source["synced_at"] else "not read yet"
+        screen.show(printable(f"  source   {source['kind']} {source['location']} ({files}; {when}{trouble})"))
+    if problems:
+        for problem in state.problems:
+            screen.show(printable(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}"))
+    elif state.problems:
+        counted = Counter(str(problem["status"]) for problem in state.problems)
+        words = ", ".join(f"{count:,} {name}" for name, count in counted.items())
+        screen.show(f"  left out {words} (why: {session.command('status', '--problems')})")
+
+
+def verify(session: Session, collection: str | None) -> None:
+    """Compare the indexes with the catalogue; differences are an error."""
+    with session.library() as library:
+        found = library.verify(collection)
+        states = {state.name: state for state in library.status(collection)}
+    document: dict[str, JSON] = {"collections": {}}
+    for name, differences in found.items():
+        state = states[name]
+        compared = {
+            "chunks": state.chunks,
+            "keyword": state.index.get("keyword_chunks", 0),
+            "vectors": state.index.get("vectors", 0),
+            "pending": state.pending,
+        }
+        document["collections"][name] = {"compared": compared, "differences": [asdict(each) for each in differences]}
+        session.screen.show(
+            f"{name}: {compared['chunks']:,} chunks compared with {compared['keyword']:,} in the keyword index and "
+            f"{compared['vectors']:,} vectors: {'no difference' if not differences else 'DIFFERENT'}"
+        )
+        for each in differences:
+            examples = ", ".join(map(str, each.examples))
+            session.screen.show(f"  {each.part}: {each.count:,} {each.problem} (chunks {examples})")
+    broken = [name for name, differences in found.items() if differences]
+    if broken:
+        only = ["-c", broken[0]] if len(broken) == 1 else []
+        error = IndexCorrupt(
+            f"The index differs from the catalogue in {', '.join(broken)}.",
+            hint=f"Build it anew, nothing is lost: {session.command('reindex', *only)}",
+        )
+        session.screen.fail(error.message, error.hint)
+        raise IncompleteError(error, document)
+    if not found:
+        session.screen.say("There are no collections yet.")
+    session.screen.document(document)
+
+
+def init(session: Session, *, model: bool) -> None:
+    """Make a home: its settings file, the catalogue and the model. What is there already is kept."""
+    settings, screen = session.settings, session.screen
+    with session.library():
+        file, written = settings.home / "config.toml", False
+        if not file.exists():
+            file.write_text(_config_file(session), "utf-8")
+            written = True
+    screen.show(f"{file}: {'written' if written else 'kept as it is'}")
+    if model:
+        models.prepare(session)
+    state = models.describe(session, verify=False)
+    if not screen.as_json:
+        models.show(screen, state)
+    screen.document({"home": str(settings.home), "config": str(file), "config_written": written, "model": state})
+    screen.say(f"next: {session.command('add', 'PATH')}")
+
+
+def config(session: Session, name: str | None) -> None:
+    """Print settings: value, where it comes from, default and help."""
+    from pinakes.settings import table, unknown
+
+    lines = list(table(session.settings))
+    chosen = [line for line in lines if name is None or line.name == name or line.name.startswith(f"{name}.")]
+    if not chosen:
+        raise unknown(str(name), [line.name for line in lines], "config")
+    rows: list[dict[str, JSON]] = [
+        {**asdict(line), "origin": _origin(session, line.name, line.value == line.default)} for line in chosen
+    ]
+    session.screen.document({"settings": rows})
+    for row in rows:
+        changed = "" if row["origin"] == "default" else f"  (from {row['origin']}; default {_toml(row['default'])})"
+        session.screen.show(f"{row['name']} = {_toml(row['value'])}{changed}")
+        session.screen.show(f"    {row['help']}")
+        if name == row["name"]:
+            session.screen.show(f"    Environment: {row['variable']}")
+
+
+def _origin(session: Session, name: str, is_default: bool) -> str:
+    """Say which layer gave a setting its value: the highest one that names it."""
+    import os
+    import tomllib
+
+    from pinakes.settings import ENV_PREFIX, read_profile
+
+    common, settings = session.common, session.settings
+    if name in session.given or (name in ("home", "profile") and getattr(common, name)):
+        return "arguments"
+    if ENV_PREFIX + name.upper().replace(".", "__") in os.environ:
+        return "environment"
+    file = settings.home / "config.toml"
+    if file.is_file() and _names(tomllib.loads(file.read_text("utf-8")), name):
+        return str(file)
+    if settings.profile and _names(read_profile(settings.profile), name):
+        return f"profile {settings.profile}"
+    return "default" if is_default or name in ("home", "cache") else "elsewhere"
+
+
+def _names(layer: JSON, dotted: str) -> bool:
+    for part in dotted.split("."):
+        if not isinstance(layer, dict) or part not in layer:
+            return False
+        layer = layer[part]
+    return True
+
+
+def _config_file(session: Session) -> str:
+    """Return a settings file with every setting as a comment, and what this call gave as values."""
+    from pinakes.settings import table
+
+    given = {*session.given, *(["profile"] if session.common.profile else [])}
+    text = ["# Settings of this home. A line without its # takes effect. Later wins:", _LAYERS]
+    section = ""
+    for line in sorted(table(session.settings), key=lambda line: "." in line.name):
+        parents, _, name = line.name.rpartition(".")
+        if line.name == "home":
+            continue
+        if parents != section:
+            section = parents
+            text += ["", f"[{section}]"]
+        text += ["", f"# {line.help}"]
+        text += [f"{name} = {_toml(line.value)}" if line.name in given else f"# {name} = {_toml(line.default)}"]
+    return "\n".join(text) + "\n"
+
+
+_LAYERS = "# defaults, profile, this file, environment (PINAKES_SEARCH__TOP_K), arguments (--set search.top_k=5)."
+
+
+def _toml(value: JSON) -> str:
+    """Return a value as it is written in TOML, in words when there is none."""
+    if value is None:
+        return "(not set)"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, (bool, int, float)):
+        return json.dumps(value)
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of all files below ``folder``; those that vanish meanwhile do not count."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.lstat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total

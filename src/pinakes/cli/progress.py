@@ -1,0 +1,172 @@
+"""Progress on stderr: a bar on a terminal, elsewhere a line every ten seconds, nothing when quiet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from pinakes.cli.screen import Screen, printable
+
+if TYPE_CHECKING:
+    from pinakes.ingest import Event
+
+LINE_EVERY_S = 10.0
+_MEGABYTE = 1_000_000
+
+Show: TypeAlias = Callable[[str, float, float], None]
+"""Called with what to say, how much is done and how much there is (0 = not known)."""
+
+
+class OnEvent(Protocol):
+    """What the library calls while it works."""
+
+    def __call__(self, event: Event, /) -> object: ...
+
+
+class Course:
+    """Follows the events of a run: puts them into words and estimates how far it is.
+
+    A batch is read first and then embedded, which takes longest; so once a batch was embedded, only files
+    whose batch is embedded count as done.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._start = clock()
+        self._embedding_since: float | None = None
+        self._files = self._total = 0
+        self._settled = 0.0
+        self._before = 0
+        self._embedded = self._batch = 0
+        self._detail = ""
+        self._stage = ""
+
+    def see(self, event: Event) -> None:
+        """Take note of ``event``."""
+        self._stage = event.stage
+        if event.stage == "read":
+            self._files, self._total = event.done, event.total
+        elif event.stage == "embed":
+            self._see_embedded(event)
+        elif event.stage == "scan":
+            self._detail = event.detail
+        else:
+            self._batch = 0
+
+    def _see_embedded(self, event: Event) -> None:
+        if self._embedding_since is None:
+            self._embedding_since = self._clock()
+        self._embedded += event.done - self._batch
+        self._batch = event.done
+        self._settled = self._before + (self._files - self._before) * event.done / max(1, event.total)
+        if event.done >= event.total:
+            self._before, self._batch = self._files, 0
+
+    @property
+    def done(self) -> float:
+        """Files done, those of a batch in the share of its chunks that are embedded."""
+        return self._settled if self._embedding_since is not None else self._files
+
+    @property
+    def total(self) -> int:
+        """Files to do; 0 while that is not known."""
+        return self._total
+
+    def words(self) -> str:
+        """Say where the run stands: stage, files, chunks embedded, rate and time left."""
+        if self._stage == "scan" and not self._total:
+            return f"looking through {self._detail}" if self._detail else "looking"
+        parts = [f"{self._files:,} of {self._total:,} files read"] if self._total else []
+        if self._embedding_since is not None:
+            parts.append(f"{self._embedded:,} chunks embedded")
+            seconds = self._clock() - self._embedding_since
+            if seconds >= 1:
+                parts.append(f"{self._embedded / seconds:.0f} per second")
+        elif self._stage == "index":
+            parts.append("building the index")
+        left = self.seconds_left()
+        if left is not None:
+            parts.append(f"{duration(left)} left")
+        return ", ".join(parts)
+
+    def seconds_left(self) -> float | None:
+        """Return the estimated time left in seconds, None while there is too little to go by."""
+        passed = self._clock() - self._start
+        share = self.done / self._total if self._total else 0.0
+        return passed * (1 - share) / share if passed > 2 and 0.01 < share < 1 else None
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in the words of a progress line."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def progress(screen: Screen) -> Iterator[Show]:
+    """Give a function that shows where a long run stands; what it showed is gone at the end."""
+    if screen.quiet:
+        yield lambda _words, _done, _total: None
+    elif screen.err.is_terminal:
+        with _bar(screen) as show:
+            yield show
+    else:
+        yield _lines(screen)
+
+
+@contextmanager
+def following(screen: Screen) -> Iterator[OnEvent]:
+    """Give a function that shows the events of an ingest."""
+    course = Course()
+    with progress(screen) as show:
+
+        def on_event(event: Event) -> None:
+            course.see(event)
+            show(course.words(), course.done, course.total)
+
+        yield on_event
+
+
+@contextmanager
+def fetching(screen: Screen) -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function that shows how far the fetching of a model is, in bytes."""
+    with progress(screen) as show:
+
+        def on_bytes(what: str, done: int, total: int) -> None:
+            if what == "convert":
+                show("converting the model", 0, 0)
+            elif total:
+                show(f"{what}: {done / _MEGABYTE:.0f} of {total / _MEGABYTE:.0f} MB", done, total)
+            else:
+                show(f"fetching {what}", 0, 0)
+
+        yield on_bytes
+
+
+def _lines(screen: Screen) -> Show:
+    last = time.monotonic()
+
+    def show(words: str, _done: float, _total: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            screen.say(words)
+
+    return show
+
+
+@contextmanager
+def _bar(screen: Screen) -> Iterator[Show]:
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    columns = (SpinnerColumn(), BarColumn(bar_width=30), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=screen.err, transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(words: str, done: float, total: float) -> None:
+            bar.update(task, description=printable(words), completed=done, total=total or None)
+
+        yield show

@@ -1,0 +1,163 @@
+"""``search``, ``query`` and ``read``: questions, and the text of documents."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pinakes.cli.passage import highlighted, passage
+from pinakes.cli.screen import Screen, printable
+from pinakes.cli.session import Session
+from pinakes.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from pinakes.library import Library, Text
+    from pinakes.types import Filter, Hit, Results, SearchMode
+
+_LINES = re.compile(r"(\d+)(?:-(\d+))?")
+_WITH_LINES = re.compile(r"(.+?):(\d+(?:-\d+)?)", re.DOTALL)
+_ARMS = {"vector": "meaning", "keyword": "words"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked on the command line."""
+
+    query: str
+    collection: str | None = None
+    top_k: int | None = None
+    mode: SearchMode | None = None
+    fusion: str | None = None
+    filters: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    min_score: float = 0.0
+
+
+def search(session: Session, question: Question, *, explain: bool = False) -> None:
+    """Answer a question with passages, as people read them."""
+    results = ask(session, question)
+    screen = session.screen
+    screen.document(asdict(results))
+    if screen.as_json:
+        return
+    for rank, hit in enumerate(results.hits, start=1):
+        _show_hit(screen, rank, hit, results.query, explain)
+    if explain:
+        _show_trace(screen, results)
+    _say_about(screen, results)
+
+
+def query(session: Session, question: Question) -> None:
+    """Answer a question with one line per passage: ``1. kmalloc.c:142 - title (0.89 confidence)``."""
+    results = ask(session, question)
+    session.screen.document(asdict(results))
+    for rank, hit in enumerate(results.hits, start=1):
+        session.screen.show(
+            printable(f"{rank}. {hit.path}:{hit.start_line} - {hit.title} ({hit.score:.2f} confidence)").replace(
+                "\n", " "
+            )
+        )
+    _say_about(session.screen, results)
+
+
+def ask(session: Session, question: Question) -> Results:
+    """Search the library of this call."""
+    where = _where(question)
+    with session.library() as library:
+        return library.search(
+            question.query,
+            question.collection,
+            mode=question.mode,
+            top_k=question.top_k,
+            filters=where,
+            fusion=question.fusion,
+            min_score=question.min_score,
+        )
+
+
+def read(session: Session, reference: str, lines: str | None, collection: str | None) -> None:
+    """Print a document, or some lines of it."""
+    with session.library() as library:
+        text = _read(library, reference, parse_lines(lines) if lines else None, collection)
+    session.screen.document(asdict(text))
+    if session.screen.as_json:
+        return
+    shown = printable(text.text) if sys.stdout.isatty() else text.text
+    sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
+
+
+def parse_lines(words: str) -> tuple[int, int]:
+    """Return (first, last) of ``12`` or ``12-30``.
+
+    Raises:
+        InvalidInput: of another form.
+    """
+    found = _LINES.fullmatch(words.strip())
+    if found is None:
+        raise InvalidInput(f"Lines {words!r} are not of the form 12 or 12-30.", hint="Lines count from 1.")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _read(library: Library, reference: str, lines: tuple[int, int] | None, collection: str | None) -> Text:
+    """Read ``reference``; lines at its end count as such unless a document has that very name."""
+    found = _WITH_LINES.fullmatch(reference) if lines is None else None
+    if found is None:
+        return library.read(reference, collection, lines)
+    try:
+        return library.read(found[1], collection, parse_lines(found[2]))
+    except NotFound as error:
+        try:
+            return library.read(reference, collection)
+        except NotFound:
+            raise error from None
+
+
+def _where(question: Question) -> Filter:
+    from pinakes.filters import parse, parse_words
+
+    by_path = parse({"path": {"glob": list(question.paths)}}) if question.paths else ()
+    return parse_words(question.filters) + by_path
+
+
+def _show_hit(screen: Screen, rank: int, hit: Hit, query: str, explain: bool) -> None:
+    from rich.text import Text
+
+    place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
+    headings = [part for part in hit.heading_path if part != hit.title]
+    arms = " + ".join(_ARMS[arm] for arm in hit.matched_by)
+    screen.show(
+        Text.assemble((f"{rank:>2}  {hit.score:.3f}  ", "bold"), (_one_line(place), "cyan"), (f"  [{arms}]", "dim"))
+    )
+    screen.show(Text("    " + _one_line(" › ".join([hit.title, *headings])), "bold"))
+    for line in passage(hit.text, query, width=max(40, min(screen.out.width - 4, 100))):
+        screen.show(Text("    ") + highlighted(printable(line), query))
+    if explain:
+        raw = {name: value for name, value in asdict(hit.scores).items() if value is not None}
+        screen.show(Text("    " + ", ".join(f"{name} {value:.4f}" for name, value in raw.items()), "dim"))
+    screen.show()
+
+
+def _show_trace(screen: Screen, results: Results) -> None:
+    for stage in results.trace.stages:
+        detail = ", ".join(f"{name} {value}" for name, value in stage.detail.items())
+        screen.show(f"{stage.name:<8} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
+    screen.show(
+        f"{'all':<8} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} passages passed the filters"
+    )
+
+
+def _say_about(screen: Screen, results: Results) -> None:
+    if results.degraded:
+        screen.warn(results.degraded)
+    for note in results.notes:
+        screen.warn(note)
+    if not results.hits:
+        among = f"among {results.total_candidates:,} passages of {results.collection!r}"
+        screen.say(f"nothing found {among}")
+
+
+def _one_line(text: Any) -> str:
+    return printable(" ".join(str(text).split()))

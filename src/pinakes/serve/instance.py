@@ -1,0 +1,89 @@
+"""``<home>/server.json``: which server of a home is running, so that others find it. Never trusted unasked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pinakes.settings import Settings
+
+HEADER = "Pinakes-Instance"
+"""The header of every ``/healthz`` answer that says which instance answers."""
+
+_ASK_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A running server. ``serves`` is equal for servers with equal settings."""
+
+    url: str
+    id: str
+    pid: int
+    serves: str
+
+
+def new_id() -> str:
+    """Return a random id for this run of a server."""
+    return secrets.token_hex(16)
+
+
+def serves(settings: Settings) -> str:
+    """Return a hash of all settings that decide what a server answers."""
+    relevant = settings.model_dump_json(exclude={"server", "cache", "profile"})
+    return hashlib.sha256(relevant.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def announced(settings: Settings, url: str, instance_id: str) -> Iterator[None]:
+    """Let others find this server while the body runs."""
+    file = _file(settings.home)
+    temporary = file.with_name(f"{file.name}.{instance_id}")
+    temporary.touch(mode=0o600)
+    temporary.write_text(json.dumps(asdict(Instance(url, instance_id, os.getpid(), serves(settings)))), "utf-8")
+    temporary.replace(file)
+    try:
+        yield
+    finally:
+        written = _read(file)
+        if written is not None and written.id == instance_id:
+            file.unlink(missing_ok=True)
+
+
+def running(settings: Settings) -> Instance | None:
+    """Return the server of this home that runs with these settings, None when there is none.
+
+    The file may be stale and its process id taken by another program: only the server's own answer counts.
+    """
+    written = _read(_file(settings.home))
+    if written is None or written.serves != serves(settings):
+        return None
+    return written if answering(written.url) == written.id else None
+
+
+def answering(url: str) -> str | None:
+    """Return the id of the Pinakes that answers at ``url``, None when none does."""
+    import httpx
+
+    try:
+        with httpx.Client(timeout=_ASK_TIMEOUT_S, trust_env=False) as client:
+            return client.get(f"{url}/healthz").headers.get(HEADER)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return None
+
+
+def _file(home: Path) -> Path:
+    return home / "server.json"
+
+
+def _read(file: Path) -> Instance | None:
+    try:
+        return Instance(**json.loads(file.read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None

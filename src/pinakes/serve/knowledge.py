@@ -1,0 +1,190 @@
+"""The knowledge routes: ``POST /search`` and ``GET /stats``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+
+from pinakes.errors import Busy
+from pinakes.library import CollectionStatus
+from pinakes.serve.service import Service
+from pinakes.settings import Settings
+from pinakes.tools.retrieve import checked_top_k
+from pinakes.types import JSON, Hit, Results
+
+MODES = ["hybrid", "vector", "keyword"]
+RRF = "Reciprocal Rank Fusion (RRF)"
+
+
+class SearchRequest(BaseModel):
+    """What is asked."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "query": "How does Kubernetes handle CRD versioning?",
+                "search_type": "hybrid",
+                "top_k": 5,
+                "filters": {"sig_name": "sig-api-machinery"},
+            }
+        }
+    )
+
+    query: Annotated[str, Field(description="A question in plain words, or exact terms.")]
+    search_type: Annotated[Literal["hybrid", "vector", "keyword"], Field(description="How to search.")] = "hybrid"
+    top_k: Annotated[int, Field(ge=1, description="How many passages, at most 50.")] = 5
+    min_score: Annotated[float, Field(ge=0, le=1, description="Leave out passages that score less.")] = 0.0
+    filters: Annotated[
+        dict[str, Any] | None,
+        Field(description="Metadata that must match; a value may be a list, a range {gte, lte} or {glob}."),
+    ] = None
+    collection: Annotated[str | None, Field(description="Collection; none = the default one.")] = None
+    fusion: Annotated[Literal["weighted", "rrf"] | None, Field(description="How hybrid ranks are made.")] = None
+
+
+class SearchResult(BaseModel):
+    """One passage."""
+
+    chunk_id: str
+    kep_id: Annotated[str, Field(description="The document's key: its group, or its id.")]
+    text: str
+    score: float
+    metadata: dict[str, Any]
+    chunk_index: int
+
+
+class SearchResponse(BaseModel):
+    """The passages found, best first."""
+
+    results: list[SearchResult]
+    query: str
+    search_type: str
+    total_results: int
+    search_time_ms: float
+    degraded: Annotated[str | None, Field(description="Why the search could not be done in full; absent else.")] = None
+
+
+class Stats(BaseModel):
+    """What is served."""
+
+    total_keps: int
+    total_chunks: int
+    total_vectors: int
+    embedding_model: str
+    embedding_dimension: int
+    search_modes: list[str]
+    fusion_algorithm: str
+
+
+def routes(service: Service) -> APIRouter:
+    """Return the routes over ``service``."""
+    router = APIRouter()
+
+    @router.post(
+        "/search",
+        tags=["search"],
+        summary="Search",
+        response_model=SearchResponse,
+        responses={503: {"description": "Server not ready. Index not loaded."}, 500: {"description": "Search failed."}},
+    )
+    async def search(request: SearchRequest) -> Response:
+        """Find the passages that answer a question, best first."""
+        results = await service.run(lambda: _search(service, request))
+        return Response(to_json(_rendered(service.settings, request, results)), media_type="application/json")
+
+    @router.get("/stats", tags=["monitoring"], response_model=Stats, responses={503: {"description": "Not ready."}})
+    async def stats() -> Response:
+        """Say how much is indexed, and by what."""
+        return Response(to_json(await service.run(lambda: _stats(service))), media_type="application/json")
+
+    return router
+
+
+def _search(service: Service, request: SearchRequest) -> Results:
+    name = service.collection(request.collection or "")
+    service.check_ready(name)
+    return service.library.search(
+        request.query,
+        name,
+        mode=request.search_type,
+        top_k=checked_top_k(service.library, request.top_k),
+        filters=_filters(request.filters),
+        fusion=request.fusion,
+        min_score=request.min_score,
+    )
+
+
+def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
+    """Return ``given`` with the names and spellings of this interface made the library's."""
+    filters = {("path" if name == "file_path" else name): value for name, value in (given or {}).items()}
+    kind = filters.get("file_type")
+    if isinstance(kind, str):
+        filters["file_type"] = kind.removeprefix(".")
+    return filters
+
+
+def _rendered(settings: Settings, request: SearchRequest, results: Results) -> dict[str, JSON]:
+    key_field = settings.of_collection(results.collection).key_field
+    answer: dict[str, JSON] = {
+        "results": [_result(hit, key_field) for hit in results.hits],
+        "query": request.query,
+        "search_type": request.search_type,
+        "total_results": len(results.hits),
+        "search_time_ms": round(results.trace.milliseconds, 2),
+    }
+    return answer | ({"degraded": results.degraded} if results.degraded else {})
+
+
+def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
+    key = str(hit.metadata.get(key_field) or hit.document_id)
+    name = hit.path.rpartition("/")[2]
+    place = {
+        "kep_id": key,
+        "title": hit.title,
+        "file_path": hit.path,
+        "file_type": name.rpartition(".")[2].lower() if "." in name else "",
+    }
+    return {
+        "chunk_id": hit.chunk_id,
+        "kep_id": key,
+        "text": hit.text,
+        "score": hit.score,
+        "metadata": {**hit.metadata, **place},
+        "chunk_index": hit.chunk_index,
+    }
+
+
+def _stats(service: Service) -> dict[str, JSON]:
+    name = service.collection()
+    try:
+        service.check_ready(name)
+    except Busy as error:
+        raise Busy("Server not ready", hint=error.hint) from error
+    status = service.library.status(name)[0]
+    embedder = service.library.shelves.embedder
+    settings = service.settings
+    return {
+        "total_keps": distinct(status),
+        "total_chunks": status.chunks,
+        "total_vectors": status.chunks - status.pending,
+        "embedding_model": settings.embedding.model if settings.embedding.provider != "deterministic" else "deterministic",
+        "embedding_dimension": embedder.dimension,
+        "search_modes": MODES,
+        "fusion_algorithm": fusion_words(settings),
+    }
+
+
+def fusion_words(settings: Settings) -> str:
+    """Say in words how hybrid rankings are made."""
+    if settings.search.fusion == "rrf":
+        return RRF
+    semantic, keyword = settings.search.semantic_weight, settings.search.keyword_weight
+    return f"Weighted ({semantic:g} · cosine + {keyword:g} · BM25 / best BM25); on request {RRF}"
+
+
+def distinct(status: CollectionStatus) -> int:
+    """Return how many things a collection holds: its groups, or its documents where it has none."""
+    return status.groups or status.documents

@@ -1,0 +1,104 @@
+"""What people see: ``/`` and ``/docs``, pages that load nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, select_autoescape
+from pydantic_core import to_json
+
+from pinakes.serve.knowledge import MODES
+from pinakes.serve.service import Service
+from pinakes.types import JSON
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+
+def routes(service: Service, api: FastAPI) -> APIRouter:
+    """Return the routes over ``service``; ``api`` is what ``/docs`` describes."""
+    router = APIRouter()
+
+    @router.get("/", tags=["root"])
+    async def root(request: Request) -> Response:
+        """Say what this server is and where its routes are; a browser gets a page."""
+        if "text/html" not in request.headers.get("accept", ""):
+            return Response(to_json(_about(api)), media_type="application/json", headers={"Vary": "Accept"})
+        collections = await service.run(service.library.status)
+        words = service.startup.words() if service.startup is not None else ""
+        page = {"collections": collections, "status": service.status_word(), "progress": words}
+        return _page("home.html", title=api.title, version=api.version, url=_url(request), **page)
+
+    @router.get("/docs", include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        document = api.openapi()
+        return _page("docs.html", api=document, operations=list(_operations(document)), url=_url(request))
+
+    return router
+
+
+def _about(api: FastAPI) -> dict[str, JSON]:
+    return {
+        "message": api.title,
+        "version": api.version,
+        "search_modes": MODES,
+        "endpoints": {"search": "/search", "health": "/health", "stats": "/stats", "docs": "/docs", "mcp": "/mcp"},
+    }
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    return Environment(loader=PackageLoader("pinakes.serve"), autoescape=select_autoescape())
+
+
+def _page(template: str, **values: Any) -> Response:
+    headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
+    return HTMLResponse(_templates().get_template(template).render(**values), headers=headers)
+
+
+def _url(request: Request) -> str:
+    return str(request.base_url).rstrip("/")
+
+
+def _operations(document: dict[str, JSON]) -> Iterator[dict[str, JSON]]:
+    """Yield what the page shows of every operation of an OpenAPI document."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            schema = _resolved(document, body)
+            example = schema.get("example")
+            yield {
+                "path": path,
+                "method": method,
+                "tag": operation.get("tags", [""])[0],
+                "description": operation.get("description", operation.get("summary", "")),
+                "fields": list(_fields(schema)),
+                "example": json.dumps(example) if example else "",
+                "responses": {code: answer["description"] for code, answer in operation["responses"].items()},
+            }
+
+
+def _fields(schema: dict[str, JSON]) -> Iterator[dict[str, JSON]]:
+    required = schema.get("required", [])
+    for name, field in schema.get("properties", {}).items():
+        options = [option.get("type", "") for option in field.get("anyOf", [field])]
+        values = field.get("enum") or next((option["enum"] for option in field.get("anyOf", []) if "enum" in option), [])
+        yield {
+            "name": name,
+            "required": name in required,
+            "type": ", ".join(values) or " or ".join(options),
+            "default": "" if field.get("default") is None else json.dumps(field["default"]),
+            "description": field.get("description", ""),
+        }
+
+
+def _resolved(document: dict[str, JSON], schema: dict[str, JSON]) -> dict[str, JSON]:
+    if "$ref" not in schema:
+        return schema
+    name = schema["$ref"].rpartition("/")[2]
+    found: dict[str, JSON] = document["components"]["schemas"][name]
+    return found

@@ -1,0 +1,210 @@
+"""What happens in the background when a server starts: load models and indexes, read what was never read."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pinakes.errors import ModelUnavailable, NotFound, PinakesError
+from pinakes.ingest import Event, Report
+from pinakes.library import CollectionStatus, Library
+from pinakes.settings import Settings
+from pinakes.types import JSON
+
+_log = logging.getLogger(__name__)
+
+_FILES_PER_LINE = 50
+_LOCK_STEP_S = 0.5
+_STOP_TIMEOUT_S = 8.0
+_WARMING_TEXT = "warm up"
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """The server is ending; what is not committed is redone next time."""
+
+
+class Startup:
+    """The background work of one server, and how far it is. Thread-safe."""
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        reindex: bool = False,
+        say: Callable[[str], None] | None = None,
+        on_failure: Callable[[], None] | None = None,
+    ) -> None:
+        self._library = library
+        self._reindex = reindex
+        self._say = say or _to_stderr
+        self._on_failure = on_failure
+        self._unread = set(library.unread())
+        known = {record.name for record in library.collections()}
+        self._waiting = self._unread | (known if reindex else set())
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pinakes-startup", daemon=True)
+        self._events: dict[str, Event] = {}
+        self.warm = False
+        self.model_loaded = False
+        self.failure: PinakesError | None = None
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> bool:
+        """Ask the work to end and wait a little; say whether it did."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_TIMEOUT_S)
+        return not self._thread.is_alive()
+
+    @property
+    def running(self) -> bool:
+        """Whether anything is still to be done."""
+        return self.failure is None and (not self.warm or bool(self._waiting))
+
+    def ready(self, collection: str) -> bool:
+        """Say whether ``collection`` can be searched in full."""
+        return self.warm and collection not in self._waiting
+
+    def progress(self) -> dict[str, JSON]:
+        """Return stage → done and total of what is going on."""
+        return {stage: {"done": event.done, "total": event.total} for stage, event in self._events.copy().items()}
+
+    def words(self) -> str:
+        """Return the progress in words, "" where there is none to tell."""
+        event = self._events.get("read") or self._events.get("scan")
+        if event is None or not event.total:
+            return ""
+        return f"{event.done} of {event.total} files read"
+
+    def _run(self) -> None:
+        try:
+            self._warm_up()
+            if self._waiting:
+                with self._alone():
+                    self._read_sources()
+        except Stopped:
+            return
+        except PinakesError as error:
+            self.failure = error
+            if self._on_failure is not None:
+                self._on_failure()
+            return
+        self._waiting.clear()
+
+    def _warm_up(self) -> None:
+        try:
+            self._library.shelves.embedder.embed_query(_WARMING_TEXT)
+            self.model_loaded = True
+        except ModelUnavailable as error:
+            self._say(f"Searching by keywords only: {error}")
+        for record in self._library.collections():
+            self._check()
+            if record.name not in self._waiting:
+                self._library.shelves.index(record.name)
+                self._say(f"{_label(self._library.settings, record.name)} found in {self._library.settings.home}.")
+        self.warm = True
+
+    def _alone(self) -> FileLock:
+        """Return a held lock: of several processes only one reads the sources, the others wait for it."""
+        lock = FileLock(self._library.settings.home / "startup.lock")
+        while True:
+            self._check()
+            try:
+                lock.acquire(timeout=_LOCK_STEP_S)
+            except Timeout:
+                continue
+            return lock
+
+    def _read_sources(self) -> None:
+        for name in sorted(self._waiting):
+            if self._reindex or name in self._library.unread():
+                self._read(name)
+            self._waiting.discard(name)
+
+    def _read(self, name: str) -> None:
+        start = time.perf_counter()
+        self._announce(name)
+        try:
+            reports = self._library.sync(name, self._note)
+            if self._reindex:
+                self._library.reindex(name, on_event=self._note)
+        except PinakesError as error:
+            if not self._holds_documents():
+                raise
+            self._say(f"{_label(self._library.settings, name)} could not be read: {error}")
+            return
+        finally:
+            self._events.clear()
+        status = self._library.status(name)[0]
+        if not status.documents:
+            where = ", ".join(str(source["location"]) for source in status.sources)
+            raise NotFound(f"Nothing to read was found in {where}.", hint="Check the location and its include globs.")
+        self._say(statistics(self._library.settings, status, reports, time.perf_counter() - start))
+
+    def _announce(self, name: str) -> None:
+        label, rules = _label(self._library.settings, name), self._library.settings.of_collection(name)
+        for source in rules.sources:
+            there = Path(source.location).exists() if source.kind == "folder" else self._is_cloned()
+            repo = " repo" if source.kind == "git" else ""
+            self._say(f"{label}{repo} found." if there else f"{label}: fetching {source.location} …")
+
+    def _is_cloned(self) -> bool:
+        folder = self._library.settings.home / "sources"
+        return folder.is_dir() and any(folder.iterdir())
+
+    def _holds_documents(self) -> bool:
+        return any(status.documents for status in self._library.status())
+
+    def _note(self, event: Event) -> None:
+        self._check()
+        self._events[event.stage] = event
+        if event.stage == "read" and event.done and event.done % _FILES_PER_LINE == 0:
+            self._say(f"  {event.done} of {event.total} files read")
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+
+def statistics(settings: Settings, status: CollectionStatus, reports: list[Report], seconds: float) -> str:
+    """Return the figures that close a first run, in words."""
+    label = _label(settings, status.name)
+    skipped = sum(len(report.skipped) for report in reports)
+    failed = sum(len(report.failed) for report in reports)
+    lines = {
+        label: status.groups or status.documents,
+        "Files": status.documents,
+        "Chunks": status.chunks,
+        "Chunks of each on average": f"{status.chunks / (status.groups or status.documents):.1f}",
+        "Vectors": status.chunks - status.pending,
+        "Skipped files": skipped,
+        "Failed files": failed,
+        "Search modes": "hybrid, vector, keyword",
+        "Fusion": settings.search.fusion,
+        "Index size": f"{folder_bytes(settings.home / 'index') / 1e6:.1f} MB",
+        "Time": f"{seconds:.1f} s",
+    }
+    return "\n".join([f"{label} indexed:", *(f"  {name}: {value}" for name, value in lines.items())])
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files below ``folder``."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _label(settings: Settings, name: str) -> str:
+    return settings.of_collection(name).label or name
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,86 @@
+"""Searches that a profile declares as tools of their own."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from pinakes.errors import PinakesError
+from pinakes.library import Library
+from pinakes.settings import NamedSearch
+from pinakes.tools.declare import Tool, parameters_model
+from pinakes.tools.retrieve import checked_top_k
+from pinakes.types import JSON, Hit
+
+
+@dataclass(frozen=True, slots=True)
+class TextAnswer:
+    """An answer that is text alone, as its template wants it."""
+
+    text: str
+
+    def as_text(self) -> str:
+        return self.text
+
+    def as_data(self) -> None:
+        return None
+
+
+def named_tool(named: NamedSearch) -> Tool:
+    """Return the tool that ``named`` declares."""
+
+    def run(library: Library, query: str, top_k: int) -> TextAnswer:
+        results = library.search(query, named.collection, top_k=checked_top_k(library, top_k))
+        if not results.hits:
+            if results.degraded:
+                raise PinakesError(results.degraded)
+            return TextAnswer(named.empty)
+        return TextAnswer("\n".join(rendered(named.hit, hit) for hit in results.hits))
+
+    query = Annotated[str, Field(description=named.query_description)]
+    top_k = Annotated[int, Field(description=named.top_k_description, ge=1, json_schema_extra={"type": "number"})]
+    return Tool(
+        name=named.name,
+        description=named.description,
+        toolset="named",
+        function=run,
+        parameters=parameters_model(named.name, {"query": (query, ...), "top_k": (top_k, named.top_k)}),
+        collection=named.collection,
+        on_error=named.error,
+    )
+
+
+def rendered(template: str, hit: Hit) -> str:
+    """Return ``template`` filled with a hit's fields and its metadata; what is missing leaves nothing."""
+    own = {
+        "title": hit.title,
+        "text": hit.text,
+        "score": hit.score,
+        "path": hit.path,
+        "uri": hit.uri,
+        "lines": f"{hit.start_line}-{hit.end_line}",
+        "heading": " > ".join(hit.heading_path),
+        "collection": hit.collection,
+        "chunk_id": hit.chunk_id,
+        "document_id": hit.document_id,
+    }
+    return _Template().vformat(template, (), {**hit.metadata, **own})
+
+
+class _Template(string.Formatter):
+    """Format strings with plain names only, in which an unknown name stands for nothing."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, JSON]) -> tuple[Any, str]:
+        return kwargs.get(field_name, ""), field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if value == "" or value is None:
+            return ""
+        try:
+            return format(value, format_spec)
+        except (TypeError, ValueError):
+            return str(value)

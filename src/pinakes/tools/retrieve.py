@@ -1,0 +1,240 @@
+"""Find passages, read documents, see what there is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from pinakes.errors import InvalidInput, NotFound
+from pinakes.library import CollectionStatus, Library, Text
+from pinakes.tools.declare import object_from, tool
+from pinakes.tools.fence import Fence, one_line
+from pinakes.types import JSON, Hit, Results
+
+MAX_READ_CHARS = 20_000
+"""A longer text is cut after a line; the answer says how to go on."""
+
+_PLACE = re.compile(r"(?P<document>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
+
+Collection = Annotated[str, Field(description="Collection; empty = the default one. `status` lists them.")]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The passages found."""
+
+    results: Results
+
+    def as_text(self) -> str:
+        results = self.results
+        head = [f"{len(results.hits)} of {results.total_candidates} passages in {results.collection!r}, best first."]
+        if results.degraded:
+            head.append(f"Note: {results.degraded}.")
+        head += [f"Note: {note}." for note in results.notes]
+        if not results.hits:
+            return " ".join([*head, "Try other words or fewer filters."])
+        fence = Fence()
+        blocks = [_heading(i, hit) + "\n" + fence.around(hit.text) for i, hit in enumerate(results.hits, start=1)]
+        return "\n\n".join([" ".join([*head, fence.notice()]), *blocks])
+
+    def as_data(self) -> dict[str, JSON]:
+        results = self.results
+        data = {
+            "query": results.query,
+            "collection": results.collection,
+            "mode": results.mode,
+            "fusion": results.fusion,
+            "total_candidates": results.total_candidates,
+            "passages": [_passage(hit) for hit in results.hits],
+        }
+        if results.degraded:
+            data["degraded"] = results.degraded
+        return data | ({"notes": list(results.notes)} if results.notes else {})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """A document or some lines of it."""
+
+    collection: str
+    text: Text
+    shown: str
+    last_line: int
+
+    def as_text(self) -> str:
+        document, fence = self.text.document, Fence()
+        lines = f"lines {self.text.start_line}-{self.last_line} of {self.text.total_lines}"
+        head = f"{one_line(document.path)} · {one_line(document.title)} · {lines}. {fence.notice()}"
+        more = f"\nThere is more: read again with start_line={self.last_line + 1}." if self._cut else ""
+        return f"{head}\n{fence.around(self.shown)}{more}"
+
+    def as_data(self) -> dict[str, JSON]:
+        document = self.text.document
+        return {
+            "collection": self.collection,
+            "document_id": document.uid,
+            "path": document.path,
+            "uri": document.uri,
+            "title": document.title,
+            "metadata": dict(document.metadata),
+            "start_line": self.text.start_line,
+            "end_line": self.last_line,
+            "total_lines": self.text.total_lines,
+            "cut": self._cut,
+            "text": self.shown,
+        }
+
+    @property
+    def _cut(self) -> bool:
+        return len(self.shown) < len(self.text.text)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusAnswer:
+    """What each collection holds."""
+
+    collections: tuple[CollectionStatus, ...]
+
+    def as_text(self) -> str:
+        if not self.collections:
+            return "There are no collections yet. Documents are added with: pinakes add PATH"
+        return "\n".join(_collection_line(status) for status in self.collections)
+
+    def as_data(self) -> dict[str, JSON]:
+        return {"collections": [_collection_data(status) for status in self.collections]}
+
+
+@tool(toolset="retrieve")
+def search(
+    library: Library,
+    query: Annotated[str, Field(description="A question in plain words, or exact names and terms.", min_length=1)],
+    top_k: Annotated[int, Field(description="How many passages.", ge=1)] = 5,
+    collection: Collection = "",
+    mode: Annotated[
+        Literal["auto", "hybrid", "vector", "keyword"],
+        Field(description="keyword for exact identifiers, vector for meaning alone; auto is best for most."),
+    ] = "auto",
+    path: Annotated[str, Field(description="Only paths like this: `docs/**`, `*.py`.")] = "",
+    filters: Annotated[
+        dict[str, Any],
+        BeforeValidator(object_from),
+        Field(description='Metadata that must match: {"status": "beta"}, {"year": {"gte": 2020}}.'),
+    ] = {},  # noqa: B006 - pydantic copies it
+) -> SearchAnswer:
+    """Find the passages that answer a question, with path, lines and score.
+
+    Use `read` with a path and lines from the answer to see more around a passage."""
+    where = dict(filters)
+    if path and "path" in where:
+        raise InvalidInput("The path is given twice, as path and in filters.", hint="Give one of the two.")
+    if path:
+        where["path"] = {"glob": path}
+    return SearchAnswer(
+        library.search(
+            query,
+            chosen_collection(library, collection),
+            mode=None if mode == "auto" else mode,
+            top_k=checked_top_k(library, top_k),
+            filters=where,
+        )
+    )
+
+
+@tool(toolset="retrieve")
+def read(
+    library: Library,
+    document: Annotated[str, Field(description="Path, uri or id as `search` shows it, or path:10-40.", min_length=1)],
+    collection: Collection = "",
+    start_line: Annotated[int, Field(description="First line; 0 = from the beginning.", ge=0)] = 0,
+    end_line: Annotated[int, Field(description="Last line; 0 = to the end.", ge=0)] = 0,
+) -> ReadAnswer:
+    """Read a document, or some lines of it."""
+    name = chosen_collection(library, collection)
+    text = _read(library, name, document, start_line, end_line)
+    if len(text.text) <= MAX_READ_CHARS:
+        return ReadAnswer(name, text, text.text, text.end_line)
+    shown = text.text[:MAX_READ_CHARS].rpartition("\n")[0] or text.text[:MAX_READ_CHARS]
+    return ReadAnswer(name, text, shown, text.start_line + shown.count("\n"))
+
+
+@tool(toolset="retrieve")
+def status(library: Library, collection: Collection = "") -> StatusAnswer:
+    """List the collections: what is in them, where from, and whether all of it is indexed."""
+    return StatusAnswer(tuple(library.status(collection or None)))
+
+
+def checked_top_k(library: Library, top_k: int) -> int:
+    """Return ``top_k`` where the settings allow so many.
+
+    Raises:
+        InvalidInput: they do not.
+    """
+    most = library.settings.search.max_top_k
+    if top_k > most:
+        raise InvalidInput(f"top_k cannot be {top_k}.", hint=f"At most {most}.")
+    return top_k
+
+
+def chosen_collection(library: Library, name: str) -> str:
+    """Return ``name``, or the default collection; where that does not exist, the only one there is."""
+    if name:
+        return name
+    default = library.settings.collection
+    if default in library.settings.collections:
+        return default
+    names = [record.name for record in library.collections()]
+    return names[0] if len(names) == 1 and default not in names else default
+
+
+def _read(library: Library, collection: str, document: str, first: int, last: int) -> Text:
+    lines = (first or 1, last or 10**9) if first or last else None
+    try:
+        return library.read(document, collection, lines)
+    except NotFound:
+        place = _PLACE.fullmatch(document)
+        if place is None:
+            raise
+        start = int(place["first"])
+        return library.read(place["document"], collection, lines or (start, int(place["last"] or start)))
+
+
+def _heading(number: int, hit: Hit) -> str:
+    place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
+    names = " › ".join(dict.fromkeys([hit.title, *hit.heading_path]))
+    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {hit.score:.2f}"
+
+
+def _passage(hit: Hit) -> dict[str, JSON]:
+    return {
+        "path": hit.path,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "uri": hit.uri,
+        "title": hit.title,
+        "heading_path": list(hit.heading_path),
+        "score": round(hit.score, 4),
+        "matched_by": list(hit.matched_by),
+        "chunk_id": hit.chunk_id,
+        "document_id": hit.document_id,
+        "text": hit.text,
+    }
+
+
+def _collection_data(status: CollectionStatus) -> dict[str, JSON]:
+    data = asdict(status)
+    problems = data.pop("problems")
+    return data | {"sources": list(status.sources), "index": dict(status.index), "problems": len(problems)}
+
+
+def _collection_line(status: CollectionStatus) -> str:
+    line = f"{status.name}: {status.documents} documents, {status.chunks} passages"
+    if status.pending:
+        line += f", {status.pending} not embedded yet"
+    if status.problems:
+        line += f", {len(status.problems)} files not indexed"
+    sources = ", ".join(str(source["location"]) for source in status.sources)
+    about = f" {one_line(status.description)}" if status.description else ""
+    return f"{line}.{about}" + (f" From {one_line(sources, 500)}." if sources else "")
