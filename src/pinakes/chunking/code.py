@@ -34,6 +34,8 @@ LANGUAGES = {
 MAX_DEPTH = 40
 """Deeper structure than this is not looked at: it is cut between lines."""
 
+CRUMB_SHARE = 8
+"""Less than one part in so many of a chunk before a large type, an import or two, goes with it."""
 MAX_LINE = 2000
 """Longer lines, in characters, are minified or generated: their names would stand on every chunk."""
 MIN_FILL = 0.25
@@ -61,7 +63,9 @@ _log = logging.getLogger(__name__)
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find units, symbols and inner structure; the outline of plain lines where there is no grammar."""
+    """Find units, symbols and inner structure; plain lines where there is no grammar, or code is minified."""
+    if len(scale.text) > MAX_LINE * len(scale.line_starts):
+        return text_outline(document, scale)
     try:
         language = grammar(document.language or "")
     except KeyError:
@@ -143,8 +147,7 @@ class _Walk:
                 self._note(unit)
             child = unit.node
             begin, last = place.frame or (unit.begin, unit.last)
-            start, end = self.lines[begin], self._offset(last + 1)
-            large = last > begin and not self.scale.fits(start, end, self.scale.room(place.path))
+            large = last > begin and not self._fits(begin, last, place.path)
             inside = child.type in self.containers and (last > begin or child.type not in DECLARATIONS)
             if place.depth == MAX_DEPTH or not (large or inside):
                 continue
@@ -159,7 +162,7 @@ class _Walk:
             if large and is_type and unit.names and (unit.alone or place.frame):
                 path = (*place.path, unit.names[-1])
                 inner = self._visit(child, replace(within, path=path))
-                found.append(self._section(start, end, path, inner))
+                found.append(self._section(self.lines[begin], self._offset(last + 1), path, inner))
             elif large or not within.in_function:
                 found += self._visit(child, within)
         return found
@@ -171,16 +174,22 @@ class _Walk:
             begin = last = unit.last if kind == "type_definition" else unit.node.start_point[0]
         self.symbols += [Symbol(self._offset(begin), self._offset(last + 1), name) for name in unit.names]
 
+    def _fits(self, first: int, last: int, path: tuple[str, ...]) -> bool:
+        return self.scale.fits(self.lines[first], self._offset(last + 1), self.scale.room(path))
+
     def _offset(self, line: int) -> int:
         return int(self.lines[min(line, len(self.lines) - 1)])
 
     def _section(self, start: int, end: int, path: tuple[str, ...], inner: Sequence[Section]) -> Section:
         """Fill the text around ``inner`` with leaves."""
         parts: list[Section] = []
+        crumb = self.scale.limits // CRUMB_SHARE
         for section in inner:
-            if section.start > start:
-                parts.append(Section(start, section.start, path))
-            parts.append(section)
+            if not parts and self.scale.fits(start, section.start, crumb):
+                parts.append(_begun(section, start))
+            else:
+                parts += [Section(start, section.start, path)] if section.start > start else []
+                parts.append(section)
             start = section.end
         if parts and _is_closing(self.scale.text[start:end]):
             parts[-1] = _extended(parts[-1], end)
@@ -242,6 +251,13 @@ def _last_line(node: Node) -> int:
 def _is_closing(text: str) -> bool:
     text = text.strip()
     return not text or (text[0] in ")]}" and "\n" not in text)
+
+
+def _begun(section: Section, start: int) -> Section:
+    children = section.children
+    if children:
+        children = (_begun(children[0], start), *children[1:])
+    return replace(section, start=start, children=children)
 
 
 def _extended(section: Section, end: int) -> Section:

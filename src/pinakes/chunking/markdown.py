@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -138,9 +138,7 @@ def _block_parser() -> MarkdownIt:
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Parse a table as the rule it replaces does, but without a token per cell: spreadsheets have millions."""
-    from markdown_it.rules_block import table
-
-    if not table(state, start, end, True):
+    if not _table_rule()(state, start, end, True):
         return False
     if silent:
         return True
@@ -159,6 +157,13 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     state.push("table_close", "table", -1)
     state.line, state.parentType = line, parent
     return True
+
+
+@cache
+def _table_rule() -> Callable[[StateBlock, int, int, bool], bool]:
+    from markdown_it.rules_block import table
+
+    return table
 
 
 @cache

@@ -71,7 +71,7 @@ class Outline:
     """The structure of one document.
 
     ``glue`` are offsets where lines meet that belong together, a heading and its first paragraph;
-    ``solids`` are spans that overlap must not begin in. Where no cut helps, a text is cut between
+    ``solids`` are spans, ascending and apart, that overlap must not begin in. Where no cut helps, a text is cut between
     sentences, lines, words; with ``lines_first`` between lines before sentences. A higher cut is taken when
     the chunk is at least ``min_fill`` of its size by then.
     """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -154,7 +156,8 @@ class _Packer:
         return start
 
     def _inside_solid(self, point: int) -> bool:
-        return any(start < point < end for start, end in self.outline.solids)
+        index = bisect_left(self.outline.solids, point, key=itemgetter(0)) - 1
+        return index >= 0 and point < self.outline.solids[index][1]
 
 
 def _best(upto: Int64, strengths: Int64, window: tuple[int, int], base: int, limit: int, min_fill: float) -> int:

@@ -13,10 +13,12 @@ _PARAGRAPH = re.compile(r"\n(?:[^\S\n]*\n)++")
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find the paragraphs. A text with a language (yaml, csv, log …) is lines, one without is sentences."""
+    """Find the paragraphs. Code, and text with a language (yaml, csv, log …), is lines, other text sentences."""
     cuts = Cuts()
     paragraphs(document.text, cuts)
-    return Outline(Section(0, len(scale.text)), cuts, lines_first=document.language is not None)
+    return Outline(
+        Section(0, len(scale.text)), cuts, lines_first=document.kind == "code" or document.language is not None
+    )
 
 
 def paragraphs(text: str, cuts: Cuts) -> None:

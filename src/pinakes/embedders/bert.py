@@ -140,7 +140,11 @@ class BertEmbedder:
         starts = [np.empty(0, np.int64)]
         for first in range(0, len(pieces), _PIECES):
             few = pieces[first : first + _PIECES]
-            encodings = tokenizer.encode_batch([piece for _, piece in few], add_special_tokens=False)
+            encodings = (
+                tokenizer.encode_batch([piece for _, piece in few], add_special_tokens=False)
+                if len(few) > 1  # waking the tokenizer's threads costs more than a short text
+                else [tokenizer.encode(few[0][1], add_special_tokens=False)]
+            )
             for (offset, _), encoding in zip(few, encodings, strict=True):
                 starts.append(np.fromiter((start for start, _ in encoding.offsets), np.int64, len(encoding)) + offset)
         return np.concatenate(starts)

@@ -36,7 +36,7 @@ def test_a_chunk_does_not_cross_into_the_next_section() -> None:
 
 
 def test_tiny_neighbours_under_one_parent_are_joined() -> None:
-    text = f"# Top\n\n{words(36)}\n\n## A\n\none\n\n## B\n\ntwo\n\n## C\n\n{words(30)}\n"
+    text = f"# Top\n\n{words(36)}\n\n## A\n\none\n\n## B\n\ntwo\n\n## C\n\n{words(34)}\n"
     chunks = cut(text)
     assert [each.heading_path for each in chunks] == [("Top",), ("Top",), ("Top", "C")]
     assert chunks[1].text == "## A\n\none\n\n## B\n\ntwo"
