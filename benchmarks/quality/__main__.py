@@ -64,7 +64,9 @@ def _show(name: str, mode: str, figures: Figures, kinds: bool) -> None:
         rows += [("", f" {kind}", 0, metrics) for kind, metrics in figures.by_kind.items()]
     for label, what, count, metrics in rows:
         values = "".join(f"{metrics[metric]:>12.4f}" for metric in SHOWN)
-        print(f"{label:<13}{what:<9}{count or '':>9}{values}" + (f"{figures.p50_ms:>9.1f}" if count else ""), flush=True)
+        print(
+            f"{label:<13}{what:<9}{count or '':>9}{values}" + (f"{figures.p50_ms:>9.1f}" if count else ""), flush=True
+        )
 
 
 if __name__ == "__main__":

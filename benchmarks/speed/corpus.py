@@ -14,6 +14,18 @@ from pinakes.evaluation.questions import read_golden
 _T = TypeVar("_T")
 
 KEPS = DATA / "keps"
+_OWN_QUESTIONS = (
+    "what happens to my documents when the process is killed?",
+    "how do I connect an AI agent?",
+    "where are keyword and vector scores combined?",
+    "add a new file format",
+    "which settings decide how large a chunk is",
+    "exit codes of errors",
+    "rebuild the index without embedding again",
+    "only documents under a path",
+    "weights are converted to ONNX",
+    "several processes share one home",
+)
 _OWN = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "src")
 
 
@@ -40,15 +52,12 @@ def prepare(name: str | None, work: Path, limit_files: int = 0) -> Corpus:
     if chosen == "keps":
         _extract(KEPS / "keps.tar.gz", folder, limit_files)
         note = f"{limit_files} files of the KEP corpus: not comparable" if limit_files else ""
-        return Corpus(chosen, folder, _questions(KEPS / "golden.jsonl"), "kep", note)
+        questions = tuple(question.text for question in read_golden(KEPS / "golden.jsonl"))
+        return Corpus(chosen, folder, questions, "kep", note)
     _copy_own(folder, limit_files)
     where = "as asked" if name else f"since {KEPS} is not there (PINAKES_TEST_DATA)"
     note = f"the project's own documents, {where}: not comparable with the KEP corpus"
-    return Corpus(chosen, folder, _questions(ROOT / "benchmarks" / "quality" / "pinakes.jsonl"), "", note)
-
-
-def _questions(path: Path) -> tuple[str, ...]:
-    return tuple(question.text for question in read_golden(path))
+    return Corpus(chosen, folder, _OWN_QUESTIONS, "", note)
 
 
 def _extract(archive: Path, folder: Path, limit: int) -> None:

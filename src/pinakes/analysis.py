@@ -24,6 +24,7 @@ _MARKS = (
 
 _WORD = re.compile(rf"[\w{_MARKS}]+(?:[-.'’][\w{_MARKS}]+)*")
 _SEPARATOR = re.compile(r"[-._'’]+")
+_POSSESSIVE = re.compile("'[sS]$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CJK = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
@@ -54,14 +55,14 @@ class Analyzer:
         """Return the terms of ``text`` in order, repeated as often as they occur."""
         known = self._known
         found: list[str] = []
-        for word in _WORD.findall(unicodedata.normalize("NFKC", text) if not text.isascii() else text):
+        for word in _words(text):
             terms = known.get(word)
             found += self._learn(word) if terms is None else terms
         return found
 
     def query_terms(self, text: str) -> list[str]:
         """Return the distinct terms of a query; stop words only when there is nothing else."""
-        words = [word for word in _WORD.findall(text) if word.lower() not in STOP_WORDS]
+        words = [word for word in _words(text) if word.lower() not in STOP_WORDS]
         return list(dict.fromkeys(self.terms(" ".join(words) if words else text)))
 
     def _learn(self, word: str) -> tuple[str, ...]:
@@ -74,14 +75,19 @@ class Analyzer:
     def _of_word(self, word: str) -> list[str]:
         if _CJK.search(word):
             return [term for run in _scripts(word) for term in (_pairs(run) if _CJK.match(run) else self._of_word(run))]
+        word = _POSSESSIVE.sub("", word.replace("’", "'"))
         parts = [part for piece in _SEPARATOR.split(word) for part in _HUMP.split(piece) if part]
-        whole = word.lower().replace("’", "'").removesuffix("'s").strip("-._'")
+        whole = word.lower().strip("-._'")
         if len(parts) < 2 or "'" in whole:
             return self._stems([whole])
         return self._stems([whole, *(part.lower() for part in parts)])
 
     def _stems(self, words: list[str]) -> list[str]:
         return [self._stemmer.stemWord(word) for word in words if len(word) > 1]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
 def estimated_token_starts(text: str) -> Int64:

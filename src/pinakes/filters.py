@@ -140,7 +140,7 @@ def _operators(field: str, value: Mapping[str, JSON]) -> Condition:
 def _usable(pattern: str) -> bool:
     try:
         _spec((pattern.casefold(),))
-    except ValueError:
+    except (ValueError, re.error):
         return False
     return True
 

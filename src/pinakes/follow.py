@@ -40,8 +40,10 @@ def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> It
     position = index.position()
     while True:
         with catalog.read() as connection:
-            found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP)
             head = changes.head(connection, collection.id)
+            if position == head:
+                return
+            found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP)
             document_ids = [document_id for _, document_id in found]
             entries = changes.entries(connection, document_ids, collection.model_id)
         if position > head:
@@ -49,8 +51,6 @@ def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> It
                 f"The index stands at change {position}, the catalogue at {head}: it was put back to an older state.",
                 hint="Rebuild the index: pinakes reindex",
             )
-        if not found:
-            return
         position = found[-1][0]
         index.apply(document_ids, entries, position)
         seen += len(found)

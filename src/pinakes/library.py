@@ -301,6 +301,7 @@ def _answer(shelves: Shelves, name: str, request: search.Request) -> Results:
         catalog=shelves.catalog,
         embedder=shelves.embedder,
         settings=shelves.settings.search,
+        totals=shelves.totals,
         watch=watch,
     )
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Connection
 
 from pinakes import fusion
 from pinakes.catalog import Catalog, documents, selection
@@ -21,6 +22,7 @@ from pinakes.types import JSON, Filter, Float32, Hit, Int64, Ranking, Results, S
 MODES: tuple[SearchMode, ...] = ("hybrid", "vector", "keyword")
 FUSIONS = ("weighted", "rrf")
 _CANDIDATES_PER_RESULT = 4
+_REMEMBERED_TOTALS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,25 @@ class Watch:
         return Trace(tuple(self._stages), (time.perf_counter() - self._start) * 1000)
 
 
+class Totals:
+    """Remembers how many chunks pass a filter, until the next change. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int, Filter], int] = {}
+
+    def count(self, connection: Connection, collection: CollectionRecord, position: int, where: Filter) -> int:
+        """Return how many chunks of ``collection``, at change number ``position``, pass ``where``."""
+        key = (collection.id, position, where)
+        known = self._known.get(key)
+        if known is None:
+            chosen = selection.matching(connection, collection.id, where) if where else None
+            known = selection.count_chunks(connection, collection.id, chosen)
+            if len(self._known) >= _REMEMBERED_TOTALS:
+                self._known.clear()
+            self._known[key] = known
+        return known
+
+
 def search(
     request: Request,
     *,
@@ -75,6 +96,7 @@ def search(
     index: Index,
     embedder: Embedder,
     settings: SearchSettings,
+    totals: Totals,
     watch: Watch,
 ) -> Results:
     """Answer ``request`` from one collection.
@@ -98,7 +120,7 @@ def search(
         ranked, scores = _fused(request, found, settings)
         detail |= {"candidates": len(found.ids), "fusion": request.fusion}
     with watch.stage("hydrate"), catalog.read() as connection:
-        total = _total(connection, collection, request.where)
+        total = totals.count(connection, collection, index.position(), request.where)
         if vector is not None and total and not len(found.arms["vector"]):
             degraded = "none of these passages has a vector yet"
             degraded += ": keyword search only" if request.mode == "hybrid" else ""
@@ -200,20 +222,13 @@ def _fused(request: Request, found: Candidates, settings: SearchSettings) -> tup
     return order, scores[order]
 
 
-def _total(connection: Any, collection: CollectionRecord, where: Filter) -> int:
-    chosen = selection.matching(connection, collection.id, where) if where else None
-    return selection.count_chunks(connection, collection.id, chosen)
-
-
 def _hydrated(
     connection: Any, collection: CollectionRecord, found: Candidates, rows: Int64, scores: Float32
 ) -> list[Hit]:
     chunk_ids = found.ids[rows].tolist()
     passages = selection.passages(connection, chunk_ids) if chunk_ids else {}
-    offsets: dict[str, dict[int, int]] = {}
-    for row in passages.values():
-        if row.group_key and row.group_key not in offsets:
-            offsets[row.group_key] = documents.preceding_chunks(connection, collection.id, row.group_key)
+    groups = {row.group_key for row in passages.values() if row.group_key}
+    offsets = documents.preceding_chunks(connection, collection.id, groups) if groups else {}
     arm_ids = {name: set(arm.ids.tolist()) for name, arm in found.arms.items()}
     return [
         _hit(passages[chunk_id], collection.name, offsets, float(score), _raw(found, row, float(score)), arm_ids)
@@ -230,12 +245,12 @@ def _raw(found: Candidates, row: int, fused: float) -> Scores:
 def _hit(
     row: Any,
     collection: str,
-    offsets: dict[str, dict[int, int]],
+    offsets: dict[int, int],
     score: float,
     scores: Scores,
     arms: dict[str, set[int]],
 ) -> Hit:
-    chunk_index = offsets.get(row.group_key, {}).get(row.document_id, 0) + row.ordinal
+    chunk_index = offsets.get(row.document_id, 0) + row.ordinal
     return Hit(
         chunk_id=f"{row.group_key}_{chunk_index}" if row.group_key else f"{row.uid}_{chunk_index}",
         document_id=row.uid,

@@ -14,7 +14,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -292,12 +291,21 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 def _read_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
-        data = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text) or {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        data = tomllib.loads(text) if path.suffix == ".toml" else _parse_yaml(text)
+    except (OSError, ValueError) as error:
         raise InvalidSetting(f"{path} cannot be read: {error}.", hint="Mend or remove the file.") from error
     if not isinstance(data, dict):
         raise InvalidSetting(f"{path} does not hold a table of settings.", hint="See `pinakes config` for the names.")
     return data
+
+
+def _parse_yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
 
 
 def _check_names(layer: Mapping[str, Any], origin: str, model: type[BaseModel] = Settings, prefix: str = "") -> None:

@@ -26,6 +26,7 @@ from pinakes.indexes import open_index
 from pinakes.ingest import Event, Ingest, Tools, embed_pending
 from pinakes.locks import held
 from pinakes.ports import Index, Source
+from pinakes.search import Totals
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.types import JSON, Filter, Int64
@@ -47,6 +48,7 @@ class Shelves:
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
         self.followers = Followers(self.catalog, self._open_index)
+        self.totals = Totals()
 
     def index(self, name: str, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
         """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, literal, select
+from sqlalchemy import Connection, bindparam, delete, func, literal, select
 
 from pinakes.catalog.schema import changes, chunks, collections, documents, embeddings
 from pinakes.types import IndexEntry
@@ -52,12 +52,7 @@ def head(connection: Connection, collection_id: int) -> int:
 
 def since(connection: Connection, collection_id: int, position: int, limit: int) -> list[tuple[int, int]]:
     """Return up to ``limit`` (change number, document id) after ``position``, oldest first."""
-    rows = connection.execute(
-        select(changes.c.seq, changes.c.document_id)
-        .where(changes.c.collection_id == collection_id, changes.c.seq > position)
-        .order_by(changes.c.seq)
-        .limit(limit)
-    )
+    rows = connection.execute(_SINCE, {"collection": collection_id, "position": position, "limit": limit})
     return [(row.seq, row.document_id) for row in rows]
 
 
@@ -100,3 +95,11 @@ def entries(connection: Connection, document_ids: Sequence[int], model_id: int |
             )
         )
     return found
+
+
+_SINCE = (
+    select(changes.c.seq, changes.c.document_id)
+    .where(changes.c.collection_id == bindparam("collection"), changes.c.seq > bindparam("position"))
+    .order_by(changes.c.seq)
+    .limit(bindparam("limit"))
+)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
@@ -90,7 +90,7 @@ def get(connection: Connection, name: str) -> CollectionRecord:
 
 def find(connection: Connection, name: str) -> CollectionRecord | None:
     """Return the collection ``name``, or None."""
-    row = connection.execute(_SELECT.where(collections.c.name == unicodedata.normalize("NFC", name))).first()
+    row = connection.execute(_BY_NAME, {"name": unicodedata.normalize("NFC", name)}).first()
     return CollectionRecord(*row) if row else None
 
 
@@ -151,3 +151,4 @@ _SELECT = select(
     collections.c.created_at,
     func.coalesce(models.c.dimension, 0),
 ).select_from(collections.outerjoin(models))
+_BY_NAME = _SELECT.where(collections.c.name == bindparam("name"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, or_, select, update
 
 from pinakes.catalog import changes
 from pinakes.catalog.engine import now
@@ -180,17 +181,14 @@ def text(connection: Connection, document_id: int) -> str:
     return str(connection.execute(select(documents.c.text).where(documents.c.id == document_id)).scalar_one())
 
 
-def preceding_chunks(connection: Connection, collection_id: int, group_key: str) -> dict[int, int]:
-    """Return document id → number of chunks of the group's documents before it, in order of path."""
-    rows = connection.execute(
-        select(documents.c.id, documents.c.chunk_count)
-        .where(documents.c.collection_id == collection_id, documents.c.group_key == group_key)
-        .order_by(documents.c.path)
-    ).all()
-    before, total = {}, 0
-    for document_id, chunk_count in rows:
-        before[document_id] = total
-        total += chunk_count
+def preceding_chunks(connection: Connection, collection_id: int, group_keys: Collection[str]) -> dict[int, int]:
+    """Return document id → number of chunks of its group's documents before it, in order of path."""
+    rows = connection.execute(_GROUPS, {"collection": collection_id, "keys": list(group_keys)})
+    before: dict[int, int] = {}
+    totals: Counter[str] = Counter()
+    for document_id, group_key, chunk_count in rows:
+        before[document_id] = totals[group_key]
+        totals[group_key] += chunk_count
     return before
 
 
@@ -303,3 +301,11 @@ _SELECT = select(
     documents.c.created_at,
     documents.c.updated_at,
 ).order_by(func.length(documents.c.path), documents.c.path)
+_GROUPS = (
+    select(documents.c.id, documents.c.group_key, documents.c.chunk_count)
+    .where(
+        documents.c.collection_id == bindparam("collection"),
+        documents.c.group_key.in_(bindparam("keys", expanding=True)),
+    )
+    .order_by(documents.c.group_key, documents.c.path)
+)

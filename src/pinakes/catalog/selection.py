@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, Text, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, select
 
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.filters import glob_matches
@@ -48,7 +48,7 @@ def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]
     """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
     found: dict[int, Any] = {}
     for i in range(0, len(chunk_ids), _BATCH):
-        rows = connection.execute(_PASSAGE.where(chunks.c.id.in_(list(chunk_ids[i : i + _BATCH]))))
+        rows = connection.execute(_PASSAGES, {"ids": list(chunk_ids[i : i + _BATCH])})
         found |= {row.id: row for row in rows}
     return found
 
@@ -102,3 +102,4 @@ _PASSAGE = select(
     documents.c.inherited,
     documents.c.group_key,
 ).select_from(chunks.join(documents))
+_PASSAGES = _PASSAGE.where(chunks.c.id.in_(bindparam("ids", expanding=True)))

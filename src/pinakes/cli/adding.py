@@ -45,7 +45,7 @@ def add(session: Session, wanted: Wanted) -> None:
             except PinakesError as error:
                 if len(wanted.locations) == 1:
                     raise
-                screen.fail(f"{location}: {error.message}", error.hint)
+                screen.fail(error.message if location in error.message else f"{location}: {error.message}", error.hint)
                 troubles.append((location, error))
             else:
                 show_report(screen, report)
@@ -100,6 +100,8 @@ def show_report(screen: Screen, report: Report) -> None:
     for label, entries in (("skipped", report.skipped), ("failed", report.failed)):
         if entries:
             _show_left_out(screen, label, [(entry.path, entry.reason) for entry in entries])
+    if not any(files.values()) and not report.skipped and not report.failed:
+        screen.warn("there is no file to read in it")
     seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in report.seconds.items())
     screen.show(f"  seconds  {sum(report.seconds.values()):.1f}: {seconds}")
     if report.degraded:
@@ -153,7 +155,7 @@ def _conclude(
     skipped = sum(len(report.skipped) for report in reports)
     if skipped > _NAMED_PATHS:
         session.screen.say(f"all that was skipped: {session.command('status', '--problems')}")
-    if reports and not troubles:
+    if any(report.added or report.changed or report.moved or report.unchanged for report in reports):
         where = ["-c", collection] if collection else []
         session.screen.say(f"next: {session.command('search', 'your question', *where)}")
     failed = sum(len(report.failed) for report in reports)

@@ -9,6 +9,7 @@ import typer
 
 from pinakes.cli.options import Collection, OneOrAll, with_common_options
 from pinakes.cli.session import Session
+from pinakes.errors import InvalidInput
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
@@ -50,6 +51,8 @@ def root(
         session.screen.document({"version": __version__})
         session.screen.show(f"pinakes {__version__}")
     elif context.invoked_subcommand is None:
+        if session.screen.as_json:
+            raise InvalidInput("No command was given.", hint="See pinakes --help")
         session.screen.show(context.get_help())
 
 
@@ -166,12 +169,18 @@ def serve(
     session: Session,
     host: Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Address to bind.")] = None,
     port: Annotated[int | None, typer.Option("--port", metavar="N", help="Port to bind; 0 = any free one.")] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Build the indexes anew first.")] = False,
+    reindex: Annotated[
+        bool, typer.Option("--reindex", help="Read all sources again and build the indexes anew.")
+    ] = False,
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Allow an address that other machines reach, without authentication.")
+    ] = False,
 ) -> None:
     """Serve HTTP: the API, MCP at /mcp and the documentation at /docs."""
     from pinakes.cli import serving
 
-    serving.serve(session.with_settings(server__host=host, server__port=port), reindex=reindex)
+    chosen = session.with_settings(server__host=host, server__port=port, server__no_auth=no_auth or None)
+    serving.serve(chosen, reindex=reindex)
 
 
 @command("mcp", panel=_SERVE)

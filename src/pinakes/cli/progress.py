@@ -164,7 +164,7 @@ def _bar(screen: Screen) -> Iterator[Show]:
 
     columns = (SpinnerColumn(), BarColumn(bar_width=30), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=screen.err, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("starting", total=None)
 
         def show(words: str, done: float, total: float) -> None:
             bar.update(task, description=printable(words), completed=done, total=total or None)

@@ -132,7 +132,9 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, query: str, explain: bool) ->
         Text.assemble((f"{rank:>2}  {hit.score:.3f}  ", "bold"), (_one_line(place), "cyan"), (f"  [{arms}]", "dim"))
     )
     screen.show(Text("    " + _one_line(" › ".join([hit.title, *headings])), "bold"))
-    for line in passage(hit.text, query, width=max(40, min(screen.out.width - 4, 100))):
+    said = {hit.title, *hit.heading_path}
+    text = "\n".join(line for line in hit.text.splitlines() if line.lstrip("# ") not in said)
+    for line in passage(text, query, width=max(40, min(screen.out.width - 4, 100))):
         screen.show(Text("    ") + highlighted(printable(line), query))
     if explain:
         raw = {name: value for name, value in asdict(hit.scores).items() if value is not None}

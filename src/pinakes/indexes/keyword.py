@@ -30,6 +30,9 @@ _HEAP_BYTES = 64_000_000
 _SET_MAX = 1000
 """Up to so many ids a filter is part of the query; with more, hits are filtered as they come."""
 
+_CLAUSES_MAX = 200
+"""Up to so many ids are looked up one by one; with more, walking all ids of the index once is faster."""
+
 _MAX_QUERY_TERMS = 200
 _SYSTEM_ERROR = re.compile(r"os error (\d+)")
 
@@ -86,8 +89,7 @@ class KeywordIndex:
         with _translated():
             searcher = self._searcher()
             hits = searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
-            values = searcher.fast_field_values("chunk_id", [address for _, address in hits])
-        return np.sort(np.array(values, np.int64))
+            return np.sort(_column(searcher, "chunk_id", [address for _, address in hits]))
 
     def describe(self) -> dict[str, str | int]:
         """Say how many chunks there are and how much disk they take."""
@@ -123,8 +125,9 @@ class KeywordIndex:
     def _write(self, removed: Sequence[int], added: Sequence[IndexEntry]) -> None:
         writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
         try:
-            for document_id in {*removed, *(entry.document_id for entry in added)}:
-                writer.delete_documents_by_term("document_id", document_id)
+            # By query: ``delete_documents_by_term`` takes a number for a signed one and then deletes nothing.
+            gone = sorted({*removed, *(entry.document_id for entry in added)})
+            writer.delete_documents_by_query(tantivy.Query.term_set_query(self._index.schema, "document_id", gone))
             for entry in added:
                 writer.add_document(self._document(entry))
             writer.commit()
@@ -194,7 +197,11 @@ def _schema() -> Any:
 
 def _only(schema: Any, query: Any, field: str, ids: Int64) -> Any:
     """Restrict ``query`` to these ids, scores unchanged."""
-    members = tantivy.Query.term_set_query(schema, field, ids.tolist())
+    if len(ids) <= _CLAUSES_MAX:
+        each = [(tantivy.Occur.Should, tantivy.Query.term_query(schema, field, one)) for one in ids.tolist()]
+        members = tantivy.Query.boolean_query(each)
+    else:
+        members = tantivy.Query.term_set_query(schema, field, ids.tolist())
     return tantivy.Query.boolean_query(
         [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(members, 0.0))]
     )
@@ -206,16 +213,22 @@ def _run(searcher: Any, query: Any, limit: int, documents: Int64 | None) -> Rank
     while True:
         hits = searcher.search(query, limit=max(1, min(asked, searcher.num_docs or 1)), count=False).hits
         addresses = [address for _, address in hits]
-        ids = np.array(searcher.fast_field_values("chunk_id", addresses), np.int64)
+        ids = _column(searcher, "chunk_id", addresses)
         scores = np.array([score for score, _ in hits], np.float32)
         if documents is not None:
-            owners = np.array(searcher.fast_field_values("document_id", addresses), np.int64)
-            kept = np.isin(owners, documents)
+            kept = np.isin(_column(searcher, "document_id", addresses), documents)
             ids, scores = ids[kept], scores[kept]
         if documents is None or len(ids) >= limit or len(hits) < asked:
             best = np.lexsort((ids, -scores))[:limit]
             return Ranking(ids[best], scores[best])
         asked *= 4
+
+
+def _column(searcher: Any, field: str, addresses: Sequence[Any]) -> Int64:
+    values = searcher.fast_field_values(field, addresses)
+    if None in values:
+        raise ValueError(f"a passage has no {field}")
+    return np.array(values, np.int64)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -283,7 +283,9 @@ def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
     faiss = _faiss()
     selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
     if hasattr(scanner, "nprobe"):
-        parameters = faiss.SearchParametersIVF(sel=selector, nprobe=scanner.nprobe)
+        # The fewer rows a filter leaves, the more lists it takes to see as many.
+        lists = min(scanner.nlist, scanner.nprobe * len(allowed) // max(1, int(np.count_nonzero(allowed))))
+        parameters = faiss.SearchParametersIVF(sel=selector, nprobe=lists)
     else:
         parameters = faiss.SearchParameters(sel=selector)
     scaled = _eight_bit(query.reshape(1, -1), _EIGHT_BIT / max(float(np.abs(query).max()), 1e-6))

@@ -1,0 +1,1 @@
+"""The shipped profiles: settings files for known jobs."""

@@ -73,7 +73,8 @@ def answering(url: str) -> str | None:
 
     try:
         with httpx.Client(timeout=_ASK_TIMEOUT_S, trust_env=False) as client:
-            return client.get(f"{url}/healthz").headers.get(HEADER)
+            answer: str | None = client.get(f"{url}/healthz").headers.get(HEADER)
+            return answer
     except (httpx.HTTPError, httpx.InvalidURL):
         return None
 

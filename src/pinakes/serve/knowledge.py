@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from pinakes.errors import Busy
@@ -17,6 +17,12 @@ from pinakes.types import JSON, Hit, Results
 
 MODES = ["hybrid", "vector", "keyword"]
 RRF = "Reciprocal Rank Fusion (RRF)"
+
+
+def _text(value: str) -> str:
+    """Refuse half of a surrogate pair, which is a string in JSON but no text: encoding it raises a ValueError."""
+    value.encode()
+    return value
 
 
 class SearchRequest(BaseModel):
@@ -33,9 +39,9 @@ class SearchRequest(BaseModel):
         }
     )
 
-    query: Annotated[str, Field(description="A question in plain words, or exact terms.")]
+    query: Annotated[str, AfterValidator(_text), Field(description="A question in plain words, or exact terms.")]
     search_type: Annotated[Literal["hybrid", "vector", "keyword"], Field(description="How to search.")] = "hybrid"
-    top_k: Annotated[int, Field(ge=1, description="How many passages, at most 50.")] = 5
+    top_k: Annotated[int, Field(ge=1, le=50, description="How many passages.")] = 5
     min_score: Annotated[float, Field(ge=0, le=1, description="Leave out passages that score less.")] = 0.0
     filters: Annotated[
         dict[str, Any] | None,
@@ -170,7 +176,9 @@ def _stats(service: Service) -> dict[str, JSON]:
         "total_keps": distinct(status),
         "total_chunks": status.chunks,
         "total_vectors": status.chunks - status.pending,
-        "embedding_model": settings.embedding.model if settings.embedding.provider != "deterministic" else "deterministic",
+        "embedding_model": settings.embedding.model
+        if settings.embedding.provider != "deterministic"
+        else "deterministic",
         "embedding_dimension": embedder.dimension,
         "search_modes": MODES,
         "fusion_algorithm": fusion_words(settings),

@@ -2,62 +2,100 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import sqlite3
-from collections.abc import Iterable
-from importlib.metadata import version
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from fastmcp import FastMCP
 from fastmcp.tools import Tool as McpTool
 from fastmcp.tools.base import ToolResult
 from mcp_types import TextContent, ToolAnnotations
-from starlette.datastructures import Headers
+from mcp_types import Tool as ListedTool
+from pydantic import PrivateAttr
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pinakes.errors import Busy, NotFound, PinakesError
-from pinakes.serve.service import NOT_READY, Service
-from pinakes.settings import Settings
-from pinakes.tools import Answer, Tool, tools_of
-from pinakes.types import JSON
+from pinakes.serve.greeting import instructions, version_of
+from pinakes.serve.service import Service
+from pinakes.tools import Tool, tools_of
+from pinakes.tools.declare import listing
 
 PATH = "/mcp"
-_log = logging.getLogger(__name__)
+
+_HINT = "This is an MCP endpoint (streamable HTTP, no sessions): POST JSON-RPC messages here."
 
 
 def create_mcp(service: Service) -> FastMCP[Any]:
     """Return the MCP server with the tools that the settings offer."""
     settings = service.settings
-    offered = tools_of(settings)
-    known = [(record.name, record.description) for record in service.library.collections()]
-    server: FastMCP[Any] = FastMCP(
+    logging.getLogger("fastmcp").setLevel(logging.WARNING)
+    return FastMCP(
         settings.server_name,
-        instructions=instructions(settings, known),
+        instructions=instructions(settings),
         version=version_of(settings),
-        tools=[_Declared.of(declared, service) for declared in offered],
+        tools=[_declared(tool, service) for tool in tools_of(settings)],
         mask_error_details=True,
     )
-    return server
 
 
-class _Declared(McpTool):
+def create_mcp_app(server: FastMCP[Any]) -> Any:
+    """Return the ASGI app that serves ``server`` at ``/mcp``, without sessions, answering in JSON.
+
+    Host and Origin are checked by ``Guard``.
+    """
+    return server.http_app(path=PATH, json_response=True, stateless_http=True, host_origin_protection=False)
+
+
+class McpRoute:
+    """Hands requests for ``/mcp`` to the MCP app, all others on."""
+
+    def __init__(self, app: ASGIApp, mcp: ASGIApp) -> None:
+        self._app, self._mcp = app, mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
+        if scope["type"] != "http" or scope["path"].rstrip("/") != PATH:
+            await self._app(scope, receive, send)
+        elif scope["method"] not in ("POST", "DELETE"):
+            await _refuse(send)
+        else:
+            await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, receive, send)
+
+
+async def _refuse(send: Send) -> None:
+    body = json.dumps({"detail": _HINT}).encode()
+    headers = [(b"content-type", b"application/json"), (b"allow", b"POST, DELETE")]
+    await send({"type": "http.response.start", "status": 405, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class _DeclaredTool(McpTool):
     """A declared tool as FastMCP wants it."""
 
-    declared: Any
-    service: Any
+    _tool: Tool = PrivateAttr()
+    _service: Service = PrivateAttr()
 
-    @classmethod
-    def of(cls, declared: Tool, service: Service) -> _Declared:
-        return cls(
-            name=declared.name,
-            description=declared.description,
-            parameters=declared.schema(),
-            annotations=ToolAnnotations(
-                read_only_hint=declared.read_only,
-                destructive_hint=not declared.read_only,
-                idempotent_hint=declared.read_only,
-                open_world_hint=False,
-            ),
-            declared=declared,
-            service=service,
+    def to_mcp_tool(self, **overrides: Any) -> ListedTool:
+        """Return the tool as it is listed, without what FastMCP adds: it would cost every client tokens."""
+        return super().to_mcp_tool(**{"_meta": None, **overrides})
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        """Run the tool in a thread; a failure becomes a result that says so."""
+        outcome = await self._service.run(partial(self._service.call, self._tool, arguments))
+        return ToolResult(
+            content=[TextContent(type="text", text=outcome.text)],
+            structured_content=outcome.data,
+            is_error=outcome.failed,
         )
+
+
+def _declared(tool: Tool, service: Service) -> McpTool:
+    listed = listing(tool)
+    declared = _DeclaredTool(
+        name=tool.name,
+        description=tool.description,
+        parameters=listed["inputSchema"],
+        annotations=ToolAnnotations.model_validate(listed["annotations"]),
+    )
+    declared._tool, declared._service = tool, service  # noqa: SLF001 - our own class
+    return declared

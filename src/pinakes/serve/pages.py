@@ -86,7 +86,7 @@ def _fields(schema: dict[str, JSON]) -> Iterator[dict[str, JSON]]:
     required = schema.get("required", [])
     for name, field in schema.get("properties", {}).items():
         options = [option.get("type", "") for option in field.get("anyOf", [field])]
-        values = field.get("enum") or next((option["enum"] for option in field.get("anyOf", []) if "enum" in option), [])
+        values: list[str] = next((option["enum"] for option in field.get("anyOf", [field]) if "enum" in option), [])
         yield {
             "name": name,
             "required": name in required,

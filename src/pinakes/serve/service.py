@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from pinakes.errors import Busy
+from pinakes.errors import Busy, PinakesError
 from pinakes.library import Library
 from pinakes.serve.metrics import Metrics
 from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
 from pinakes.settings import Settings
+from pinakes.tools import Tool
 from pinakes.tools.retrieve import chosen_collection
+from pinakes.types import JSON
 
 Result = TypeVar("Result")
 
 NOT_READY = "Server not ready. Index not loaded."
+_WARM_UP_S = 10.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a tool call ended."""
+
+    text: str
+    data: dict[str, JSON] | None = None
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -38,15 +52,32 @@ class Service:
         """Return what ``work`` returns, done in a thread."""
         return await self.workers.run(work)
 
-    def check_ready(self, collection: str) -> None:
-        """Let only those pass who ask for a collection that is loaded.
+    def call(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
+        """Run ``tool``; whatever goes wrong is told, without internals."""
+        try:
+            if tool.collection:
+                self.check_ready(tool.collection, wait_s=_WARM_UP_S)
+            answer = tool.call(self.library, arguments)
+        except PinakesError as error:
+            return failed(tool, error)
+        except Exception:  # noqa: BLE001 - the last door before a client
+            _log.exception("tool %s failed", tool.name)
+            return failed(tool, PinakesError("An internal error.", hint="The server's log has the details."))
+        data, unfinished = answer.as_data(), self._unfinished()
+        if unfinished and data is not None:
+            return Outcome(f"{answer.as_text()}\n\nNote: {unfinished}", {**data, "unfinished": unfinished})
+        return Outcome(answer.as_text(), data)
+
+    def check_ready(self, collection: str, wait_s: float = 0) -> None:
+        """Let only those pass who ask for a collection that is loaded, or will be in ``wait_s`` seconds.
 
         Raises:
             Busy: it is still being loaded, or read for the first time.
         """
         startup = self.startup
-        if startup is not None and not startup.ready(collection):
-            raise Busy(NOT_READY, hint=startup.words())
+        if startup is not None and not startup.ready(collection, wait_s):
+            words = startup.words()
+            raise Busy(NOT_READY, hint=f"{words[0].upper()}{words[1:]}." if words else "")
 
     def collection(self, name: str = "") -> str:
         """Return ``name``, or the default collection; where that does not exist, the only one there is."""
@@ -56,3 +87,14 @@ class Service:
         """Return "starting" or "healthy"."""
         return "starting" if self.startup is not None and self.startup.running else "healthy"
 
+    def _unfinished(self) -> str:
+        if self.startup is None or not self.startup.reading:
+            return ""
+        words = self.startup.words()
+        return f"Documents are still being read{f' ({words})' if words else ''}; there will be more to find."
+
+
+def failed(tool: Tool, error: PinakesError) -> Outcome:
+    """Return the outcome that tells of ``error``."""
+    told = {"code": error.code, "message": error.message, "hint": error.hint, "retryable": error.retryable}
+    return Outcome(tool.failure(error), None if tool.collection else {"error": told}, failed=True)

@@ -50,7 +50,7 @@ class Startup:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-startup", daemon=True)
         self._events: dict[str, Event] = {}
-        self.warm = False
+        self._warm = threading.Event()
         self.model_loaded = False
         self.failure: PinakesError | None = None
 
@@ -68,11 +68,16 @@ class Startup:
     @property
     def running(self) -> bool:
         """Whether anything is still to be done."""
-        return self.failure is None and (not self.warm or bool(self._waiting))
+        return self.failure is None and (not self._warm.is_set() or bool(self._waiting))
 
-    def ready(self, collection: str) -> bool:
-        """Say whether ``collection`` can be searched in full."""
-        return self.warm and collection not in self._waiting
+    @property
+    def reading(self) -> bool:
+        """Whether documents are still to be read."""
+        return self.failure is None and bool(self._waiting)
+
+    def ready(self, collection: str, wait_s: float = 0) -> bool:
+        """Say whether ``collection`` can be searched in full; wait for models and indexes, not for documents."""
+        return collection not in self._waiting and self._warm.wait(wait_s) and self.failure is None
 
     def progress(self) -> dict[str, JSON]:
         """Return stage → done and total of what is going on."""
@@ -111,7 +116,7 @@ class Startup:
             if record.name not in self._waiting:
                 self._library.shelves.index(record.name)
                 self._say(f"{_label(self._library.settings, record.name)} found in {self._library.settings.home}.")
-        self.warm = True
+        self._warm.set()
 
     def _alone(self) -> FileLock:
         """Return a held lock: of several processes only one reads the sources, the others wait for it."""

@@ -57,7 +57,10 @@ class Tool:
         """
         given = {name: value for name, value in arguments.items() if value is not None}
         try:
+            json.dumps(given, ensure_ascii=False).encode()
             checked = self.parameters.model_validate(given)
+        except UnicodeEncodeError as error:
+            raise InvalidInput("An argument holds half a character (a lone surrogate).") from error
         except ValidationError as error:
             raise self._invalid(error) from error
         return self.function(library, **{name: getattr(checked, name) for name in self.parameters.model_fields})
@@ -110,7 +113,7 @@ def _parameters(function: Callable[..., Answer]) -> type[BaseModel]:
 class _Plain(GenerateJsonSchema):
     """Leaves out the titles, which repeat the names and cost tokens."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
 
 
@@ -122,3 +125,18 @@ def object_from(value: JSON) -> JSON:
         except json.JSONDecodeError:
             return value
     return {} if value == "" else value
+
+
+def listing(declared: Tool) -> dict[str, JSON]:
+    """Return ``declared`` as ``tools/list`` shows it."""
+    return {
+        "name": declared.name,
+        "description": declared.description,
+        "inputSchema": declared.schema(),
+        "annotations": {
+            "readOnlyHint": declared.read_only,
+            "destructiveHint": not declared.read_only,
+            "idempotentHint": declared.read_only,
+            "openWorldHint": False,
+        },
+    }

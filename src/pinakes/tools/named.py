@@ -74,7 +74,7 @@ def rendered(template: str, hit: Hit) -> str:
 class _Template(string.Formatter):
     """Format strings with plain names only, in which an unknown name stands for nothing."""
 
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, JSON]) -> tuple[Any, str]:
+    def get_field(self, field_name: str, _args: Sequence[Any], kwargs: Mapping[str, JSON]) -> tuple[Any, str]:
         return kwargs.get(field_name, ""), field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:

@@ -1,0 +1,118 @@
+"""``python -m benchmarks.speed``: how fast, how large, how much memory, beside what is to be reached.
+
+Everything is measured through what users call, on a corpus read anew in this run, so that all figures belong together.
+The table goes to stdout, progress to stderr, all figures with machine and commit to a JSON file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.quality.sets import ROOT
+from benchmarks.speed import handshake, ingest, install, machine, queries, serving
+from benchmarks.speed.corpus import prepare
+from benchmarks.speed.home import Home, in_new_process
+from benchmarks.speed.report import Figures, more, rows, table, verdict
+
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How often things are measured."""
+
+    unchanged: int = 3
+    changed: int = 15
+    queries: int = 5
+    http: int = 3
+    starts: int = 5
+    load_s: float = 10.0
+    handshakes: int = 7
+
+
+QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, handshakes=1)
+_QUICK_FILES = 24
+
+
+def main() -> None:
+    """Measure and print."""
+    given = _arguments()
+    given.work.mkdir(parents=True, exist_ok=True)
+    about = machine.describe()
+    limit = given.limit_files or (_QUICK_FILES if given.quick else 0)
+    corpus = prepare("own" if given.quick else given.corpus, given.work, limit)
+    home = Home(given.work / "home", corpus, given.work)
+    shutil.rmtree(home.folder, ignore_errors=True)
+    figures = measure(home, QUICK if given.quick else Effort())
+    if given.install:
+        _say("installed size")
+        figures.installed = install.installed(given.work)
+    if given.quality:
+        _say("SciFact")
+        figures.scifact_ndcg = _scifact(given.work / "quality")
+    comparable = corpus.name == "keps" and not corpus.note
+    _show(figures, corpus.note, comparable)
+    found = {"corpus": corpus.name, "note": corpus.note, "machine": about, "figures": dataclasses.asdict(figures)}
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    given.json.write_text(json.dumps(found, indent=1), "utf-8")
+
+
+def measure(home: Home, effort: Effort) -> Figures:
+    """Index the corpus, then measure everything that can be asked of the index; what changes it comes last."""
+    figures = Figures()
+    _say(f"first ingest of {home.corpus.name}")
+    figures.first = in_new_process(ingest.first, home)
+    _say("size, queries")
+    figures.size = in_new_process(ingest.size, home)
+    figures.queries = in_new_process(queries.in_process, home, effort.queries)
+    _say("server")
+    figures.served = serving.serving(home, effort.http, effort.starts, effort.load_s)
+    _say("nothing changed, one file changed")
+    figures.unchanged = in_new_process(ingest.unchanged, home, effort.unchanged)
+    figures.changed = in_new_process(ingest.changed, home, effort.changed)
+    _say("MCP")
+    figures.handshake = handshake.handshake(home.work, effort.handshakes)
+    return figures
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", choices=["keps", "own"], help="what to index; none = keps where its data is")
+    parser.add_argument("--limit-files", type=int, default=0, metavar="N", help="only N files, evenly chosen")
+    parser.add_argument("--quick", action="store_true", help="some of the own documents, few repetitions")
+    parser.add_argument("--install", action="store_true", help="also the installed size: makes an environment")
+    parser.add_argument("--quality", action="store_true", help="also SciFact, by benchmarks.quality")
+    parser.add_argument("--work", type=Path, default=RESULTS / "speed", help="folder of corpus and home, emptied")
+    parser.add_argument("--json", type=Path, default=RESULTS / "speed.json", help="file for the figures")
+    return parser.parse_args()
+
+
+def _show(figures: Figures, note: str, comparable: bool) -> None:
+    lines = [(row.what, row.reach, row.measured, verdict(row, comparable)) for row in rows(figures)]
+    print("\n".join(table(("what", "reach", "measured", "verdict"), lines)))
+    if note:
+        print(f"\nNote: {note}.")
+    print()
+    print("\n".join(table(("also", "measured"), more(figures))))
+
+
+def _scifact(work: Path) -> float:
+    command = [sys.executable, "-m", "benchmarks.quality", "scifact", "--work", str(work)]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
+    found = json.loads((work / "quality.json").read_text("utf-8"))
+    return float(found["sets"]["scifact"]["hybrid"]["metrics"]["ndcg@10"])
+
+
+def _say(what: str) -> None:
+    print(f"measuring {what} …", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The bare model: the installed graph in an ONNX Runtime session of our own, fed with ready token ids.
+
+No embedder on this graph can be faster, so it is what the embedder inside an ingest is compared with.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.speed.machine import cores
+from pinakes.embedders import convert, weights
+from pinakes.ports import Embedder
+from pinakes.settings import EmbeddingSettings
+from pinakes.types import Float32, Int64
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class BareModel:
+    """One text a run on one thread, as many runs at once as ``settings`` and the machine allow."""
+
+    def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
+        from tokenizers import Tokenizer
+
+        model = weights.install(settings, cache)
+        self.tokenizer: Tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self.session = session(model, settings, threads=1)
+        self.pool = ThreadPoolExecutor(settings.threads or cores())
+
+    def rows(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Return token ids, int32 (1, n) for each text, the longest first."""
+        rows = [np.array([encoding.ids], np.int32) for encoding in self.tokenizer.encode_batch_fast(list(texts))]
+        return sorted(rows, key=lambda row: -row.shape[1])
+
+    def seconds(self, rows: Sequence[NDArray[np.int32]]) -> float:
+        """Return how long the model takes for ``rows``."""
+        began = time.perf_counter()
+        list(self.pool.map(lambda row: self.session.run(None, {"input_ids": row}), rows))
+        return time.perf_counter() - began
+
+
+def session(model: weights.Installed, settings: EmbeddingSettings, threads: int) -> Any:
+    """Return a session on the installed graph."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    graph = model.graph_folder(settings.precision) / convert.GRAPH
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+class ComparedEmbedder:
+    """An embedder whose every ``every``-th batch is run by the bare model too, right after it.
+
+    The two see the same texts on the machine in the same state. ``seconds`` counts all batches, ``compared_s`` and
+    ``bare_s`` those done by both; ``paused_s`` is what comparing took and what the ingest has to be spared.
+    """
+
+    def __init__(self, embedder: Embedder, bare: BareModel, every: int) -> None:
+        self._embedder = embedder
+        self._bare = bare
+        self._every = every
+        self._batches = 0
+        self.seconds = self.compared_s = self.bare_s = self.paused_s = 0.0
+        self.compared = 0
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._embedder.max_tokens
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        """Embed, and from the second batch on (the first loads the model) now and then compare."""
+        began = time.perf_counter()
+        vectors = self._embedder.embed(texts)
+        done = time.perf_counter()
+        self.seconds += done - began
+        if self._batches % self._every == 1 % self._every and self._batches:
+            self.bare_s += self._bare.seconds(self._bare.rows(texts))
+            self.compared_s += done - began
+            self.compared += len(texts)
+            self.paused_s += time.perf_counter() - done
+        self._batches += 1
+        return vectors
+
+    def embed_query(self, text: str) -> Float32:
+        return self._embedder.embed_query(text)
+
+    def token_starts(self, text: str) -> Int64:
+        return self._embedder.token_starts(text)

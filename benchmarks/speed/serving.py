@@ -1,0 +1,124 @@
+"""A real ``pinakes serve``: how soon it answers, how fast, to how many at once, and with how much memory."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+
+import httpx
+
+from benchmarks.quality.sets import ROOT
+from benchmarks.speed.home import Home
+from benchmarks.speed.load import Load
+from benchmarks.speed.machine import Spread, memory_mb, spread
+from benchmarks.speed.queries import MODES, TOP_K
+from pinakes.types import JSON
+
+CLIENTS = 8
+_START_TIMEOUT_S = 120.0
+_POLL_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Start in seconds (median of ``starts_s``), times per mode, load, and memory of the process in MB after it."""
+
+    start_s: float
+    starts_s: tuple[float, ...]
+    http: Mapping[str, Spread]
+    load: Load
+    memory_mb: float
+    memory_peak_mb: float
+    memory_anonymous_mb: float
+
+
+def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
+    """Start the server ``starts`` times; ask the last one every question ``rounds`` times a mode, then load it."""
+    times = []
+    for _ in range(starts - 1):
+        with _server(home) as (_, _, seconds):
+            times.append(seconds)
+    with _server(home) as (process, port, seconds):
+        times.append(seconds)
+        answered: dict[str, Spread] = {mode: _ask(home, port, mode, rounds) for mode in MODES}
+        load = _load(home, port, load_s)
+        memory = memory_mb(process.pid)
+    return Served(median(times), tuple(times), answered, load, memory["now"], memory["peak"], memory["anonymous"])
+
+
+@contextmanager
+def _server(home: Home) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
+    """Give a serving process, its port, and the seconds from its start to its first answer to a search."""
+    port, log = _free_port(), home.work / "serve.log"
+    with log.open("wb") as stderr:
+        began = time.perf_counter()
+        process = home.start("serve", "--port", str(port), stdout=subprocess.DEVNULL, stderr=stderr)
+        try:
+            body = _body(home.corpus.questions[0], "hybrid")
+            while not _answers(port, body):
+                if process.poll() is not None or time.perf_counter() - began > _START_TIMEOUT_S:
+                    raise RuntimeError(f"`pinakes serve` does not answer:\n{log.read_text('utf-8', 'replace')}")
+                time.sleep(_POLL_S)
+            yield process, port, time.perf_counter() - began
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _answers(port: int, body: bytes) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_START_TIMEOUT_S)
+    try:
+        connection.request("POST", "/search", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        return response.status == 200 and _is_full(json.loads(response.read()))
+    except (ConnectionError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _ask(home: Home, port: int, mode: str, rounds: int) -> Spread:
+    bodies = [_body(question, mode) for question in home.corpus.questions]
+    seconds = []
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", headers={"Content-Type": "application/json"}, trust_env=False
+    ) as client:
+        for number in range(rounds + 1):
+            for body in bodies:
+                began = time.perf_counter()
+                response = client.post("/search", content=body)
+                took = time.perf_counter() - began
+                if not _is_full(response.raise_for_status().json()):
+                    raise RuntimeError(f"{mode} search over HTTP is degraded: {response.text[:200]}")
+                if number:
+                    seconds.append(took)
+    return spread(seconds)
+
+
+def _is_full(answer: dict[str, JSON]) -> bool:
+    return "degraded" not in answer and bool(answer["results"])
+
+
+def _load(home: Home, port: int, seconds: float) -> Load:
+    command = [sys.executable, "-m", "benchmarks.speed.load", str(port), str(CLIENTS), str(seconds)]
+    bodies = b"\n".join(_body(question, "hybrid") for question in home.corpus.questions)
+    done = subprocess.run(command, input=bodies, stdout=subprocess.PIPE, cwd=ROOT, check=True)
+    found = json.loads(done.stdout)
+    return Load(**{**found, "times": Spread(**found["times"])})
+
+
+def _body(question: str, mode: str) -> bytes:
+    return json.dumps({"query": question, "search_type": mode, "top_k": TOP_K}).encode()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

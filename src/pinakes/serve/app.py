@@ -1,0 +1,98 @@
+"""The HTTP application: routes, MCP, the guard before them, and errors as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from pinakes.errors import PinakesError, http_status
+from pinakes.library import Library
+from pinakes.serve import knowledge, mcp, monitoring, pages
+from pinakes.serve.greeting import version_of
+from pinakes.serve.guard import Guard
+from pinakes.serve.metrics import Meter
+from pinakes.serve.service import Service
+from pinakes.serve.startup import Startup
+from pinakes.serve.work import Workers
+from pinakes.types import JSON
+
+_DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
+_TAGS = [
+    {"name": "root", "description": "What this server is."},
+    {"name": "search", "description": "Finding passages."},
+    {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
+]
+_PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
+
+
+def create_app(library: Library, *, startup: Startup | None = None, instance_id: str = "") -> FastAPI:
+    """Return the application that serves ``library``; closing the library is the caller's business."""
+    settings = library.settings
+    service = Service(library, Workers(settings.server.search_timeout_s), startup, instance_id)
+    mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with mcp_app.lifespan(mcp_app):
+            yield
+        service.workers.close()
+
+    api = FastAPI(
+        title=settings.server_title,
+        description=_DESCRIPTION,
+        version=version_of(settings),
+        openapi_tags=_TAGS,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    for routes in (pages.routes(service, api), knowledge.routes(service), monitoring.routes(service)):
+        api.include_router(routes)
+    api.add_exception_handler(PinakesError, _our_error)
+    api.add_exception_handler(RequestValidationError, _invalid_request)
+    api.add_exception_handler(HTTPException, _http_error)
+    api.add_exception_handler(UnicodeEncodeError, _broken_text)
+    api.add_exception_handler(Exception, _internal_error)
+    api.add_middleware(mcp.McpRoute, mcp=mcp_app)
+    api.add_middleware(Guard, settings=settings.server)
+    api.add_middleware(Meter, metrics=service.metrics, paths=_PATHS)
+    return api
+
+
+async def _our_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PinakesError)
+    status = http_status(error)
+    failed = "Search failed: " if status == 500 and request.url.path == "/search" else ""
+    told = {"code": error.code, "hint": error.hint, "retryable": error.retryable}
+    return _json({"detail": failed + error.message, **told}, status)
+
+
+async def _invalid_request(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = [{name: entry[name] for name in ("type", "loc", "msg")} for entry in error.errors()]
+    return _json({"detail": problems}, 422)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    """A body that is not even text in JSON comes here as a 400."""
+    assert isinstance(error, HTTPException)
+    return _json({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
+
+
+async def _broken_text(_: Request, _error: Exception) -> Response:
+    """Half of a surrogate pair is a string in JSON and in Python, but no text."""
+    return _json({"detail": "The request holds half a character (a lone surrogate)."}, 422)
+
+
+async def _internal_error(request: Request, _: Exception) -> Response:
+    what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"
+    return _json({"detail": f"{what}. The server's log has the details."}, 500)
+
+
+def _json(content: dict[str, JSON], status: int, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(to_json(content, inf_nan_mode="strings"), status, headers, "application/json")

@@ -1,0 +1,270 @@
+"""What every index engine must do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from pinakes import filters
+from pinakes.ports import Index
+from pinakes.testing.corpus import FILTERS, ODD_QUERIES, Corpus, ReferenceIndex, Select, equal
+from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking
+
+MakeIndex: TypeAlias = Callable[[Path, int, Select], Index]
+"""Opens the engine on a folder (or a name of its own made from it), for vectors of a dimension."""
+
+VECTOR_TOLERANCE = 2e-3
+"""How far a stored vector or a cosine may lie from the exact one: half precision, and a little."""
+
+
+def an_empty_index_stands_at_zero_and_finds_nothing(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        equal(index.position(), 0, "position")
+        for where in (None, FILTERS[0]):
+            equal(len(index.keyword("heron", 10, where)), 0, "keyword hits")
+            equal(len(index.vector(corpus.vector(), 10, where)), 0, "vector hits")
+        equal(len(index.keyword("heron", 10, None, np.array([1, 2]))), 0, "keyword hits among unknown ids")
+        equal(len(index.vector(corpus.vector(), 10, None, np.array([1, 2]))), 0, "vector hits among unknown ids")
+        _same_contents(index, ReferenceIndex(corpus.dimension, corpus.select))
+
+
+def both_arms_find_the_same_passages_as_the_reference_under_every_filter(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    with closing(_filled(make, folder, corpus)) as index:
+        for where in (None, *FILTERS):
+            for query in ("heron", "krill lotus", "Ember, fjord; GROVE?"):
+                found = index.keyword(query, 1000, where)
+                _ordered(found)
+                expected = reference.keyword(query, 1000, where)
+                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"passages with {query!r} where {where}")
+            _same_vectors(index, reference, corpus.vector(), 1000, where, None)
+
+
+def the_best_are_taken_after_filtering(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    with closing(_filled(make, folder, corpus)) as index:
+        query = corpus.vector()
+        farthest = reference.vector(query, 1000, None).ids[-1]
+        owner = next(entry.document_id for entry in corpus.entries if entry.chunk_id == farthest)
+        where = filters.parse({"number": owner})
+        _same_vectors(index, reference, query, 1, where, None)
+        for limit in (1, 3, 10):
+            _same_vectors(index, reference, query, limit, None, None)
+            equal(len(index.keyword("heron", limit, None)), limit, "keyword hits up to the limit")
+
+
+def asked_about_some_passages_it_scores_those_and_no_others(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    with closing(_filled(make, folder, corpus)) as index:
+        everything = index.keyword("heron krill", 1000, None)
+        asked = np.array([1, 5, 9, 20, 10_000], np.int64)
+        found = index.keyword("heron krill", len(asked), None, asked)
+        equal(set(found.ids.tolist()), set(everything.ids.tolist()) & set(asked.tolist()), "passages among those asked")
+        whole = dict(zip(everything.ids.tolist(), everything.scores.tolist(), strict=True))
+        for key, score in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
+            assert abs(score - whole[key]) < 1e-4, f"passage {key} scores {score} alone, {whole[key]} among all"
+        _same_vectors(index, reference, corpus.vector(), len(asked), None, asked)
+        equal(len(index.vector(corpus.vector(), 5, None, np.empty(0, np.int64))), 0, "hits among nothing")
+
+
+def removed_and_replaced_documents_leave_nothing_behind(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    with closing(_filled(make, folder, corpus)) as index:
+        replacement = [corpus.entry(3, 1001), corpus.entry(3, 1002)]
+        for side in (index, reference):
+            side.apply([1, 2], [], 2)
+            side.apply([3, 777], replacement, 3)
+        _same_contents(index, reference)
+        _same_vectors(index, reference, corpus.vector(), 1000, None, None)
+        equal(
+            set(index.keyword("heron", 1000, None).ids.tolist()),
+            set(reference.keyword("heron", 1000, None).ids.tolist()),
+            "passages after removal",
+        )
+
+
+def applying_changes_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    documents = list(corpus.metadata)
+    with closing(_filled(make, folder, corpus)) as index:
+        index.apply(documents, corpus.entries, 1)
+        equal(index.position(), 1, "position")
+        _same_contents(index, reference)
+        index.apply(documents, corpus.entries, 2)
+        equal(index.position(), 2, "position")
+        _same_contents(index, reference)
+        _same_vectors(index, reference, corpus.vector(), 1000, None, None)
+
+
+def a_passage_without_a_vector_waits_for_it(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    entry = corpus.entries[0]
+    pending = IndexEntry(entry.chunk_id, entry.document_id, "", entry.path, "", entry.text, (), None)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        index.apply([entry.document_id], [pending], 1)
+        equal(index.keyword(entry.text, 5, None).ids.tolist(), [entry.chunk_id], "keyword hits while pending")
+        equal(len(index.vector(corpus.vector(), 5, None)), 0, "vector hits while pending")
+        assert np.isnan(index.vectors(np.array([entry.chunk_id]))).all(), "a pending passage has a vector"
+        index.apply([entry.document_id], [entry], 2)
+        equal(index.vector(corpus.vector(), 5, None).ids.tolist(), [entry.chunk_id], "vector hits afterwards")
+
+
+def it_gives_back_the_vectors_it_scores_with(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    with closing(_filled(make, folder, corpus)) as index:
+        asked = np.array([entry.chunk_id for entry in reversed(corpus.entries)] + [99_999], np.int64)
+        held = index.vectors(asked)
+        equal((held.dtype, held.shape), (np.dtype(np.float32), (len(asked), corpus.dimension)), "vectors")
+        assert np.isnan(held[-1]).all(), "an unknown passage has a vector"
+        expected = np.array([entry.vector for entry in reversed(corpus.entries)])
+        assert np.abs(held[:-1] - expected).max() <= VECTOR_TOLERANCE, "vectors differ from those given"
+
+
+def what_was_written_is_there_after_closing(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    _filled(make, folder, corpus).close()
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        equal(index.position(), 1, "position after opening again")
+        _same_contents(index, reference)
+        index.apply([1], [], 2)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        if index.position() < 2:
+            index.apply([1], [], 2)
+        reference.apply([1], [], 2)
+        _same_contents(index, reference)
+
+
+def two_handles_on_one_folder_agree_once_both_caught_up(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    documents = list(corpus.metadata)
+    with closing(_filled(make, folder, corpus)) as one, closing(make(folder, corpus.dimension, corpus.select)) as two:
+        two.apply(documents, corpus.entries, 1)
+        for side in (one, two, reference):
+            side.apply([4], [], 2)
+        for side in (one, two):
+            equal(side.position(), 2, "position")
+            _same_contents(side, reference)
+            equal(
+                set(side.keyword("heron", 1000, None).ids.tolist()),
+                set(reference.keyword("heron", 1000, None).ids.tolist()),
+                "keyword hits of each handle",
+            )
+
+
+def odd_queries_are_answered(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    with closing(_filled(make, folder, corpus)) as index:
+        for query in ODD_QUERIES:
+            _ordered(index.keyword(query, 10, None))
+            _ordered(index.keyword(query, 10, FILTERS[0]))
+        equal(len(index.keyword("", 10, None)), 0, "hits of an empty query")
+        assert len(index.keyword("heron " * 2000, 10, None)), "a long query finds nothing"
+
+
+def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    problems: list[BaseException] = []
+    done = threading.Event()
+
+    def search(index: Index) -> None:
+        query = corpus.vector()
+        try:
+            while not done.is_set():
+                _ordered(index.vector(query, 20, FILTERS[1]))
+                _ordered(index.keyword("heron krill", 20, None))
+        except BaseException as error:  # noqa: BLE001 - reported by the thread that checks
+            problems.append(error)
+
+    with closing(_filled(make, folder, corpus)) as index:
+        threads = [threading.Thread(target=search, args=(index,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for position in range(2, 12):
+                index.apply([position], [corpus.entry(position, 5000 + position)], position)
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
+    assert not problems, f"a search failed while changes were applied: {problems[0]!r}"
+
+
+def it_describes_itself_in_plain_values(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    with closing(_filled(make, folder, corpus)) as index:
+        about = index.describe()
+        assert about.get("engine"), "describe() does not name the engine"
+        assert all(isinstance(value, str | int) for value in about.values()), f"describe() is not plain: {about}"
+
+
+INDEX_CHECKS: tuple[Callable[[MakeIndex, Path], None], ...] = (
+    an_empty_index_stands_at_zero_and_finds_nothing,
+    both_arms_find_the_same_passages_as_the_reference_under_every_filter,
+    the_best_are_taken_after_filtering,
+    asked_about_some_passages_it_scores_those_and_no_others,
+    removed_and_replaced_documents_leave_nothing_behind,
+    applying_changes_twice_is_harmless,
+    a_passage_without_a_vector_waits_for_it,
+    it_gives_back_the_vectors_it_scores_with,
+    what_was_written_is_there_after_closing,
+    two_handles_on_one_folder_agree_once_both_caught_up,
+    odd_queries_are_answered,
+    searches_go_on_while_changes_are_applied,
+    it_describes_itself_in_plain_values,
+)
+
+
+def check_index(make: MakeIndex, folder: Path) -> None:
+    """Run every check of an index engine, each in a folder of its own below ``folder``.
+
+    Raises:
+        AssertionError: the engine does not do what ``ports.Index`` promises.
+    """
+    for check in INDEX_CHECKS:
+        place = folder / check.__name__
+        place.mkdir(parents=True)
+        check(make, place)
+
+
+def _filled(make: MakeIndex, folder: Path, corpus: Corpus) -> Index:
+    index = make(folder, corpus.dimension, corpus.select)
+    index.apply(list(corpus.metadata), corpus.entries, 1)
+    equal(index.position(), 1, "position after a change")
+    return index
+
+
+def _same_vectors(
+    index: Index, reference: Index, query: Float32, limit: int, where: Filter | None, among: Int64 | None
+) -> None:
+    found, expected = index.vector(query, limit, where, among), reference.vector(query, limit, where, among)
+    _ordered(found)
+    equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"nearest {limit} where {where}")
+    by_id = dict(zip(expected.ids.tolist(), expected.scores.tolist(), strict=True))
+    for key, score in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
+        assert abs(score - by_id[key]) <= VECTOR_TOLERANCE, f"passage {key} scores {score}, its cosine is {by_id[key]}"
+
+
+def _same_contents(index: Index, reference: Index) -> None:
+    found, expected = index.contents(), reference.contents()
+    for part in ("keyword", "vector"):
+        equal(found[part].tolist(), expected[part].tolist(), f"{part} contents")
+
+
+def _ordered(ranking: Ranking) -> None:
+    equal((ranking.ids.dtype, ranking.scores.dtype), (np.dtype(np.int64), np.dtype(np.float32)), "dtypes of a ranking")
+    equal(ranking.ids.shape, ranking.scores.shape, "shapes of a ranking")
+    assert len(set(ranking.ids.tolist())) == len(ranking), "a passage is ranked twice"
+    assert (np.diff(ranking.scores) <= 0).all(), "a ranking is not best first"

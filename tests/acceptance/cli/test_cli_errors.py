@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pinakes.errors import STATUS
+
+BAD = [
+    (["add", "missing-folder"], 3, "NOT_FOUND", "does not exist"),
+    (["add", "CORPUS", "-c", "a/b"], 2, "INVALID_NAME", "'a/b'"),
+    (["add", "CORPUS", "-c", ".."], 2, "INVALID_NAME", "'..'"),
+    (["add", "CORPUS", "-c", "../../evil"], 2, "INVALID_NAME", "evil"),
+    (["add", "CORPUS", "-c", "x" * 300], 2, "INVALID_NAME", "300 characters"),
+    (["add", "CORPUS", "-c", "🍎"], 2, "INVALID_NAME", "🍎"),
+    (["add", "CORPUS", "--ref", "main"], 2, "INVALID_INPUT", "not a git repository"),
+    (["add", "CORPUS/pipe"], 2, "INVALID_INPUT", "neither a folder nor a file"),
+    (["add", ""], 2, "INVALID_INPUT", "No location"),
+    (["add", "https://me:secret@example.invalid/a.git"], 2, "INVALID_INPUT", "example.invalid"),
+    (["add"], 2, "INVALID_INPUT", "Missing argument"),
+    (["add", "CORPUS", "--bogus"], 2, "INVALID_INPUT", "--bogus"),
+    (["serch", "x"], 2, "INVALID_INPUT", "No such command 'serch'"),
+    (["search", "x"], 3, "NOT_FOUND", "'default'"),
+    (["search", "x", "-c", "nope"], 3, "NOT_FOUND", "'nope'"),
+    (["search", "x", "-k", "many"], 2, "INVALID_INPUT", "--top-k"),
+    (["search", "x", "--mode", "magic"], 2, "INVALID_INPUT", "--mode"),
+    (["search", "x", "--filter", "status"], 2, "INVALID_FILTER", "'status'"),
+    (["search", "x", "--set", "search.topk=5"], 2, "INVALID_SETTING", "'search.topk'"),
+    (["search", "x", "--set", "search.top_k"], 2, "INVALID_SETTING", "name=value"),
+    (["search", "x", "--set", "search.top_k=few"], 2, "INVALID_SETTING", "'few'"),
+    (["search", "x", "--set", "embedding.provider=magic"], 2, "INVALID_SETTING", "'magic'"),
+    (["search", "x", "--profile", "nope"], 2, "INVALID_NAME", "'nope'"),
+    (["search", "x", "--profile", "nope.toml"], 2, "INVALID_NAME", "'nope.toml'"),
+    (["read", "nothing.md"], 3, "NOT_FOUND", "'default'"),
+    (["read", "x", "--lines", "top"], 2, "INVALID_INPUT", "'top'"),
+    (["status", "-c", "nope"], 3, "NOT_FOUND", "'nope'"),
+    (["sync", "-c", "nope"], 3, "NOT_FOUND", "'nope'"),
+    (["verify", "-c", "nope"], 3, "NOT_FOUND", "'nope'"),
+    (["reindex", "-c", "nope"], 3, "NOT_FOUND", "'nope'"),
+    (["config", "serach.top_k"], 2, "INVALID_SETTING", "'serach.top_k'"),
+    (["status", "--home", "/dev/null/home"], 10, "STORAGE_FULL", "/dev/null/home"),
+]
+
+
+def filled(words, corpus):
+    return [word.replace("CORPUS", str(corpus)) for word in words]
+
+
+@pytest.fixture
+def corpus(corpus):
+    import os
+
+    os.mkfifo(corpus / "pipe")
+    return corpus
+
+
+@pytest.mark.parametrize(("words", "code", "name", "says"), BAD, ids=lambda value: str(value)[:40])
+def test_bad_input_is_told_in_words(pinakes, corpus, words, code, name, says):
+    done = pinakes(*filled(words, corpus))
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("error: ")
+    assert says in done.err
+    assert "\nhint: " in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(("words", "code", "name", "says"), BAD, ids=lambda value: str(value)[:40])
+def test_bad_input_is_told_in_json(pinakes, corpus, words, code, name, says):
+    done = pinakes(*filled(words, corpus), "--json")
+    assert (done.code, done.err) == (code, "")
+    error = done.document["error"]
+    assert set(done.document) == {"error"}
+    assert set(error) == {"code", "message", "hint", "retryable"}
+    assert error["code"] == name
+    assert says in error["message"]
+    assert error["hint"]
+
+
+def test_json_without_a_command_is_an_error(pinakes):
+    done = pinakes("--json")
+    assert (done.code, done.document["error"]["code"]) == (2, "INVALID_INPUT")
+
+
+def test_an_exit_code_of_each_error_is_none_of_the_shells(pinakes):
+    assert all(0 < code < 126 for _, code in STATUS.values())
+
+
+def test_an_unknown_variable_of_ours_is_named(pinakes, monkeypatch):
+    monkeypatch.setenv("PINAKES_SERCH__TOP_K", "5")
+    done = pinakes("status", "--json")
+    assert done.code == 2
+    assert "PINAKES_SEARCH__TOP_K" in done.document["error"]["hint"]
+
+
+def test_a_broken_settings_file_is_named(pinakes, home):
+    home.mkdir()
+    (home / "config.toml").write_text("search = [")
+    done = pinakes("status", "--json")
+    assert done.code == 2
+    assert str(home / "config.toml") in done.document["error"]["message"]
+
+
+def test_a_damaged_catalogue_is_an_error_not_a_traceback(pinakes, home):
+    home.mkdir()
+    (home / "catalog.db").write_bytes(b"this is no database" * 1000)
+    done = pinakes("status")
+    assert done.code == 8
+    assert "error: The catalogue is damaged" in done.err
+
+
+def test_another_model_is_refused_with_the_way_out(pinakes, corpus, home):
+    import sqlite3
+
+    pinakes("add", corpus)
+    with sqlite3.connect(home / "catalog.db") as connection:
+        connection.execute("UPDATE models SET fingerprint = 'another/model'")
+    connection.close()
+    done = pinakes("search", "apple", "--json")
+    assert done.code == 7
+    assert done.document["error"]["code"] == "MODEL_MISMATCH"
+    assert "reindex --embed" in done.document["error"]["hint"]
+
+
+def test_a_surprise_is_one_line_and_a_traceback_only_when_asked(pinakes, corpus, home, monkeypatch):
+    pinakes("add", corpus)
+    monkeypatch.setattr("pinakes.library.Library.status", None)
+    done = pinakes("status")
+    assert done.code == 1
+    assert done.err == (
+        "error: TypeError: 'NoneType' object is not callable\nhint: Please report this bug, with what -v shows.\n"
+    )
+    assert "Traceback" in pinakes("status", "-v").err
+    assert pinakes("status", "--json").document["error"]["code"] == "INTERNAL_ERROR"
+
+
+def test_json_of_odd_names_is_still_json(program, tmp_path):
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    (folder / "caf\udce9.md").write_text("# Caf\u00e9\n\nCoffee \u2615 is served.\n")
+    done = program("add", folder, "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["reports"][0]["source"] == str(folder)
+    assert program("search", "coffee").code == 0
+    assert program("status", "--problems").code == 0

@@ -1,0 +1,191 @@
+"""What only a real process shows: signals, pipes, terminals, full disks, servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DETERMINISTIC = ("--set", "embedding.provider=deterministic")
+PINAKES = (str(Path(sys.executable).with_name("pinakes")), *DETERMINISTIC)
+
+
+@pytest.fixture
+def many(tmp_path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(2000):
+        (folder / f"{number}.md").write_text(
+            f"# Report {number}\n\nThe yield of field {number} was {number * 7} tons.\n"
+        )
+    return folder
+
+
+INTERRUPTED = """
+import signal, sys
+from pinakes.cli import main
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv.pop(1)))
+main()
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.9, 1.5])
+def test_ctrl_c_stops_with_what_was_committed_and_the_next_run_goes_on(many, program, seconds):
+    words = [*DETERMINISTIC, "--set", "ingest.batch_chunks=50", "add", str(many), "--json"]
+    stopped = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(seconds), *words], capture_output=True, text=True, check=False
+    )
+    assert stopped.returncode == 130
+    assert stopped.stderr == "stopped; what was committed stays; run again to resume\n"
+    assert json.loads(stopped.stdout)["error"]["code"] == "INTERRUPTED"
+    (report,) = program("add", many, "--json").document["reports"]
+    assert report["added"] + report["unchanged"] == 2000
+    assert program("verify").code == 0
+
+
+def test_a_closed_pipe_is_no_error(program, corpus):
+    program("add", corpus)
+    done = subprocess.run(
+        ["bash", "-c", 'set -o pipefail; "$@" | true', "bash", *PINAKES, "read", "guide.md"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 141)
+    assert done.stderr == ""
+
+
+def test_a_full_disk_under_stdout_is_an_error_in_words():
+    device = Path("/dev/full")
+    if not device.exists():
+        pytest.skip("no /dev/full on this system")
+    with device.open("w") as full:
+        done = subprocess.run([*PINAKES, "config"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 10
+    assert done.stderr.startswith("error: The disk is full.\nhint: ")
+
+
+def on_terminal(*words: str | Path) -> str:
+    """Run the program on a terminal; return all that appeared there."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*PINAKES, *map(str, words)], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            block = os.read(ours, 65536)
+        except OSError:  # the way Linux says that the other end is closed
+            break
+        if not block:
+            break
+        seen += block
+    os.close(ours)
+    process.wait(60)
+    return seen.decode()
+
+
+def test_a_terminal_gets_a_bar_and_marked_words(many, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert re.search(r"━.* of 2,000 files read, [\d,]+ chunks embedded", on_terminal("add", many))
+    assert re.search(r"\x1b\[1;33myield\x1b\[0m", on_terminal("search", "yields"))
+
+
+def test_no_color_is_respected(corpus, monkeypatch, program):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1")
+    program("add", corpus)
+    assert "\x1b[1;33m" not in on_terminal("search", "tree")
+
+
+def test_a_document_cannot_steer_the_terminal_but_a_file_gets_it_whole(program, corpus):
+    (corpus / "evil.txt").write_text("before \x1b]0;owned\x07 and \u202edenwo after\n")
+    program("add", corpus)
+    for shown in (on_terminal("read", "evil.txt"), program("search", "before after").out):
+        assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+    assert "\u202edenwo" in program("read", "evil.txt").out
+
+
+def test_stdout_that_is_not_utf8_gets_readable_text_and_valid_json(program, corpus, monkeypatch):
+    (corpus / "café.md").write_text("# Café\n\nEspresso for pickers ☕.\n")
+    program("add", corpus)
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert program("search", "espresso", "-k", "1", "--json").document["hits"][0]["path"] == "café.md"
+    assert program("search", "espresso", "-k", "1").code == 0
+
+
+def test_log_level_comes_from_the_flag_or_the_environment(program, corpus, monkeypatch):
+    program("add", corpus)
+    assert "Traceback" not in program("search", "tree", "-vv").err
+    monkeypatch.setenv("PINAKES_LOG", "debug")
+    assert program("search", "tree").code == 0
+
+
+def test_a_taken_port_is_an_error_with_a_way_out(program, corpus):
+    program("add", corpus)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = program("serve", "--port", str(taken.getsockname()[1]), "--json")
+    assert done.code == 9
+    assert done.document["error"]["code"] == "BUSY"
+    assert "--port" in done.document["error"]["hint"]
+
+
+def test_an_open_address_is_refused_without_authentication(program):
+    assert program("serve", "--host", "0.0.0.0", "--port", "0", "--json").code == 4
+
+
+def test_serve_says_how_to_connect_and_stops_on_ctrl_c(program, corpus):
+    import signal
+    import urllib.request
+
+    program("add", corpus)
+    server = subprocess.Popen(
+        [*PINAKES, "serve", "--port", "0"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stderr is not None
+    try:
+        said = ""
+        while '"mcpServers"' not in said:
+            line = server.stderr.readline()
+            assert line, said
+            said += line
+        url = re.search(r"http://127\.0\.0\.1:\d+", said)
+        assert url is not None
+        assert "curl " in said
+        with urllib.request.urlopen(f"{url[0]}/healthz") as answer:
+            assert answer.status == 200
+    finally:
+        server.send_signal(signal.SIGINT)
+        out, err = server.communicate(timeout=60)
+    assert (server.returncode, out) == (0, "")
+    assert "Traceback" not in err
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [([*PINAKES, "mcp"], "pinakes"), ([str(Path(sys.executable).with_name("mcp-kep-knowledge"))], "kep-knowledge")],
+    ids=["pinakes mcp", "mcp-kep-knowledge"],
+)
+def test_mcp_answers_initialize_with_nothing_but_protocol(words, name):
+    done = subprocess.run(
+        words, input=json.dumps(INITIALIZE) + "\n", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0
+    (answer,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert answer["result"]["serverInfo"]["name"] == name

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+
+@pytest.fixture
+def orchard(pinakes, corpus):
+    assert pinakes("add", corpus).code == 0
+    return pinakes
+
+
+def test_hits_show_rank_score_place_headings_and_passage(orchard):
+    done = orchard("search", "when to prune pear trees", "-k", "1")
+    assert done.code == 0
+    first, second, *passage = done.out.splitlines()
+    assert re.fullmatch(r" 1  0\.\d{3}  guide\.md:1-11  \[meaning \+ words\]", first)
+    assert second == "    Orchard guide"
+    assert "    Prune pear trees in winter, never in the rain." in passage
+    assert done.err == ""
+
+
+def test_the_json_is_the_whole_answer(orchard):
+    answer = orchard("search", "apple", "--json", "-k", "2").document
+    assert answer["query"] == "apple"
+    assert len(answer["hits"]) == 2
+    assert answer["hits"][0]["scores"]["bm25"] > 0
+    assert {stage["name"] for stage in answer["trace"]["stages"]} >= {"keyword", "vector", "fuse"}
+
+
+def test_explain_shows_raw_scores_and_stages(orchard):
+    out = orchard("search", "apple", "--explain", "-k", "1").out
+    assert re.search(r"cosine -?\d\.\d{4}, bm25 \d+\.\d{4}, fused \d\.\d{4}", out)
+    assert re.search(r"^fuse +\d+\.\d\d ms +candidates \d+, fusion weighted$", out, re.MULTILINE)
+
+
+def test_filters_paths_and_modes_narrow_the_search(orchard):
+    def paths(*words):
+        return {hit["path"] for hit in orchard("search", "trees", *words, "--json").document["hits"]}
+
+    assert paths("-f", "status=beta") == {"bees.md"}
+    assert paths("--path", "*.py") == {"code/press.py"}
+    assert paths("--path", "*.py", "--path", "bees.md") == {"code/press.py", "bees.md"}
+    assert paths("--mode", "keyword") == {"bees.md", "guide.md"}
+    assert paths("--min-score", "2") == set()
+    assert paths("--fusion", "rrf", "-k", "1") <= {"bees.md", "guide.md"}
+
+
+def test_a_query_that_finds_nothing_is_no_error(orchard):
+    done = orchard("search", "xylophone", "--mode", "keyword")
+    assert (done.code, done.out) == (0, "")
+    assert "nothing found among" in done.err
+
+
+def test_an_empty_query_says_so(orchard):
+    done = orchard("search", "")
+    assert (done.code, done.out) == (0, "")
+    assert "warning: the query is empty" in done.err
+
+
+def test_query_prints_one_line_per_passage(orchard):
+    done = orchard("query", "pollen", "--min-similarity", "0.2")
+    assert re.fullmatch(r"1\. bees\.md:\d+ - Bees \(\d\.\d\d confidence\)\n", done.out)
+    assert orchard("query", "pollen", "--paths", "*.py", "--content-types", "source_file").out == ""
+
+
+def test_a_query_that_starts_with_a_dash_is_given_after_two(orchard):
+    assert orchard("search", "--json", "--", "--json").document["query"] == "--json"
+
+
+def test_options_work_before_and_after_the_command(pinakes, corpus, tmp_path):
+    other = tmp_path / "other"
+    pinakes("--home", other, "add", corpus)
+    for words in (["--json", "--home", other, "search", "apple"], ["search", "apple", "--home", other, "--json"]):
+        assert pinakes(*words).document["hits"]
+    assert pinakes("search", "apple", "--home", tmp_path / "third", "--home", other, "--json").document["hits"]
+    one = pinakes("--set", "search.top_k=3", "search", "apple", "--set", "search.top_k=1", "--home", other, "--json")
+    assert len(one.document["hits"]) == 1
+
+
+def test_documents_are_read_by_path_end_of_path_and_lines(orchard, corpus):
+    whole = (corpus / "guide.md").read_text()
+    assert orchard("read", "guide.md").out == whole
+    assert orchard("read", "press.py").out == (corpus / "code" / "press.py").read_text()
+    assert orchard("read", "guide.md:7").out == "Plant apple trees in autumn.\n"
+    assert orchard("read", "guide.md:5-7").out == "## Planting\n\nPlant apple trees in autumn.\n"
+    assert orchard("read", "guide.md", "--lines", "5-7").out == "## Planting\n\nPlant apple trees in autumn.\n"
+    document = orchard("read", "guide.md:7", "--json").document
+    assert (document["start_line"], document["text"]) == (7, "Plant apple trees in autumn.")
+
+
+def test_what_search_prints_can_be_read(orchard):
+    hit = orchard("search", "pollen", "-k", "1", "--json").document["hits"][0]
+    assert "pollen" in orchard("read", f"{hit['path']}:{hit['start_line']}-{hit['end_line']}").out
+    assert "pollen" in orchard("read", hit["document_id"]).out
+    assert "pollen" in orchard("read", hit["uri"]).out
+
+
+def test_a_document_whose_name_looks_like_lines_is_found(pinakes, tmp_path):
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "at-12:30").write_text("Lunch is at half past twelve.\n")
+    pinakes("add", tmp_path / "odd")
+    assert pinakes("read", "at-12:30").out == "Lunch is at half past twelve.\n"
+
+
+def test_status_names_collections_sources_and_what_was_left_out(orchard, corpus, home):
+    out = orchard("status").out
+    assert f"home     {home} (" in out
+    assert "model    deterministic: ready" in out
+    assert "holds    4 documents" in out
+    assert f"source   folder {corpus} (4 indexed, 3 skipped; read 20" in out
+    assert "left out 3 skipped (why: pinakes status --problems" in out
+    assert "skipped  empty.md: Empty file" in orchard("status", "--problems").out
+
+
+def test_status_as_json_counts_what_is_there(orchard, home):
+    document = orchard("status", "--json").document
+    assert document["home"] == str(home)
+    assert document["bytes"] > 0
+    (state,) = document["collections"]
+    assert (state["documents"], state["pending"], len(state["problems"])) == (4, 0, 3)
+    assert state["index"]["vectors"] == state["chunks"]
+    assert orchard("status", "--format", "json").document["collections"] == document["collections"]
+
+
+def test_status_of_an_empty_home_says_what_to_do(pinakes):
+    done = pinakes("status")
+    assert done.code == 0
+    assert "Add documents: pinakes add PATH" in done.err
+
+
+@pytest.mark.parametrize("words", [["verify"], ["verify-index", "--check-embeddings", "--check-content"]])
+def test_verify_counts_what_it_compared(orchard, words):
+    done = orchard(*words)
+    assert done.code == 0
+    assert re.fullmatch(
+        r"default: (\d+) chunks compared with \1 in the keyword index and \1 vectors: no difference\n", done.out
+    )
+
+
+def test_verify_finds_nothing_wrong_after_changes_and_shared_texts(orchard, corpus):
+    orchard("add", corpus, "-c", "twin")
+    (corpus / "guide.md").write_text("# Orchard guide\n\nRewritten.\n")
+    orchard("sync")
+    assert orchard("verify", "--json").code == 0
+
+
+def test_verify_reports_differences_with_the_command_that_mends_them(orchard, home):
+    import sqlite3
+
+    with sqlite3.connect(home / "catalog.db") as connection:
+        connection.execute("DELETE FROM chunks WHERE id = 1")
+    connection.close()
+    done = orchard("verify", "--json")
+    assert done.code == 8
+    assert done.document["error"]["code"] == "INDEX_CORRUPT"
+    assert "pinakes reindex -c default" in done.document["error"]["hint"]
+    differences = done.document["collections"]["default"]["differences"]
+    assert {"part": "keyword", "problem": "not in the catalogue", "count": 1}.items() <= differences[0].items()
+    assert orchard("reindex").code == 0
+    assert orchard("verify").code == 0

@@ -1,0 +1,80 @@
+"""A library over a small corpus, and servers over the library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from serve_support import Running, settings_for, write_corpus
+
+from pinakes.library import Library
+from pinakes.serve.app import create_app
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    with Library(settings_for(folder, server__port=0)) as library:
+        library.add(str(corpus), "keps")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def library(home: Path) -> Iterator[Library]:
+    with Library(settings_for(home, server__port=0)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def server(library: Library) -> Iterator[Running]:
+    running = Running(create_app(library, instance_id="this-one"), library.settings)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def start(library: Library) -> Iterator[Callable[..., Running]]:
+    """Start servers over the library with other server settings."""
+    started: list[Running] = []
+
+    def start_one(app: object | None = None, **server: object) -> Running:
+        settings = library.settings.model_copy(
+            update={"server": library.settings.server.model_copy(update=server)}
+        )  # fmt: skip
+        other = Library(settings)
+        running = Running(app or create_app(other), settings)
+        running.other = other  # type: ignore[attr-defined]
+        started.append(running)
+        return running
+
+    yield start_one
+    for running in started:
+        running.stop()
+        running.other.close()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start Python processes that are gone when the test ends."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start_one(script: str, *arguments: object) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", script, *map(str, arguments)]
+        pipe = subprocess.PIPE
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+        started.append(child)
+        return child
+
+    yield start_one
+    for child in started:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()

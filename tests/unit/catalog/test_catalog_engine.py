@@ -1,0 +1,172 @@
+"""Opening, migrating and guarding the catalogue."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from catalog_making import new, put
+from sqlalchemy import inspect, text
+
+from pinakes.catalog import Catalog, collections, documents, engine, schema
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull
+
+MIGRATIONS = Path(engine.__file__).parent / "migrations"
+
+
+def test_the_migrated_schema_is_that_of_the_tables(catalog: Catalog) -> None:
+    with catalog.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, schema.metadata) == []
+
+
+def test_the_migrated_schema_has_every_constraint_of_the_tables(catalog: Catalog, tmp_path: Path) -> None:
+    fresh = Catalog.__new__(Catalog)
+    fresh.engine = engine._engine(f"sqlite:///{tmp_path / 'fresh.db'}")
+    schema.metadata.create_all(fresh.engine)
+    by_migration, by_tables = inspect(catalog.engine), inspect(fresh.engine)
+    for table in schema.metadata.tables:
+        for what in ("get_foreign_keys", "get_unique_constraints", "get_indexes", "get_pk_constraint"):
+            found, expected = getattr(by_migration, what)(table), getattr(by_tables, what)(table)
+            key = str if isinstance(found, list) else None
+            assert (sorted(found, key=key) if key else found) == (sorted(expected, key=key) if key else expected)
+    fresh.close()
+
+
+def test_head_is_the_newest_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_current_head() == engine.HEAD
+
+
+def test_opening_again_keeps_everything(tmp_path: Path) -> None:
+    for _ in range(2):
+        catalog = Catalog.at(tmp_path)
+        with catalog.write() as connection:
+            collections.ensure(connection, "kept")
+        catalog.close()
+    with Catalog.at(tmp_path).read() as connection:
+        assert [record.name for record in collections.everything(connection)] == ["kept"]
+
+
+def test_a_catalogue_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    catalog.close()
+    with pytest.raises(PinakesError, match="newer Pinakes") as caught:
+        Catalog.at(tmp_path)
+    assert "Update" in caught.value.hint
+
+
+def test_a_migration_that_was_cut_short_is_run_again(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "catalog.db").execute("CREATE TABLE alembic_version (version_num VARCHAR(32))").close()
+    with Catalog.at(tmp_path).read() as connection:
+        assert collections.everything(connection) == []
+
+
+def test_what_fails_half_way_leaves_nothing(catalog: Catalog, collection: CollectionRecord) -> None:
+    with pytest.raises(KeyError), catalog.write() as connection:
+        documents.put(connection, collection.id, new("a.md", "one"))
+        raise KeyError("stop")
+    with catalog.read() as connection:
+        assert documents.paths(connection, collection.id) == []
+
+
+def test_a_reader_sees_one_state_while_another_writes(catalog: Catalog, collection: CollectionRecord) -> None:
+    with catalog.read() as reading:
+        assert documents.paths(reading, collection.id) == []
+        put(catalog, collection, new("a.md", "one"))
+        assert documents.paths(reading, collection.id) == []
+    with catalog.read() as reading:
+        assert documents.paths(reading, collection.id) == ["a.md"]
+
+
+def test_durability_and_foreign_keys_are_on(catalog: Catalog) -> None:
+    with catalog.read() as connection:
+        values = [connection.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")]
+        assert values == ["wal", 2]
+        assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
+
+
+@pytest.mark.parametrize("damage", ["garbage", "header", "truncated", "page"])
+def test_a_damaged_file_is_reported_with_what_to_do(damage: str, tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        record = collections.ensure(connection, "c")
+    put(catalog, record, *[new(f"{number}.md", "text " * 500) for number in range(50)])
+    catalog.close()
+    path = tmp_path / "catalog.db"
+    data = bytearray(path.read_bytes())
+    if damage == "garbage":
+        data = bytearray(b"not a database " * 1000)
+    elif damage == "header":
+        data[:16] = b"x" * 16
+    elif damage == "truncated":
+        data = data[: len(data) // 2 // 4096 * 4096]
+    else:
+        data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(CatalogueCorrupt, match="damaged") as caught:
+        _read_all(tmp_path)
+    assert "backup" in caught.value.hint
+
+
+def _read_all(home: Path) -> None:
+    catalog = Catalog.at(home)
+    try:
+        with catalog.read() as connection:
+            for table in schema.metadata.sorted_tables:
+                connection.execute(table.select()).all()
+    finally:
+        catalog.close()
+
+
+def test_a_home_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageFull, match="file"):
+        Catalog.at(tmp_path / "file" / "home")
+
+
+def test_a_folder_in_place_of_the_database_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "catalog.db").mkdir()
+    with pytest.raises(StorageFull, match="cannot be opened"):
+        Catalog.at(tmp_path)
+
+
+def test_waiting_too_long_for_another_writer_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.05)
+    one, two = Catalog.at(tmp_path), Catalog.at(tmp_path)
+    with one.write(), pytest.raises(Busy), two.write():
+        pass
+    one.close()
+    two.close()
+
+
+def test_processes_may_open_a_new_home_at_once(tmp_path: Path) -> None:
+    script = "import sys; from pathlib import Path; from pinakes.catalog import Catalog; Catalog.at(Path(sys.argv[1])).close()"
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    assert [process.communicate(timeout=60)[1] for process in running] == [""] * 4
+
+
+def test_an_error_nobody_foresaw_is_called_a_bug(catalog: Catalog) -> None:
+    with pytest.raises(PinakesError, match="no such table") as caught, catalog.read() as connection:
+        connection.execute(text("SELECT * FROM nowhere"))
+    assert "report" in caught.value.hint
+    assert caught.value.__cause__ is not None
+
+
+def test_our_own_errors_pass_through(catalog: Catalog) -> None:
+    with pytest.raises(NotFound), catalog.read() as connection:
+        collections.get(connection, "nothing")

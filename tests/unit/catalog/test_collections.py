@@ -1,0 +1,132 @@
+"""Collections: names, models, counts."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from catalog_making import bind, new, put, vector
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes.catalog import Catalog, changes, collections, embeddings
+from pinakes.catalog.collections import CollectionRecord, check_name
+from pinakes.catalog.documents import embedding_key
+from pinakes.errors import InvalidName, NotFound
+
+
+@pytest.mark.parametrize("name", ["a", "KEPs 1.2", "über_alles-3", "日本語", "x" * 100, "0", "a.b"])
+def test_a_name_that_may_be(name: str) -> None:
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "a/b",
+        "..",
+        "a..b",
+        ".hidden",
+        "-x",
+        "x" * 300,
+        "🦡",
+        "a\nb",
+        "a\0b",
+        " a",
+        "a ",
+        "a\\b",
+        "a:b",
+        "a*",
+        "~",
+    ],
+)
+def test_a_name_that_may_not_be(name: str) -> None:
+    with pytest.raises(InvalidName) as caught:
+        check_name(name)
+    assert caught.value.hint
+
+
+def test_names_are_composed(catalog: Catalog) -> None:
+    decomposed = unicodedata.normalize("NFD", "é")
+    assert check_name(decomposed) == "é"
+    with catalog.write() as connection:
+        one = collections.ensure(connection, decomposed)
+        assert collections.ensure(connection, "é") == one
+        assert collections.get(connection, decomposed) == one
+
+
+@given(st.text(max_size=120))
+def test_a_name_never_leaves_its_folder(name: str) -> None:
+    try:
+        checked = check_name(name)
+    except InvalidName:
+        return
+    assert not set('/\\\0:*?"<>|\n\r\t') & set(checked)
+    assert checked not in (".", "..")
+    assert check_name(checked) == checked
+
+
+def test_a_collection_is_made_once(catalog: Catalog) -> None:
+    with catalog.write() as connection:
+        one = collections.ensure(connection, "a", "first")
+        assert collections.ensure(connection, "a") == one
+        assert collections.ensure(connection, "a", "second").description == "second"
+        assert [record.name for record in collections.everything(connection)] == ["a"]
+
+
+def test_a_missing_collection_is_reported_with_those_there_are(catalog: Catalog) -> None:
+    with catalog.write() as connection:
+        with pytest.raises(NotFound, match="'b'") as caught:
+            collections.get(connection, "b")
+        assert "pinakes add" in caught.value.hint
+        collections.ensure(connection, "a")
+        with pytest.raises(NotFound) as caught:
+            collections.get(connection, "b")
+        assert "a" in caught.value.hint
+        assert collections.find(connection, "b") is None
+
+
+def test_a_model_is_bound_and_every_document_counts_as_changed(catalog: Catalog, collection: CollectionRecord) -> None:
+    ids = put(catalog, collection, new("a.md", "one"), new("b.md", "two"))
+    assert collection.dimension == 0
+    with catalog.read() as connection:
+        before = changes.head(connection, collection.id)
+    bind(catalog, collection, "model/4", 4)
+    with catalog.read() as connection:
+        found = collections.get(connection, "c")
+        assert (found.fingerprint, found.dimension) == ("model/4", 4)
+        assert [document for _, document in changes.since(connection, collection.id, before, 10)] == ids
+        head = changes.head(connection, collection.id)
+    bind(catalog, collection, "model/4", 4)
+    with catalog.read() as connection:
+        assert changes.head(connection, collection.id) == head, "the same model changes nothing"
+    bind(catalog, collection, "model/8", 8)
+    with catalog.read() as connection:
+        assert collections.get(connection, "c").dimension == 8
+        assert changes.head(connection, collection.id) > head
+
+
+def test_counts(catalog: Catalog, collection: CollectionRecord) -> None:
+    document = new("a.md", "one two", "three", group="g")
+    put(catalog, collection, document, new("b.md", "four", group="g"), new("c.md", "five"))
+    with catalog.read() as connection:
+        found = collections.count(connection, collection)
+    assert (found.documents, found.groups, found.chunks, found.tokens, found.pending) == (3, 1, 4, 5, 4)
+    model = bind(catalog, collection)
+    with catalog.write() as connection:
+        embeddings.store(connection, model, {embedding_key(document.chunks[0]): vector(1)})
+        assert collections.count(connection, collections.get(connection, "c")).pending == 3
+
+
+def test_an_empty_collection_counts_zeros(catalog: Catalog, collection: CollectionRecord) -> None:
+    with catalog.read() as connection:
+        assert collections.count(connection, collection) == collections.Counts(0, 0, 0, 0, 0)
+
+
+def test_generations_go_up(catalog: Catalog, collection: CollectionRecord) -> None:
+    assert collection.generation == 1
+    with catalog.write() as connection:
+        assert collections.next_generation(connection, collection.id) == 2
+        assert collections.get(connection, "c").generation == 2

@@ -1,0 +1,240 @@
+"""Documents, their chunks, versions, groups and changes."""
+
+from __future__ import annotations
+
+import pytest
+from catalog_making import bind, new, put, vector
+from sqlalchemy import func, select
+
+from pinakes.catalog import Catalog, changes, collections, documents, embeddings, schema, selection
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import DocumentRecord, embedding_key
+from pinakes.errors import NotFound
+from pinakes.filters import parse
+from pinakes.types import Chunk
+
+
+def get(catalog: Catalog, document_id: int) -> DocumentRecord:
+    with catalog.read() as connection:
+        return documents.get(connection, document_id)
+
+
+def found(catalog: Catalog, collection: CollectionRecord, **where: object) -> list[int]:
+    with catalog.read() as connection:
+        return selection.matching(connection, collection.id, parse(where)).tolist()
+
+
+def changed(catalog: Catalog, collection: CollectionRecord) -> list[tuple[int, str]]:
+    with catalog.read() as connection:
+        rows = connection.execute(
+            select(schema.changes.c.document_id, schema.changes.c.op)
+            .where(schema.changes.c.collection_id == collection.id)
+            .order_by(schema.changes.c.seq)
+        )
+        return [(row.document_id, row.op) for row in rows]
+
+
+def test_what_is_put_is_there(catalog: Catalog, collection: CollectionRecord) -> None:
+    [document_id] = put(catalog, collection, new("d/a.md", "one two", "three", metadata={"status": "beta"}, group="g"))
+    record = get(catalog, document_id)
+    assert (record.path, record.title, record.version, record.chunk_count) == ("d/a.md", "T", 1, 2)
+    assert (record.metadata, record.group_key, record.token_count) == ({"status": "beta"}, "g", 3)
+    with catalog.read() as connection:
+        assert documents.text(connection, document_id) == "one two\nthree"
+        [one, two] = changes.entries(connection, [document_id], None)
+    assert (one.text, two.text, one.path, one.vector) == ("one two", "three", "d/a.md", None)
+
+
+def test_put_again_replaces_chunks_and_counts_versions(catalog: Catalog, collection: CollectionRecord) -> None:
+    [first] = put(catalog, collection, new("a.md", "one", "two"))
+    uid = get(catalog, first).uid
+    [second] = put(catalog, collection, new("a.md", "three", metadata={"x": 1}))
+    record = get(catalog, second)
+    assert (second, record.uid, record.version, record.chunk_count) == (first, uid, 2, 1)
+    with catalog.read() as connection:
+        assert connection.execute(select(func.count()).select_from(schema.chunks)).scalar() == 1
+        numbers = connection.scalars(select(schema.versions.c.number).order_by(schema.versions.c.number)).all()
+    assert numbers == [1, 2]
+
+
+def test_chunk_ids_are_never_used_again(catalog: Catalog, collection: CollectionRecord) -> None:
+    seen: set[int] = set()
+    for text in ("one", "two", "three"):
+        [document_id] = put(catalog, collection, new("a.md", text))
+        with catalog.write() as connection:
+            [entry] = changes.entries(connection, [document_id], None)
+            documents.remove(connection, document_id)
+        assert entry.chunk_id not in seen
+        seen.add(entry.chunk_id)
+
+
+def test_a_document_without_chunks_is_kept(catalog: Catalog, collection: CollectionRecord) -> None:
+    [document_id] = put(catalog, collection, new("a.md"))
+    assert get(catalog, document_id).chunk_count == 0
+
+
+def test_a_move_keeps_document_and_chunks(catalog: Catalog, collection: CollectionRecord) -> None:
+    [document_id] = put(catalog, collection, new("old.md", "one", "two", metadata={"at": "old"}, group="g"))
+    with catalog.write() as connection:
+        before = [entry.chunk_id for entry in changes.entries(connection, [document_id], None)]
+        moved = new("new.md", "one", "two", metadata={"at": "new"}, group="h")
+        assert documents.same_content(connection, document_id, moved)
+        assert documents.move(connection, collection.id, document_id, moved) == "g"
+        assert [entry.chunk_id for entry in changes.entries(connection, [document_id], None)] == before
+    record = get(catalog, document_id)
+    assert (record.path, record.metadata, record.version, record.group_key) == ("new.md", {"at": "new"}, 1, "h")
+    assert found(catalog, collection, path="new.md", at="new") == [document_id]
+    assert found(catalog, collection, path="old.md") == []
+
+
+def test_a_move_onto_another_document_removes_that(catalog: Catalog, collection: CollectionRecord) -> None:
+    one, two = put(catalog, collection, new("old.md", "one"), new("new.md", "two"))
+    with catalog.write() as connection:
+        documents.move(connection, collection.id, one, new("new.md", "one"))
+        assert documents.paths(connection, collection.id) == ["new.md"]
+    assert sorted(changed(catalog, collection)) == [(one, "put"), (two, "remove")]
+
+
+def test_other_text_kind_or_chunks_are_not_the_same_content(catalog: Catalog, collection: CollectionRecord) -> None:
+    [document_id] = put(catalog, collection, new("a.md", "one two"))
+    with catalog.read() as connection:
+        assert not documents.same_content(connection, document_id, new("b.md", "one three"))
+        assert not documents.same_content(connection, 999, new("b.md", "one two"))
+        other = new("b.md", "one two")
+        cut = [Chunk(0, "one", 0, 3, 1, 1, 1), Chunk(1, "two", 4, 7, 1, 1, 1)]
+        assert not documents.same_content(connection, document_id, _with(other, chunks=cut))
+
+
+def _with(made: documents.NewDocument, **values: object) -> documents.NewDocument:
+    import dataclasses
+
+    return dataclasses.replace(made, **values)  # type: ignore[arg-type]
+
+
+def test_remove_takes_everything_along_and_may_be_repeated(catalog: Catalog, collection: CollectionRecord) -> None:
+    [document_id] = put(catalog, collection, new("a.md", "one", metadata={"x": 1}, group="g"))
+    with catalog.write() as connection:
+        assert documents.remove(connection, document_id) == "g"
+        assert documents.remove(connection, document_id) == ""
+        for table in (schema.documents, schema.chunks, schema.fields, schema.versions):
+            assert connection.execute(select(func.count()).select_from(table)).scalar() == 0
+    assert changed(catalog, collection) == [(document_id, "remove")]
+    with pytest.raises(NotFound):
+        get(catalog, document_id)
+
+
+def test_only_the_latest_change_of_a_document_is_kept(catalog: Catalog, collection: CollectionRecord) -> None:
+    one, two = put(catalog, collection, new("a.md", "1"), new("b.md", "2"))
+    with catalog.read() as connection:
+        position = changes.head(connection, collection.id)
+    put(catalog, collection, new("a.md", "3"))
+    assert changed(catalog, collection) == [(two, "put"), (one, "put")]
+    with catalog.read() as connection:
+        assert [document for _, document in changes.since(connection, collection.id, position, 10)] == [one]
+        assert [document for _, document in changes.since(connection, collection.id, 0, 1)] == [two]
+        assert changes.since(connection, collection.id + 1, 0, 10) == []
+
+
+def test_changes_of_collections_do_not_mix(catalog: Catalog, collection: CollectionRecord) -> None:
+    with catalog.write() as connection:
+        other = collections.ensure(connection, "other")
+    [mine] = put(catalog, collection, new("a.md", "1"))
+    [theirs] = put(catalog, other, new("a.md", "1"))
+    assert changed(catalog, collection) == [(mine, "put")]
+    assert changed(catalog, other) == [(theirs, "put")]
+    with catalog.read() as connection:
+        assert changes.head(connection, other.id) > changes.head(connection, collection.id) > 0
+
+
+class TestGroups:
+    def test_a_group_inherits_the_metadata_of_its_file(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        readme, _, other = put(
+            catalog,
+            collection,
+            new("g/README.md", "text", metadata={"status": "own", "file": "README.md"}, group="g"),
+            new("g/kep.yaml", "yaml", metadata={"status": "beta", "owner": "x"}, group="g"),
+            new("h/README.md", "text", group="h"),
+        )
+        self._inherit(catalog, collection)
+        assert get(catalog, readme).metadata == {"status": "own", "owner": "x", "file": "README.md"}
+        assert found(catalog, collection, owner="x", path="*.md") == [readme]
+        assert found(catalog, collection, status="own") == [readme]
+        assert get(catalog, other).metadata == {}
+
+    def test_updates_and_removal_reach_the_group(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        readme, giver = put(
+            catalog,
+            collection,
+            new("g/README.md", "text", group="g"),
+            new("g/kep.yaml", "yaml", metadata={"status": "beta"}, group="g"),
+        )
+        self._inherit(catalog, collection)
+        put(catalog, collection, new("g/kep.yaml", "yaml 2", metadata={"status": "stable"}, group="g"))
+        self._inherit(catalog, collection)
+        assert found(catalog, collection, status="stable") == [readme, giver]
+        with catalog.write() as connection:
+            documents.remove(connection, giver)
+        self._inherit(catalog, collection)
+        assert get(catalog, readme).metadata == {}
+        assert found(catalog, collection, status="stable") == []
+
+    def test_chunks_of_a_group_are_counted_in_order_of_path(
+        self, catalog: Catalog, collection: CollectionRecord
+    ) -> None:
+        b, a, _ = put(
+            catalog,
+            collection,
+            new("g/b.md", "1", "2", group="g"),
+            new("g/a.md", "3", "4", "5", group="g"),
+            new("x.md", "6"),
+        )
+        with catalog.read() as connection:
+            assert documents.preceding_chunks(connection, collection.id, "g") == {a: 0, b: 3}
+
+    def _inherit(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        with catalog.write() as connection:
+            documents.inherit(connection, collection.id, "g", "kep.yaml")
+
+
+class TestFinding:
+    @pytest.mark.parametrize(
+        ("reference", "paths"),
+        [
+            ("file:///docs/a.md", ["docs/a.md"]),
+            ("docs/a.md", ["docs/a.md"]),
+            ("a.md", ["docs/a.md", "docs/sub/a.md"]),
+            ("sub/a.md", ["docs/sub/a.md"]),
+            ("/sub/a.md", ["docs/sub/a.md"]),
+            ("group/1", ["docs/b_c.md", "docs/bxc.md"]),
+            ("b_c.md", ["docs/b_c.md"]),
+            ("%.md", []),
+            (".md", []),
+            ("", []),
+            ("nothing", []),
+        ],
+    )
+    def test_by(self, reference: str, paths: list[str], catalog: Catalog, collection: CollectionRecord) -> None:
+        made = [new(path, path) for path in ("docs/a.md", "docs/sub/a.md")]
+        made += [new(path, path, group="group/1") for path in ("docs/b_c.md", "docs/bxc.md")]
+        put(catalog, collection, *made)
+        with catalog.read() as connection:
+            assert [record.path for record in documents.find(connection, collection.id, reference)] == paths
+
+    def test_by_id_in_its_own_collection(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        [document_id] = put(catalog, collection, new("a.md", "1"))
+        uid = get(catalog, document_id).uid
+        with catalog.write() as connection:
+            other = collections.ensure(connection, "other")
+            assert [record.id for record in documents.find(connection, collection.id, uid)] == [document_id]
+            assert documents.find(connection, other.id, uid) == []
+
+
+def test_entries_bring_their_vectors(catalog: Catalog, collection: CollectionRecord) -> None:
+    document = new("a.md", "one", "two")
+    [document_id] = put(catalog, collection, document)
+    model = bind(catalog, collection)
+    with catalog.write() as connection:
+        embeddings.store(connection, model, {embedding_key(document.chunks[1]): vector(1)})
+        one, two = changes.entries(connection, [document_id], model)
+    assert one.vector is None
+    assert two.vector == pytest.approx(vector(1), abs=1e-3)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pinakes.cli.progress import Course, duration
+from pinakes.ingest import Event
+
+
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def course() -> tuple[Course, Clock]:
+    clock = Clock()
+    return Course(clock), clock
+
+
+def test_looking_through_a_source_says_which():
+    run, _ = course()
+    run.see(Event("scan", 0, 0, "/srv/docs"))
+    assert run.words() == "looking through /srv/docs"
+
+
+def test_files_count_as_done_when_their_batch_is_embedded():
+    run, clock = course()
+    for done in range(1, 11):
+        run.see(Event("read", done, 40))
+    clock.now += 10
+    run.see(Event("embed", 64, 128))
+    assert run.done == 5
+    run.see(Event("embed", 128, 128))
+    assert run.done == 10
+    run.see(Event("index", 1, 1))
+    run.see(Event("read", 20, 40))
+    assert run.done == 10
+
+
+def test_rate_and_time_left_follow_from_what_is_done():
+    run, clock = course()
+    run.see(Event("read", 10, 40))
+    run.see(Event("embed", 64, 128))
+    clock.now += 10
+    run.see(Event("embed", 128, 128))
+    assert run.words() == "10 of 40 files read, 128 chunks embedded, 13 per second, 30 s left"
+
+
+def test_chunks_of_several_batches_add_up():
+    run, _ = course()
+    for first in (10, 20):
+        run.see(Event("read", first, 20))
+        for done in (64, 100):
+            run.see(Event("embed", done, 100))
+    assert "200 chunks embedded" in run.words()
+    assert run.done == 20
+
+
+def test_without_embedding_files_read_are_files_done():
+    run, clock = course()
+    clock.now += 10
+    run.see(Event("read", 10, 40))
+    assert run.done == 10
+    assert run.words() == "10 of 40 files read, 30 s left"
+
+
+def test_no_time_is_promised_at_the_very_start():
+    run, _ = course()
+    run.see(Event("read", 1, 4000))
+    assert run.seconds_left() is None
+
+
+def test_durations_read_well():
+    assert [duration(s) for s in (3, 89, 90, 600, 5399, 7200)] == ["3 s", "89 s", "2 min", "10 min", "90 min", "2.0 h"]

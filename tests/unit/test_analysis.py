@@ -1,0 +1,120 @@
+"""Text to terms."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes.analysis import STOP_WORDS, Analyzer, estimated_token_starts
+
+analyzer = Analyzer()
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("sig-api-machinery", ["sig-api-machineri", "sig", "api", "machineri"]),
+        ("CustomResourceDefinition", ["customresourcedefinit", "custom", "resourc", "definit"]),
+        ("getHTTPResponse", ["gethttprespons", "get", "http", "respons"]),
+        ("snake_case_name", ["snake_case_nam", "snake", "case", "name"]),
+        ("kube.proxy", ["kube.proxi", "kube", "proxi"]),
+        ("v1.24.3", ["v1.24.3", "v1", "24"]),
+        ("__init__", ["init"]),
+        ("Badgers BADGERS badger's", ["badger", "badger", "badger"]),
+        ("don't don’t", ["don't", "don't"]),
+        ("ﬁsh ＦＩＳＨ", ["fish", "fish"]),
+        ("café cafe\u0301", ["café", "café"]),
+        ("", []),
+        ("a I 7 x", []),
+        ("?!... --- ''", []),
+        ("🦡 🐟", []),
+        ("鳥は魚", ["鳥は", "は魚"]),
+        ("魚", ["魚"]),
+        ("漢字abc-def", ["漢字", "abc-def", "abc", "def"]),
+        ("漢字-abc", ["漢字", "abc"]),
+        ("барсук ест", ["барсук", "ест"]),
+        ("मछली खाता है", ["मछली", "खाता", "है"]),
+        ("ปลา", ["ปล", "ลา"]),
+        ("السَّمَك", ["السَّمَك"]),
+        ("straße", ["straße"]),
+    ],
+)
+def test_the_terms_of(text: str, terms: list[str]) -> None:
+    assert analyzer.terms(text) == terms
+
+
+def test_a_query_finds_an_identifier_by_the_whole_and_by_each_part() -> None:
+    indexed = set(analyzer.terms("The SIG-API-Machinery owns CustomResourceDefinition."))
+    for query in ("sig-api-machinery", "api", "machinery", "customresourcedefinition", "Custom", "resources"):
+        assert set(analyzer.query_terms(query)) <= indexed, query
+
+
+def test_tokens_of_one_letter_are_dropped_as_s0_18_asks() -> None:
+    assert analyzer.query_terms("c") == []
+    assert analyzer.query_terms("plan b") == ["plan"]
+
+
+def test_stop_words_are_left_out_of_queries() -> None:
+    assert analyzer.query_terms("What is the home of The badger?") == ["home", "badger"]
+
+
+def test_a_query_of_stop_words_alone_keeps_them() -> None:
+    assert analyzer.query_terms("to be or not to be") == ["to", "be", "or", "not"]
+
+
+def test_query_terms_are_distinct_and_keep_their_order() -> None:
+    assert analyzer.query_terms("fish eat fish, Fishes eat") == ["fish", "eat"]
+
+
+def test_stop_words_are_plain_lower_case_words() -> None:
+    assert {"the", "of", "and"} < STOP_WORDS
+    assert all(word.isascii() and word.islower() for word in STOP_WORDS)
+
+
+@given(st.text(max_size=300))
+def test_any_text_gives_terms_that_hold_no_space_and_are_found_again(text: str) -> None:
+    terms = Analyzer().terms(text)
+    assert all(term and not any(mark.isspace() for mark in term) for term in terms)
+    assert set(Analyzer().query_terms(text)) <= set(terms)
+    assert analyzer.terms(text) == terms, "what was seen before must not matter"
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_texts_side_by_side_have_the_terms_of_both(left: str, right: str) -> None:
+    assert analyzer.terms(f"{left}\n{right}") == analyzer.terms(left) + analyzer.terms(right)
+
+
+def test_threads_may_share_an_analyzer() -> None:
+    shared, found = Analyzer(), []
+    text = " ".join(f"SomeName{number} sig-part-{number}" for number in range(500))
+
+    def work() -> None:
+        found.append(shared.terms(text))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [Analyzer().terms(text)] * 8
+
+
+@pytest.mark.parametrize(
+    ("text", "starts"),
+    [
+        ("", []),
+        ("  \n", []),
+        ("Badgers eat!", [0, 4, 8, 11]),
+        ("a1b2", [0, 1, 2, 3]),
+        ("鳥は魚", [0, 1, 2]),
+        ("🦡", [0]),
+    ],
+)
+def test_tokens_are_estimated_to_start_at(text: str, starts: list[int]) -> None:
+    found = estimated_token_starts(text)
+    assert found.dtype == np.int64
+    assert found.tolist() == starts

@@ -1,0 +1,124 @@
+"""The published contracts hold for what is known to be right, and fail for what is known to be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes import testing
+from pinakes.embedders.deterministic import DeterministicEmbedder
+from pinakes.ports import Embedder, Index
+from pinakes.testing import ReferenceIndex
+from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking
+
+
+@pytest.mark.parametrize("check", testing.EMBEDDER_CHECKS, ids=testing.name_of)
+def test_the_deterministic_embedder(check: Callable[[Embedder], None]) -> None:
+    check(DeterministicEmbedder())
+
+
+class Remembering:
+    """Opens a ``ReferenceIndex`` once per folder, as if it were written to disk."""
+
+    def __init__(self, kind: type[ReferenceIndex] = ReferenceIndex) -> None:
+        self._kind = kind
+        self._open: dict[Path, ReferenceIndex] = {}
+
+    def __call__(self, folder: Path, dimension: int, select: Callable[[Filter], Int64]) -> Index:
+        return self._open.setdefault(folder, self._kind(dimension, select))
+
+
+def test_the_reference_index_passes(tmp_path: Path) -> None:
+    testing.check_index(Remembering(), tmp_path)
+
+
+class FiltersTooLate(ReferenceIndex):
+    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+        best = super().vector(query, limit, None, among)
+        allowed = super().vector(query, 10_000, where, among).ids
+        kept = np.isin(best.ids, allowed)
+        return Ranking(best.ids[kept], best.scores[kept])
+
+
+class ForgetsToRemove(ReferenceIndex):
+    def apply(self, removed: Iterable[int], added: Iterable[IndexEntry], position: int) -> None:
+        super().apply((), added, position)
+
+
+class ScoresInnerProductsOfSigns(ReferenceIndex):
+    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+        return super().vector(np.sign(query) / np.float32(4), limit, where, among)
+
+
+class ForgetsItsPosition(ReferenceIndex):
+    def position(self) -> int:
+        return 0
+
+
+class IgnoresAmong(ReferenceIndex):
+    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+        return super().keyword(query, limit, where)
+
+
+class WorstFirst(ReferenceIndex):
+    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+        found = super().keyword(query, limit, where, among)
+        return Ranking(found.ids[::-1], found.scores[::-1])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [FiltersTooLate, ForgetsToRemove, ScoresInnerProductsOfSigns, ForgetsItsPosition, IgnoresAmong, WorstFirst],
+)
+def test_an_engine_with_a_fault_fails(kind: type[ReferenceIndex], tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        testing.check_index(Remembering(kind), tmp_path)
+
+
+class TooLong(DeterministicEmbedder):
+    def embed(self, texts: Any) -> Float32:
+        return super().embed(texts) * 2
+
+
+class MixesItsBatch(DeterministicEmbedder):
+    def embed(self, texts: Any) -> Float32:
+        vectors = super().embed(texts)
+        mixed = vectors + vectors.mean(axis=0) if len(vectors) else vectors
+        return (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)
+
+
+class AllTheSame(DeterministicEmbedder):
+    def embed(self, texts: Any) -> Float32:
+        return super().embed(["x" for _ in texts])
+
+
+class SixtyFourBits(DeterministicEmbedder):
+    def embed_query(self, text: str) -> Any:
+        return super().embed_query(text).astype(np.float64)
+
+
+class LosesItsPlace(DeterministicEmbedder):
+    def token_starts(self, text: str) -> Int64:
+        return super().token_starts(text) + 1
+
+
+class Nameless(DeterministicEmbedder):
+    @property
+    def fingerprint(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize("kind", [TooLong, MixesItsBatch, AllTheSame, SixtyFourBits, LosesItsPlace, Nameless])
+def test_an_embedder_with_a_fault_fails(kind: type[DeterministicEmbedder]) -> None:
+    with pytest.raises(AssertionError):
+        testing.check_embedder(kind())
+
+
+def test_the_tiny_corpus_becomes_a_folder(tmp_path: Path) -> None:
+    testing.write_files(tmp_path)
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == set(testing.FILES)
