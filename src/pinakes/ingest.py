@@ -43,7 +43,10 @@ class Event:
 
 @dataclass(slots=True)
 class Report:
-    """How an ingest ended. Seconds are per stage; ``skipped`` and ``failed`` name files with the reason."""
+    """How an ingest ended. Seconds are per stage; ``skipped`` and ``failed`` name files with the reason.
+
+    ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
+    """
 
     collection: str
     source: str
@@ -60,6 +63,7 @@ class Report:
     failed: list[Skipped] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: str | None = None
+    error: PinakesError | None = None
 
     def reasons(self) -> Counter[str]:
         """Count skipped and failed files by reason."""
@@ -126,17 +130,25 @@ class Ingest:
             SourceError: the source cannot be reached; nothing was changed.
         """
         with closing(self._source):
-            yield from self._run()
+            yield Event("scan", 0, 0, self._record.location)
+            with self._timed("scan"):
+                scan = self._scan()
+            yield from self._run(scan)
 
-    def _run(self) -> Iterator[Event]:
-        yield Event("scan", 0, 0, self._record.location)
-        with self._timed("scan"):
-            with self._tools.catalog.read() as connection:
-                self._known = sources.manifest(connection, self._record.id)
-            retry = any(record.status == "error" for record in self._known.values())
+    def _scan(self) -> Scan:
+        """Ask the source what there is; files that failed before are asked for again."""
+        with self._tools.catalog.read() as connection:
+            self._known = sources.manifest(connection, self._record.id)
+        retry = any(record.status == "error" for record in self._known.values())
+        try:
             scan = self._source.scan(self._record.state)
-            if retry and not scan.complete:
-                scan = self._source.scan(None)
+            return self._source.scan(None) if retry and not scan.complete else scan
+        except PinakesError as error:
+            with self._tools.catalog.write() as connection:
+                sources.finished(connection, self._record.id, None, error.message)
+            raise
+
+    def _run(self, scan: Scan) -> Iterator[Event]:
         wanted = [item for item in scan.items if self._may_differ(item)]
         self._gone = _gone(scan, self._known)
         for record in self._gone.values():
@@ -151,10 +163,22 @@ class Ingest:
                 yield from self._commit(batch)
                 batch = []
         yield from self._commit(batch)
+        if self._record.error and not self.report.degraded:
+            yield from self._embed_waiting()
         self._finish(scan)
         with self._timed("index"):
             self._tools.follow()
         yield Event("index", 1, 1)
+
+    def _embed_waiting(self) -> Iterator[Event]:
+        """Embed what an earlier run could not."""
+        tools = self._tools
+        batch = tools.limits.batch_chunks
+        try:
+            with self._timed("embed"):
+                yield from embed_pending(tools.catalog, self._collection, tools.embedder, tools.follow, batch)
+        except ModelUnavailable as error:
+            self.report.degraded = str(error)
 
     def _may_differ(self, item: Item) -> bool:
         known = self._known.get(item.path)
@@ -295,8 +319,8 @@ class Ingest:
         with self._timed("catalog"), self._tools.catalog.write() as connection:
             skipped = [FileRecord(e.path, "", None, "skipped", e.reason) for e in scan.skipped if e.path != "."]
             sources.note(connection, self._record.id, skipped)
-            errors = f"{len(self.report.failed)} files failed" if self.report.failed else None
-            sources.finished(connection, self._record.id, scan.state, errors)
+            failed = f"{len(self.report.failed)} files failed" if self.report.failed else None
+            sources.finished(connection, self._record.id, scan.state, self.report.degraded or failed)
         touched = self.report.added + self.report.changed + self.report.moved
         with self._tools.catalog.read() as connection:
             self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched

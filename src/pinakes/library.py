@@ -16,7 +16,7 @@ from pinakes import settings as settings_module
 from pinakes.catalog import collections, documents, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import DocumentRecord
-from pinakes.errors import IndexCorrupt, InvalidInput, NotFound
+from pinakes.errors import IndexCorrupt, InvalidInput, NotFound, PinakesError
 from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
@@ -104,12 +104,14 @@ class Library:
     def sync(self, collection: str | None = None, on_event: OnEvent | None = None) -> list[Report]:
         """Read every known source of a collection, or of all, again; configured ones are added first.
 
+        A source that cannot be read has its ``error`` in its report; the others are read all the same.
+
         Raises:
             NotFound: there is no such collection.
         """
         wanted = _configured_sources(self.shelves, collection) + _known_sources(self.shelves, collection)
         once = {(name, source.kind, source.location): source for name, source in wanted}
-        return [self._ingest(name, source, on_event) for (name, _, _), source in once.items()]
+        return [self._attempt(name, source, on_event) for (name, _, _), source in once.items()]
 
     def search(
         self,
@@ -217,6 +219,12 @@ class Library:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _attempt(self, name: str, source: SourceSettings, on_event: OnEvent | None) -> Report:
+        try:
+            return self._ingest(name, source, on_event)
+        except PinakesError as error:
+            return Report(name, source.location, error=error)
 
     def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None) -> Report:
         run = self.shelves.ingest(*self.shelves.remember(name, source))

@@ -48,9 +48,7 @@ def test_the_home_comes_from_the_environment_unless_it_is_given(tmp_path: Path) 
     assert settings.load(home=tmp_path / "b", environment=environment).home == tmp_path / "b"
 
 
-def test_a_home_becomes_absolute(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert settings.load(home="~/x", environment={}).home == tmp_path / "x"

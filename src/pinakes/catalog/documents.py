@@ -168,7 +168,7 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
     of_collection = documents.c.collection_id == collection_id
     exact = or_(documents.c.uid == reference, documents.c.uri == reference, documents.c.path == reference)
     rows = connection.execute(_SELECT.where(of_collection, exact)).all()
-    if not rows:
+    if not rows and reference:
         rows = connection.execute(_SELECT.where(of_collection, documents.c.group_key == reference)).all()
     if not rows:
         ending = documents.c.path.endswith("/" + reference.lstrip("/"), autoescape=True)

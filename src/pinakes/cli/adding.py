@@ -60,10 +60,14 @@ def sync(session: Session, collection: str | None) -> None:
         with following(session.screen) as on_event:
             reports = library.sync(collection, on_event)
     for report in reports:
-        show_report(session.screen, report)
+        if report.error is None:
+            show_report(session.screen, report)
+        else:
+            session.screen.fail(f"{report.source}: {report.error.message}", report.error.hint)
     if not reports:
         session.screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
-    _conclude(session, reports, [], collection)
+    troubles = [(report.source, report.error) for report in reports if report.error is not None]
+    _conclude(session, [report for report in reports if report.error is None], troubles, collection)
 
 
 def reindex(session: Session, collection: str | None, embed: bool) -> None:
@@ -127,7 +131,8 @@ def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]
 
 def report_document(report: Report) -> dict[str, JSON]:
     """Return all of a report, with the reasons counted."""
-    return {**asdict(report), "reasons": dict(report.reasons().most_common())}
+    fields = {name: value for name, value in asdict(report).items() if name != "error"}
+    return {**fields, "reasons": dict(report.reasons().most_common())}
 
 
 def _add_one(library: Library, screen: Screen, location: str, wanted: Wanted) -> Report:

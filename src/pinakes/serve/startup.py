@@ -140,13 +140,12 @@ class Startup:
         self._announce(name)
         try:
             reports = self._library.sync(name, self._note)
+            for error in filter(None, (report.error for report in reports)):
+                if not self._holds_documents():
+                    raise error
+                self._say(f"{_label(self._library.settings, name)} could not be read: {error}")
             if self._reindex:
                 self._library.reindex(name, on_event=self._note)
-        except PinakesError as error:
-            if not self._holds_documents():
-                raise
-            self._say(f"{_label(self._library.settings, name)} could not be read: {error}")
-            return
         finally:
             self._events.clear()
         status = self._library.status(name)[0]

@@ -77,4 +77,7 @@ def process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     for child in started:
         if child.poll() is None:
             child.kill()
-        child.communicate()
+        child.wait()
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            if pipe is not None:
+                pipe.close()

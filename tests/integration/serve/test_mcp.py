@@ -19,7 +19,7 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from filelock import FileLock
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from serve_support import STDIO, Running, configure_folder, free_port
 
 from pinakes.library import Library
@@ -27,7 +27,7 @@ from pinakes.serve.app import create_app
 from pinakes.serve.greeting import PROTOCOL_VERSIONS
 from pinakes.serve.instance import announced
 
-HIT = re.compile(r"KEP: (\S+)\nTitle: (.+)\nScore: (\d\.\d\d)\n\n(.+?)\n\n---\n", re.DOTALL)
+HIT = re.compile(r"KEP: (\S*)\nTitle: ([^\n]+)\nScore: (\d\.\d\d)\n\n(.+?)\n\n---\n", re.DOTALL)
 QUESTION = {"query": "CustomResourceDefinition versioning", "top_k": 2}
 Process = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -103,7 +103,6 @@ def test_search_keps_answers_in_its_own_words(server: Running) -> None:
     [
         ("search_keps", {"query": "zzz", "top_k": 99}, "Error searching KEPs: top_k cannot be 99. At most 50."),
         ("search_keps", {}, "Error searching KEPs: Invalid arguments for search_keps: query: field required."),
-        ("search_keps", {"query": "\ud800"}, "Error searching KEPs: An argument holds half a character"),
         ("no_such_tool", {}, "Unknown tool: 'no_such_tool'"),
     ],
 )

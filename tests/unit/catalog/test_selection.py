@@ -1,0 +1,171 @@
+"""Filters in the catalogue give what ``filters.match`` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from catalog_making import new, put
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pinakes import filters
+from pinakes.catalog import Catalog, collections, documents, selection
+from pinakes.catalog.collections import CollectionRecord
+
+
+class Undo(Exception):  # noqa: N818 - nothing is wrong
+    """Leaves a transaction without a trace."""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    opened = Catalog.at(tmp_path_factory.mktemp("shared"))
+    yield opened
+    opened.close()
+
+
+names = st.sampled_from(["status", "Owning SIG", "owning-sig", "number", "tags", "path", "title", "nested"])
+values = st.one_of(
+    st.sampled_from(["alpha", "Beta", "BETA", "docs/a.md", "docs/sub/b.md", "10", "9", "2020-01-01", "", "ß", "x*y"]),
+    st.text("aAbB/ .*é[]!", max_size=8),
+    st.integers(-20, 20),
+    st.integers(min_value=10**17, max_value=10**18),
+    st.floats(-20, 20, allow_nan=False),
+    st.booleans(),
+)
+records = st.dictionaries(
+    names,
+    st.one_of(values, st.none(), st.lists(values, max_size=3), st.dictionaries(names, values, max_size=2)),
+    max_size=4,
+)
+bounds = st.one_of(
+    st.fixed_dictionaries({"gte": values}),
+    st.fixed_dictionaries({"lte": values}),
+    st.fixed_dictionaries({"gte": values, "lte": values}),
+)
+patterns = st.one_of(
+    st.sampled_from(["docs/*.md", "docs/", "docs/**", "**/b.md", "*.md", "/docs", "docs/sub", "!x", "*", "a?"]),
+    st.text("ab/*?.[]! \\", min_size=1, max_size=6),
+)
+written = st.dictionaries(
+    st.one_of(names, st.just("nested.status")),
+    st.one_of(
+        values,
+        st.lists(values, min_size=1, max_size=3),
+        bounds,
+        st.fixed_dictionaries({"glob": st.one_of(patterns, st.lists(patterns, min_size=1, max_size=2))}),
+    ),
+    min_size=1,
+    max_size=3,
+)
+PATHS = ("docs/a.md", "docs/sub/B.md", "a b/c.txt", "x.yaml", "other/docs/a.md")
+
+
+def seen(path: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what filters see of a document, as ``ARCHITECTURE.md`` says: its place, and its metadata."""
+    name = path.rpartition("/")[2]
+    place = {
+        "uri": f"file:///{path}",
+        "path": path,
+        "title": "T",
+        "kind": "markdown",
+        "file_name": name,
+        "file_type": name.rpartition(".")[2],
+    }
+    both: dict[str, list[Any]] = {}
+    for part in (place, metadata):
+        for field, value in filters.flatten(part):
+            both.setdefault(field, []).append(value)
+    return both
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(records, min_size=1, max_size=len(PATHS)), st.lists(written, min_size=1, max_size=6))
+def test_the_catalogue_selects_what_matches(
+    shared: Catalog, metadata: list[dict[str, Any]], asked: list[dict[str, Any]]
+) -> None:
+    try:
+        with shared.write() as connection:
+            record = collections.ensure(connection, "random")
+            made = [new(path, "text", metadata=own) for path, own in zip(PATHS, metadata, strict=False)]
+            ids = [documents.put(connection, record.id, document) for document in made]
+            for one in asked:
+                try:
+                    where = filters.parse(one)
+                except filters.InvalidFilter:
+                    continue
+                expected = [
+                    document_id
+                    for document_id, document in zip(ids, made, strict=True)
+                    if filters.match(where, seen(document.path, document.metadata))
+                ]
+                assert selection.matching(connection, record.id, where).tolist() == expected, one
+            raise Undo
+    except Undo:
+        pass
+
+
+def test_no_filter_selects_everything(catalog: Catalog, collection: CollectionRecord) -> None:
+    ids = put(catalog, collection, new("a.md", "1"), new("b.md", "2"))
+    with catalog.read() as connection:
+        assert selection.matching(connection, collection.id, ()).tolist() == ids
+        assert selection.matching(connection, collection.id + 1, ()).tolist() == []
+
+
+def test_metadata_cannot_hide_where_a_document_stands(catalog: Catalog, collection: CollectionRecord) -> None:
+    [document_id] = put(catalog, collection, new("docs/a.md", "1", metadata={"path": "elsewhere", "kind": "guide"}))
+    with catalog.read() as connection:
+        for asked in ({"path": "docs/*"}, {"path": "elsewhere"}, {"kind": "guide"}, {"kind": "markdown"}):
+            assert selection.matching(connection, collection.id, filters.parse(asked)).tolist() == [document_id], asked
+
+
+def test_a_pattern_may_match_more_values_than_a_statement_may_name(
+    catalog: Catalog, collection: CollectionRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "_MOST_VARIABLES", 20)
+    ids = put(catalog, collection, *[new(f"docs/{number} 'q\".md", "x") for number in range(40)], new("else/x.md", "x"))
+    with catalog.read() as connection:
+        found = selection.matching(connection, collection.id, filters.parse({"path": "docs/*"}))
+    assert found.tolist() == ids[:40]
+
+
+def test_chunks_of_selected_documents_are_counted(
+    catalog: Catalog, collection: CollectionRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "_BATCH", 3)
+    put(catalog, collection, *[new(f"{number}.md", *["x"] * number) for number in range(1, 9)])
+    with catalog.read() as connection:
+        chosen = selection.matching(connection, collection.id, ())
+        assert selection.count_chunks(connection, collection.id, chosen) == 36
+        assert selection.count_chunks(connection, collection.id, None) == 36
+        assert selection.count_chunks(connection, collection.id, chosen[:2]) == 3
+        assert selection.count_chunks(connection, collection.id, chosen[:0]) == 0
+
+
+def test_passages_are_cut_from_the_text_by_characters(
+    catalog: Catalog, collection: CollectionRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "_BATCH", 2)
+    texts = ("🦡 badger", "鳥は魚", "cafe\u0301 x", "last")
+    put(catalog, collection, new("a.md", *texts, metadata={"x": 1}, group="g"))
+    with catalog.read() as connection:
+        found = selection.passages(connection, [1, 2, 3, 4, 99])
+    assert [found[key].text for key in (1, 2, 3, 4)] == list(texts)
+    assert 99 not in found
+    assert (found[1].path, found[1].group_key, found[1].metadata) == ("a.md", "g", {"x": 1})
+
+
+def test_the_home_may_be_reopened_between(tmp_path: Path) -> None:
+    first = Catalog.at(tmp_path)
+    with first.write() as connection:
+        record = collections.ensure(connection, "c")
+    [document_id] = put(first, record, new("a.md", "1", metadata={"n": 10**400 // 10**395, "deep": {"er": ["v"]}}))
+    first.close()
+    second = Catalog.at(tmp_path)
+    with second.read() as connection:
+        where = filters.parse({"deep.er": "V", "n": {"gte": 99_999}})
+        assert selection.matching(connection, record.id, where).tolist() == [document_id]
+    second.close()
