@@ -14,9 +14,9 @@ run: $(INSTALLED)  ## index this project's own documents, answer three questions
 	@echo "Reading this project's own documents and source. Stop with Ctrl+C; run again to go on."
 	$(PINAKES) model install
 	$(PINAKES) add . --include '*.md' --include 'src/**'
-	$(PINAKES) search -k 1 "what happens to my documents when the process is killed?"
-	$(PINAKES) search -k 1 "how do I connect an AI agent?"
-	$(PINAKES) search -k 1 "where are keyword and vector scores combined?"
+	$(PINAKES) search -k 2 "is anything lost when it crashes?"
+	$(PINAKES) search -k 2 "how do I connect an AI agent?"
+	$(PINAKES) search -k 2 "where are keyword and vector scores combined?"
 	$(PINAKES) serve --port $(PORT)
 
 test: $(INSTALLED_DEV)  ## all tests

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -21,7 +21,7 @@ from pinakes.catalog import Catalog, collections, documents, embeddings, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
-from pinakes.errors import Empty, ModelUnavailable, PinakesError, Unreadable
+from pinakes.errors import Empty, InvalidInput, ModelUnavailable, PinakesError, Unreadable
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, IngestSettings
 from pinakes.templates import fields_of, key_of
@@ -29,6 +29,8 @@ from pinakes.types import JSON, Chunk, Document, Float32, Item, Scan, Skipped
 
 _REMOVED_PER_STEP = 500
 _EMBEDDED_PER_EVENT = 64
+_FOLLOW_AFTER_CHUNKS = 4096
+"""The index follows after so many; each time costs a commit. A search in between makes it follow at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class Ingest:
         self._gone: dict[str, FileRecord] = {}
         self._by_hash: dict[str, list[FileRecord]] = {}
         self._groups: set[str] = set()
+        self._unfollowed = 0
         self.report = Report(collection.name, record.location)
 
     def run(self) -> Iterator[Event]:
@@ -166,8 +169,7 @@ class Ingest:
         if self._record.error and not self.report.degraded:
             yield from self._embed_waiting()
         self._finish(scan)
-        with self._timed("index"):
-            self._tools.follow()
+        self._follow()
         yield Event("index", 1, 1)
 
     def _embed_waiting(self) -> Iterator[Event]:
@@ -238,7 +240,7 @@ class Ingest:
         return None
 
     def _commit(self, batch: Sequence[_Put | _Move | _Note]) -> Iterator[Event]:
-        """Embed what is new in ``batch``, then write all of it in one transaction, then let the index follow."""
+        """Embed what is new in ``batch``, then write all of it in one transaction; the index follows now and then."""
         if not batch:
             return
         puts = [entry for entry in batch if isinstance(entry, _Put)]
@@ -251,9 +253,9 @@ class Ingest:
             sources.note(connection, self._record.id, records)
             self._inherit(connection)
         self.report.chunks += len(chunks)
-        if puts:
-            with self._timed("index"):
-                self._tools.follow()
+        self._unfollowed += len(chunks)
+        if self._unfollowed >= _FOLLOW_AFTER_CHUNKS:
+            self._follow()
 
     def _apply(self, connection: Connection, entry: _Put | _Move | _Note) -> FileRecord:
         if isinstance(entry, _Note):
@@ -288,21 +290,26 @@ class Ingest:
         if not texts or self.report.degraded:
             self.report.pending += len(chunks)
             return {}
-        with self._timed("catalog"), self._tools.catalog.read() as connection:
-            known = embeddings.known(connection, self._collection.model_id, texts)
-        missing = {key: text for key, text in texts.items() if key not in known}
-        self.report.reused += len(chunks) - len(missing)
         try:
+            known = self._embedded_before(texts)
+            missing = {key: text for key, text in texts.items() if key not in known}
             with self._timed("embed"):
                 vectors = yield from embed(self._tools.embedder, missing)
         except ModelUnavailable as error:
             self.report.degraded = str(error)
-            self.report.pending += len(missing)
+            self.report.pending += len(chunks)
             return {}
+        self.report.reused += len(chunks) - len(missing)
         self.report.embedded += len(missing)
         if self._collection.model_id is None:
             self._collection = bind(self._tools.catalog, self._collection, self._tools.embedder)
         return vectors
+
+    def _embedded_before(self, keys: Iterable[bytes]) -> set[bytes]:
+        """Return those of ``keys`` that have a vector by this model, whichever collection they came with."""
+        fingerprint = self._tools.embedder.fingerprint
+        with self._timed("catalog"), self._tools.catalog.read() as connection:
+            return embeddings.known(connection, collections.model_id(connection, fingerprint), keys)
 
     def _finish(self, scan: Scan) -> None:
         """Remove what vanished, give groups their metadata, and remember how far the source was read."""
@@ -324,6 +331,11 @@ class Ingest:
         touched = self.report.added + self.report.changed + self.report.moved
         with self._tools.catalog.read() as connection:
             self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched
+
+    def _follow(self) -> None:
+        with self._timed("index"):
+            self._tools.follow()
+        self._unfollowed = 0
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
@@ -363,6 +375,7 @@ def embed_pending(
 
     Raises:
         ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
+        InvalidInput: a passage is longer than the model reads.
     """
     with catalog.read() as connection:
         total, done = collections.count(connection, collection).pending, 0
@@ -371,7 +384,12 @@ def embed_pending(
             rows = embeddings.pending(connection, collection.id, collection.model_id, batch)
         if not rows:
             return
-        vectors = yield from embed(embedder, dict(rows))
+        try:
+            vectors = yield from embed(embedder, dict(rows))
+        except InvalidInput as error:
+            raise InvalidInput(
+                error.message, hint="Passages were cut before this model was there. Cut them anew: pinakes sync"
+            ) from error
         collection = bind(catalog, collection, embedder) if collection.model_id is None else collection
         with catalog.write() as connection:
             assert collection.model_id is not None

@@ -113,6 +113,11 @@ def bind_model(connection: Connection, collection_id: int, fingerprint: str, dim
     return int(model_id)
 
 
+def model_id(connection: Connection, fingerprint: str) -> int | None:
+    """Return the id of the model with ``fingerprint``, None when no collection ever used it."""
+    return connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar()
+
+
 def next_generation(connection: Connection, collection_id: int) -> int:
     """Let the collection's index start anew in another folder; return the new generation."""
     generation = collections.c.generation

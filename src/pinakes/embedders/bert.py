@@ -32,8 +32,8 @@ RETRY_S = 60.0
 
 _SPECIAL_TOKENS = 2
 _GROUP = 1024
-_PIECE_CHARS = 1 << 16
-_PIECES = 16
+_PIECE_CHARS = 1 << 13
+_PIECES = 128
 _QUERY_CHARS_PER_TOKEN = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -251,7 +251,7 @@ def _clean(text: str) -> str:
 def _pieces(text: str) -> list[tuple[int, str]]:
     """Cut a long text before white space, where no token spans; return each piece with its offset.
 
-    Without white space in 65,536 characters it is cut there: a word so long is one unknown token to the model, and
+    Without white space in 8,192 characters it is cut there: a word so long is one unknown token to the model, and
     two pieces of it only count one token too many.
     """
     pieces = []

@@ -101,9 +101,7 @@ class Local:
 
     async def _post(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         headers = {"MCP-Protocol-Version": protocol_version}
-        response = await self._client.result().post(
-            "/mcp", content=json.dumps(message), headers=headers, timeout=None
-        )
+        response = await self._client.result().post("/mcp", content=json.dumps(message), headers=headers, timeout=None)
         return _checked(response, "the server in this process")
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pinakes.errors import PinakesError
+from pinakes.errors import InvalidSetting, PinakesError
 from pinakes.library import Library
 from pinakes.settings import NamedSearch
 from pinakes.tools.declare import Tool, parameters_model
@@ -31,7 +31,17 @@ class TextAnswer:
 
 
 def named_tool(named: NamedSearch) -> Tool:
-    """Return the tool that ``named`` declares."""
+    """Return the tool that ``named`` declares.
+
+    Raises:
+        InvalidSetting: its template cannot be parsed.
+    """
+    try:
+        list(_Template().parse(named.hit))
+    except ValueError as error:
+        raise InvalidSetting(
+            f"The template of {named.name!r} cannot be used: {error}.", hint="Write {{ for a brace."
+        ) from error
 
     def run(library: Library, query: str, top_k: int) -> TextAnswer:
         results = library.search(query, named.collection, top_k=checked_top_k(library, top_k))

@@ -142,7 +142,7 @@ def test_any_query_has_a_finite_vector_of_unit_length(embedder: BertEmbedder, te
 def test_a_word_of_a_million_letters_is_read(embedder: BertEmbedder) -> None:
     starts = embedder.token_starts("x" * 1_000_000 + " dog")
     assert starts[-1] == 1_000_001
-    assert len(starts) < 30
+    assert len(starts) < 200
 
 
 def test_opening_loads_no_model_and_no_heavy_module(tmp_path: Path) -> None:
