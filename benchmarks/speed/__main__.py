@@ -89,7 +89,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="some of the own documents, few repetitions")
     parser.add_argument("--install", action="store_true", help="also the installed size: makes an environment")
     parser.add_argument("--quality", action="store_true", help="also SciFact, by benchmarks.quality")
-    parser.add_argument("--work", type=Path, default=RESULTS / "speed", help="folder of corpus and home, emptied")
+    parser.add_argument(
+        "--work", type=Path, default=RESULTS / "speed", help="folder of the corpus and the home, which are made anew"
+    )
     parser.add_argument("--json", type=Path, default=RESULTS / "speed.json", help="file for the figures")
     return parser.parse_args()
 

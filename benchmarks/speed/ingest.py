@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import string
 import subprocess
 import sys
 import time
@@ -129,12 +131,12 @@ def changed(home: Home, rounds: int) -> Changed:
     folder_s, file_s, stages = [], [], dict[str, float]()
     with home.open() as library:
         library.search("warm")
-        for number, path in enumerate(chosen):
-            seconds, spent = _until_found(library, path, home.corpus.folder, f"zanzibarquux{number}folder")
+        for path in chosen:
+            seconds, spent = _until_found(library, path, home.corpus.folder)
             folder_s.append(seconds)
             stages = {name: stages.get(name, 0.0) + value * 1000 / rounds for name, value in spent.items()}
             alone.write_bytes(path.read_bytes())
-            file_s.append(_until_found(library, alone, alone, f"zanzibarquux{number}alone")[0])
+            file_s.append(_until_found(library, alone, alone)[0])
     return Changed(spread(folder_s), spread(file_s), stages)
 
 
@@ -147,14 +149,16 @@ def size(home: Home) -> Size:
     return Size(chunks, catalogue / MEGABYTE, index / MEGABYTE)
 
 
-def _until_found(library: Library, edited: Path, added: Path, word: str) -> tuple[float, dict[str, float]]:
-    """Append ``word`` to a file; return seconds until a search finds it, and seconds per stage of the ingest."""
-    edited.write_text(f"{edited.read_text('utf-8')}\nThe {word} is new here.\n", "utf-8")
+def _until_found(library: Library, edited: Path, added: Path) -> tuple[float, dict[str, float]]:
+    """Append a new word to a file; return seconds until a search finds it, and seconds per stage of the ingest."""
+    word = "".join(random.choices(string.ascii_lowercase, k=12))
+    with edited.open("a", encoding="utf-8") as file:
+        file.write(f"\nThe {word} is new here.\n")
     began = time.perf_counter()
     report = library.add(str(added))
-    hits = library.search(word, top_k=1).hits
+    hits = library.search(word).hits
     seconds = time.perf_counter() - began
-    if not hits or word not in hits[0].text:
+    if not any(word in hit.text for hit in hits):
         raise RuntimeError(f"{word} in {edited} was not found after it was added")
     return seconds, report.seconds
 

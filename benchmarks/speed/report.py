@@ -69,7 +69,7 @@ def more(figures: Figures) -> list[tuple[str, str]]:
         load = served.load
         found += [
             (f"{load.clients} clients", f"{load.answers_per_s:.0f} answers/s, {_ms(load.times)}"),
-            ("  the clients took", f"{load.client_cpu_share:.0%} of a core"),
+            ("  the clients took", f"{_percent(load.client_cpu_share)} of a core"),
             ("serving memory", f"anonymous {served.memory_anonymous_mb:.0f} MB, peak {served.memory_peak_mb:.0f} MB"),
         ]
     if size := figures.size:
@@ -103,13 +103,13 @@ def _ingest_rows(figures: Figures) -> Iterator[Row]:
     yield Row(
         "Full KEP corpus (1,788 files, 21 MB, 5.6 M tokens), first ingest",
         "≤ 300 s, of which everything but the embedding model ≤ 10 %",
-        f"{first.seconds:.0f} s, of which {first.other_share:.1%}" if first else "needs a first ingest",
+        f"{first.seconds:.0f} s, of which {_percent(first.other_share)}" if first else "needs a first ingest",
         first.seconds <= 300 and first.other_share <= 0.10 if first else None,
     )
     yield Row(
         "Embedding inside ingest against the bare ONNX session on the same batches",
         "≥ 90 % of its rate",
-        f"{first.ratio:.1%} ({first.embed_rate:.1f} of {first.bare_rate:.1f} chunks/s)"
+        f"{_percent(first.ratio)} ({first.embed_rate:.1f} of {first.bare_rate:.1f} chunks/s)"
         if first
         else "needs a first ingest",
         first.ratio >= 0.9 if first else None,
@@ -177,3 +177,7 @@ def _size_rows(figures: Figures) -> Iterator[Row]:
 
 def _ms(times: Spread) -> str:
     return f"p50 {times.p50_ms:.1f} ms, p95 {times.p95_ms:.1f} ms"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"

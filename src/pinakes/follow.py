@@ -134,6 +134,8 @@ class Followers:
             IndexCorrupt: the index cannot be used.
         """
         opened = self._opened(collection)
+        if opened.ready and collection.head == opened.index.position():
+            return opened.index
         if opened.following.acquire(blocking=wait or not opened.ready):
             try:
                 for _ in catch_up(self._catalog, opened.collection, opened.index):

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
 from pinakes.catalog.engine import now
+from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, models
 from pinakes.errors import InvalidName, NotFound
 
@@ -20,7 +21,10 @@ MAX_NAME_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class CollectionRecord:
-    """A row of ``collections``; ``fingerprint`` is that of the model its vectors come from, "" while none do."""
+    """A row of ``collections``; ``fingerprint`` is that of the model its vectors come from, "" while none do.
+
+    ``head`` is the number of the newest change when the row was read, 0 when there was none.
+    """
 
     id: int
     name: str
@@ -30,6 +34,7 @@ class CollectionRecord:
     generation: int
     created_at: str
     dimension: int
+    head: int
     """Length of the model's vectors, 0 while there is no model."""
 
 
@@ -155,5 +160,9 @@ _SELECT = select(
     collections.c.generation,
     collections.c.created_at,
     func.coalesce(models.c.dimension, 0),
+    select(func.coalesce(func.max(noted.c.seq), 0))
+    .where(noted.c.collection_id == collections.c.id)
+    .scalar_subquery()
+    .label("head"),
 ).select_from(collections.outerjoin(models))
 _BY_NAME = _SELECT.where(collections.c.name == bindparam("name"))

@@ -1,0 +1,73 @@
+"""The documents that the commands of the pages are about."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docs_shell import Shell, environment_of
+
+from pinakes.testing import write_files
+
+KEYS = "\n".join(
+    [
+        *("---", "status: beta", "year: 2024", "tags: [howto]", "---", "", "# Signing keys", ""),
+        *("Every service signs with a key of its own.", "", "## How to rotate the signing keys", ""),
+        *(f"{n}. Step {n} of rotating the signing keys of service {n}." for n in range(1, 81)),
+        *("", "## When a key was lost", "", "Revoke it at once, then rotate all keys that it signed.", ""),
+    ]
+)
+DOCUMENTS = {
+    "documents/guides/keys.md": KEYS,
+    "documents/guides/backup.md": "# Backup\n\nCopies are made at night. Keys are not part of them.\n",
+    "documents/code/keys.py": 'def rotate_keys(service: str) -> None:\n    """Rotate the signing keys."""\n',
+    "documents/drafts/plan.md": "---\nstatus: alpha\n---\n# Plan\n\nThe sig-api-machinery meeting is on Monday.\n",
+    "documents/notes.txt": "The cellar door sticks when it rains.\n",
+    "documents/empty.md": "",
+}
+SIG_AUTH = "enhancements/keps/sig-auth/1205-bound-service-account-tokens"
+SIG_API = "enhancements/keps/sig-api-machinery/2558-crd-versioning"
+PROPOSALS = {
+    f"{SIG_AUTH}/README.md": "# KEP-1205: Bound Service Account Tokens\n\n## Summary\n\n"
+    "Authentication tokens of service accounts are bound to a pod and expire.\n",
+    f"{SIG_AUTH}/kep.yaml": "title: Bound Service Account Tokens\nkep-number: 1205\nowning-sig: sig-auth\n"
+    "status: implemented\nstage: stable\ncreation-date: 2019-08-06\n",
+    f"{SIG_API}/README.md": "# KEP-2558: Versions of custom resources\n\n## Summary\n\n"
+    "How does Kubernetes handle CRD versioning? The schema of a CustomResourceDefinition has versions.\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A reader's home: documents, a git repository, some enhancement proposals."""
+    write_files(tmp_path, {**DOCUMENTS, **PROPOSALS, "project/README.md": "# Project\n\nA project with a tag.\n"})
+    identity = ["-c", "user.name=Reader", "-c", "user.email=reader@example.org"]
+    commit = [*identity, "commit", "--quiet", "--message", "First"]
+    for words in (["init", "--quiet"], ["add", "."], commit, ["tag", "v1.2"]):
+        subprocess.run(["git", *words], cwd=tmp_path / "project", env=environment_of(tmp_path), check=True)
+    return tmp_path
+
+
+@pytest.fixture
+def shell(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+    for name in os.environ.keys() - environment_of(home).keys():
+        monkeypatch.delenv(name)
+    for name, value in environment_of(home).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(home)
+    root, ours = logging.getLogger(), logging.getLogger("pinakes")
+    before = root.handlers[:], root.level, ours.level
+
+    def captured() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out, err
+
+    shell = Shell(home, environment_of(home), captured)
+    yield shell
+    if shell.server is not None:
+        shell.stop()
+    root.handlers[:], root.level, ours.level = before

@@ -1,0 +1,108 @@
+"""What stands in the documents: code blocks, commands with the output they promise, links and headings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_VARYING = {"embedding_model"}
+"""Fields whose value differs with the embedder that the tests use."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line after ``$``, and the lines below it that say what it prints."""
+
+    line: str
+    output: str
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def text_of(*names: str) -> str:
+    """Return the text of these pages, of all when none is named."""
+    pages = [ROOT / name for name in names] or PAGES
+    return "\n".join(page.read_text("utf-8") for page in pages)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for found, body in _BLOCK.findall(page.read_text("utf-8")) if found == language]
+
+
+def without_blocks(page: Path) -> str:
+    return _BLOCK.sub("", page.read_text("utf-8"))
+
+
+def commands(page: Path) -> list[Command]:
+    return [command for block in blocks(page, "console") for command in _commands(block)]
+
+
+def links(page: Path) -> list[str]:
+    return _LINK.findall(without_blocks(page))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings, as code hosts make them."""
+    titles = (re.sub(r"[`*]", "", title).strip().lower() for title in _HEADING.findall(without_blocks(page)))
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+def disagreement(expected: str, printed: str) -> str:
+    """Say where ``printed`` is not what a document promises, "" when it is.
+
+    JSON must have the same keys and texts; numbers may differ. In other lines and in texts ``…`` stands for
+    anything; a line ``…`` for any lines.
+    """
+    if expected.startswith("{"):
+        decode = json.JSONDecoder().raw_decode
+        wanted, end = decode(expected)
+        found, rest = decode(printed)
+        return _different(wanted, found, "") or disagreement(expected[end:].strip(), printed[rest:].strip())
+    lines = iter(printed.splitlines())
+    for line in expected.splitlines():
+        if line.strip() != "…" and not any(_fits(line, other) for other in lines):
+            return f"there is no line {line!r}"
+    return ""
+
+
+def _commands(block: str) -> Iterator[Command]:
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)
+    assert not parts[0].strip(), f"a block begins without a command: {parts[0]!r}"
+    for part in parts[1:]:
+        match = re.match(r"(?:.*\\\n)*.*", part)
+        assert match is not None
+        yield Command(match[0], part[match.end() :].strip("\n"))
+
+
+def _different(wanted: Any, found: Any, place: str) -> str:
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        if wanted.keys() != found.keys():
+            return f"{place} has the keys {sorted(found)}, not {sorted(wanted)}"
+        differences = (_different(wanted[name], found[name], f"{place}.{name}") for name in wanted)
+        return next(filter(None, differences), "")
+    if isinstance(wanted, list) and isinstance(found, list):
+        if not wanted or not found:
+            return "" if not wanted and not found else f"{place} is {found!r}, not {wanted!r}"
+        return _different(wanted[0], found[0], f"{place}[0]")
+    if isinstance(wanted, str) and isinstance(found, str):
+        same = _fits(wanted, found) or place.rpartition(".")[2] in _VARYING
+        return "" if same else f"{place} is {found!r}, not {wanted!r}"
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (wanted, found))
+    return "" if numbers or wanted == found else f"{place} is {found!r}, not {wanted!r}"
+
+
+def _fits(pattern: str, text: str) -> bool:
+    expression = ".*".join(re.escape(part) for part in pattern.rstrip().split("…"))
+    return re.fullmatch(expression, text.rstrip(), re.DOTALL) is not None

@@ -1,0 +1,125 @@
+"""A shell that runs the commands of a document in a home of their own, as a reader would."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+import httpx
+
+from pinakes.cli.entry import run as run_pinakes
+
+BIN = Path(sys.executable).parent
+_SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):8000")
+_NEEDS_A_SHELL = re.compile(r"[|&;<>$*?(]")
+_QUOTED = re.compile(r"(['\"]).*?\1")
+_START_S, _STOP_S = 60, 30
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Shell:
+    """Runs commands; ``pinakes`` without shell syntax runs in this process, which saves its start."""
+
+    home: Path
+    environment: Mapping[str, str]
+    captured: Callable[[], tuple[str, str]]
+    server: Server | None = None
+
+    def run(self, line: str) -> Outcome:
+        if line.startswith("pinakes serve"):
+            self.stop()
+            self.server = Server(shlex.split(line)[1:], self.environment, self.home)
+            return Outcome(0, "", "")
+        if _SERVER.search(line):
+            assert self.server is not None, f"no server was started before: {line}"
+            line = _SERVER.sub(self.server.address, line)
+        words = shlex.split(line, comments=True)
+        if words[0] == "pinakes" and not _NEEDS_A_SHELL.search(_QUOTED.sub("", line)):
+            return self._pinakes([self._expanded(word) for word in words[1:]])
+        return self._bash(line)
+
+    def stop(self) -> None:
+        if self.server is not None:
+            self.server.stop()
+            self.server = None
+
+    def _pinakes(self, words: list[str]) -> Outcome:
+        self.captured()
+        code = run_pinakes(words)
+        return Outcome(code, *self.captured())
+
+    def _bash(self, line: str) -> Outcome:
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line],
+            env=self.environment,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def _expanded(self, word: str) -> str:
+        return str(self.home / word[2:]) if word.startswith("~/") else word
+
+
+class Server:
+    """``pinakes serve`` on a free port, ready to answer."""
+
+    def __init__(self, words: list[str], environment: Mapping[str, str], home: Path) -> None:
+        command = [str(BIN / "pinakes"), *words, "--port", "0"]
+        self._process = subprocess.Popen(command, env=environment, cwd=home, stderr=subprocess.PIPE, text=True)
+        self._said: list[str] = []
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._said.append(line)
+            if found := re.search(r"at http://(127\.0\.0\.1:\d+)", line):
+                self.address = found[1]
+                break
+        else:
+            raise AssertionError("".join(self._said))
+        self._listener = Thread(target=self._said.extend, args=(self._process.stderr,), daemon=True)
+        self._listener.start()
+        self._wait_until_healthy()
+
+    def stop(self) -> None:
+        with self._process:
+            self._process.terminate()
+            self._listener.join(_STOP_S)
+        assert self._process.returncode == 0, "".join(self._said)
+
+    def _wait_until_healthy(self) -> None:
+        end = time.monotonic() + _START_S
+        while httpx.get(f"http://{self.address}/health").json()["status"] != "healthy":
+            assert self._process.poll() is None, "".join(self._said)
+            assert time.monotonic() < end, "".join(self._said)
+
+
+def environment_of(home: Path) -> dict[str, str]:
+    """Return the environment of a reader whose home is ``home``; meaning is made up, for speed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PINAKES_")}
+    return {
+        **kept,
+        "HOME": str(home),
+        "PATH": f"{BIN}{os.pathsep}{kept['PATH']}",
+        "COLUMNS": "100",
+        "PINAKES_EMBEDDING__PROVIDER": "deterministic",
+        "PINAKES_CACHE": str(home / "cache"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }

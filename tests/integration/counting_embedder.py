@@ -1,0 +1,20 @@
+"""The deterministic embedder, counting what it is asked to embed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pinakes.embedders.deterministic import DeterministicEmbedder
+from pinakes.types import Float32
+
+
+class CountingEmbedder(DeterministicEmbedder):
+    """``texts`` are all texts embedded so far, in order."""
+
+    def __init__(self, dimension: int = 384, max_tokens: int = 254) -> None:
+        super().__init__(dimension, max_tokens)
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        self.texts += texts
+        return super().embed(texts)

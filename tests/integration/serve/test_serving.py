@@ -1,0 +1,190 @@
+"""``serve`` itself: the first run, the port, the signals, and what it says."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from filelock import FileLock
+from serve_support import SERVE, Running, configure_folder, settings_for
+
+from pinakes.embedders import weights
+from pinakes.errors import Busy, ModelUnavailable, NotFound, Refused, SourceError
+from pinakes.library import Library
+from pinakes.serve import serve
+from pinakes.serve.app import create_app
+from pinakes.settings import load
+
+Process = Callable[..., "subprocess.Popen[bytes]"]
+QUESTION = {"query": "CRD versioning"}
+
+
+def until_healthy(url: str) -> dict[str, object]:
+    health: dict[str, object] = {"status": "starting"}
+    while health["status"] == "starting":
+        health = httpx.get(f"{url}/health").json()
+    return health
+
+
+def url_of(child: subprocess.Popen[bytes]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().decode().strip()
+
+
+def never(url: str) -> None:
+    raise AssertionError(url)
+
+
+def test_the_first_run_answers_at_once_and_is_ready_when_all_is_read(
+    tmp_path: Path, corpus: Path, process: Process
+) -> None:
+    home = tmp_path / "home"
+    configure_folder(home, corpus)
+    with FileLock(home / "startup.lock"):
+        child = process(SERVE, home)
+        url = url_of(child)
+        refused = httpx.post(f"{url}/search", json=QUESTION)
+        assert (refused.status_code, refused.json()["detail"]) == (503, "Server not ready. Index not loaded.")
+        refused = httpx.get(f"{url}/stats")
+        assert (refused.status_code, refused.json()["detail"]) == (503, "Server not ready")
+        health = httpx.get(f"{url}/health").json()
+        assert (health["status"], health["indexed_documents"]) == ("starting", 0)
+        assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+    assert until_healthy(url)["indexed_documents"] == 3
+    assert httpx.post(f"{url}/search", json=QUESTION).json()["total_results"] > 0
+    child.send_signal(signal.SIGTERM)
+    out, err = child.communicate(timeout=30)
+    words = err.decode()
+    assert (child.returncode, out) == (0, b"")
+    assert "KEPs found." in words
+    for figure in (
+        "KEPs: 3",
+        "Files: 9",
+        "Skipped files: ",
+        "Search modes: hybrid, vector, keyword",
+        "Fusion: weighted",
+    ):
+        assert figure in words
+    assert "Traceback" not in words
+    assert not (home / "server.json").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_and_the_next_start_reads_nothing_again(
+    tmp_path: Path, corpus: Path, process: Process, number: signal.Signals
+) -> None:
+    home = tmp_path / "home"
+    with Library(settings_for(home)) as library:
+        library.add(str(corpus), "keps")
+    child = process(SERVE, home)
+    url = url_of(child)
+    assert json.loads((home / "server.json").read_text())["url"] == url
+    until_healthy(url)
+    child.send_signal(number)
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == 0
+    assert err.decode().splitlines() == [f"KEPs found in {home}."]
+
+
+def test_a_taken_port_names_the_pinakes_that_has_it(server: Running, home: Path) -> None:
+    port = int(server.url.rpartition(":")[2])
+    with pytest.raises(Busy, match=f"Port {port} is taken. Another Pinakes answers at {server.url}"):
+        serve(settings_for(home, server__port=port), on_ready=never)
+
+
+def test_a_port_taken_by_another_program_is_said_to_be(home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        other.close()
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", port))
+        held.listen()
+        with pytest.raises(Busy, match="Another program uses it"):
+            serve(settings_for(home, server__port=port), on_ready=never)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "kb.example"])
+def test_an_address_that_others_reach_needs_no_auth_to_be_said(home: Path, host: str) -> None:
+    with pytest.raises(Refused, match="--no-auth"):
+        serve(settings_for(home, server__host=host), on_ready=never)
+
+
+def test_an_address_of_another_machine_is_refused(home: Path) -> None:
+    with pytest.raises(Refused, match="cannot be opened"):
+        serve(settings_for(home, server__host="192.0.2.1", server__no_auth=True, server__port=0), on_ready=never)
+
+
+def test_a_repository_that_cannot_be_cloned_ends_the_server(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    configure_folder(home, (tmp_path / "nowhere.git").as_uri(), "git")
+    urls: list[str] = []
+    with pytest.raises(SourceError):
+        serve(settings_for(home, server__port=0), on_ready=urls.append)
+    assert urls
+
+
+def test_a_source_without_documents_ends_the_server(tmp_path: Path) -> None:
+    home, empty = tmp_path / "home", tmp_path / "empty"
+    empty.mkdir()
+    configure_folder(home, empty)
+    with pytest.raises(NotFound, match="Nothing to read was found"):
+        serve(settings_for(home, server__port=0), on_ready=lambda url: None)
+
+
+def test_a_reindex_reads_the_sources_again_and_builds_the_index_anew(
+    tmp_path: Path, corpus: Path, process: Process
+) -> None:
+    home = tmp_path / "home"
+    with Library(settings_for(home)) as library:
+        library.add(str(corpus), "keps")
+    before = {path.name for path in (home / "index").iterdir()}
+    child = process(SERVE.replace("on_ready=", "reindex=True, on_ready="), home)
+    assert until_healthy(url_of(child))["indexed_documents"] == 3
+    assert {path.name for path in (home / "index").iterdir()} != before
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(30) == 0
+
+
+def test_a_search_that_takes_too_long_is_answered_with_503(library: Library, start: Callable[..., Running]) -> None:
+    server = start(search_timeout_s=1e-6)
+    answer = server.client.post("/search", json=QUESTION)
+    assert (answer.status_code, answer.json()["retryable"]) == (503, True)
+    assert "server.search_timeout_s" in answer.json()["hint"]
+
+
+def test_an_unexpected_failure_shows_no_internals(home: Path) -> None:
+    library = Library(settings_for(home, server__port=0))
+    running = Running(create_app(library), library.settings)
+    library.shelves.catalog.engine = None  # type: ignore[assignment]
+    try:
+        answer = running.client.post("/search", json=QUESTION)
+    finally:
+        running.stop()
+    assert answer.status_code == 500
+    assert answer.json() == {"detail": "Search failed: an internal error. The server's log has the details."}
+
+
+def test_the_default_model_answers_over_http(request: pytest.FixtureRequest, tmp_path: Path, corpus: Path) -> None:
+    assert request.config.cache is not None
+    settings = load(home=tmp_path, cache=request.config.cache.mkdir("models"), profile="kep", environment={})
+    settings = settings.model_copy(update={"server": settings.server.model_copy(update={"port": 0})})
+    try:
+        weights.install(settings.embedding, settings.cache)
+    except ModelUnavailable as error:
+        pytest.skip(str(error))
+    with Library(settings) as library:
+        library.add(str(corpus), "keps")
+        running = Running(create_app(library), settings)
+        try:
+            body = {"query": "tokens that cannot be stolen and used again", "search_type": "vector", "top_k": 1}
+            [best] = running.client.post("/search", json=body).json()["results"]
+            assert best["kep_id"] == "sig-auth/1205"
+            assert running.client.get("/stats").json()["embedding_model"] == "sentence-transformers/all-MiniLM-L6-v2"
+        finally:
+            running.stop()

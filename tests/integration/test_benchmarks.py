@@ -1,0 +1,59 @@
+"""The speed benchmark runs from end to end on the project's own documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pinakes.embedders import weights
+from pinakes.errors import ModelUnavailable
+from pinakes.settings import EmbeddingSettings
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def cache(request: pytest.FixtureRequest) -> Path:
+    assert request.config.cache is not None
+    folder = request.config.cache.mkdir("models")
+    try:
+        weights.install(EmbeddingSettings(), folder)
+    except ModelUnavailable as error:
+        pytest.skip(str(error))
+    return folder
+
+
+def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(cache: Path, tmp_path: Path) -> None:
+    report = tmp_path / "speed.json"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "benchmarks.speed"),
+            *("--quick", "--work", str(tmp_path / "work"), "--json", str(report)),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PINAKES_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    header, _, *rows = done.stdout.partition("\n\n")[0].splitlines()
+    assert [cell.strip() for cell in header.strip("|").split("|")] == ["what", "reach", "measured", "verdict"]
+    assert len(rows) == 10
+    assert [row for row in rows if "not measured" in row] == rows[8:]
+    found = json.loads(report.read_text("utf-8"))
+    assert found["corpus"] == "own"
+    assert found["machine"]["cores"] >= 1
+    assert found["machine"]["libraries"]["tantivy"]
+    figures = found["figures"]
+    assert figures["first"]["embedded"] > 0
+    assert 0 < figures["first"]["ratio"] < 2
+    assert set(figures["queries"]) == set(figures["served"]["http"]) == {"hybrid", "keyword", "vector"}
+    assert figures["served"]["load"]["answers_per_s"] > 0
+    assert figures["served"]["memory_mb"] > 0
+    assert figures["installed"] is None

@@ -1,0 +1,398 @@
+"""The index follows the catalogue: late vectors, damage, rebuilding, several handles."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tantivy
+from counting_embedder import CountingEmbedder
+
+from pinakes.embedders import EMBEDDERS
+from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
+from pinakes.ingest import Event
+from pinakes.library import Library
+from pinakes.testing import FILES, write_files
+
+OpenLibrary = Callable[..., Library]
+
+
+@pytest.fixture
+def filled(library: Library, docs: Path) -> Library:
+    library.add(str(write_files(docs)))
+    return library
+
+
+def problems(library: Library) -> list[tuple[str, str]]:
+    return [(found.part, found.problem) for found in library.verify()["default"]]
+
+
+def folder(home: Path) -> Path:
+    [only] = [path for path in (home / "index").iterdir() if path.is_dir()]
+    return only
+
+
+def status(library: Library) -> tuple[int, int, object]:
+    [about] = library.status()
+    return about.chunks, about.pending, about.index["vectors"]
+
+
+class TestVectorsThatComeLate:
+    @pytest.fixture
+    def open_late(self, open_library: OpenLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenLibrary:
+        monkeypatch.setitem(EMBEDDERS, "late", "late_embedder:LateEmbedder")
+        (tmp_path / "model").mkdir()
+        return lambda: open_library(embedding__provider="late", embedding__path=tmp_path / "model")
+
+    def test_without_a_model_everything_waits_and_keywords_work(self, open_late: OpenLibrary, docs: Path) -> None:
+        library = open_late()
+        report = library.add(str(write_files(docs)))
+        assert report.degraded is not None
+        assert "not arrived" in report.degraded
+        assert (report.embedded, report.pending) == (0, report.chunks)
+        found = library.search("earthworms")
+        assert found.hits[0].path == "animals/badger.md"
+        assert found.degraded == "keyword search only: The model has not arrived."
+        assert found.hits[0].scores.cosine is None
+        assert library.search("earthworms", mode="keyword").degraded is None
+        with pytest.raises(ModelUnavailable):
+            library.search("earthworms", mode="vector")
+        with pytest.raises(ModelUnavailable):
+            library.embed_pending()
+        assert status(library) == (report.chunks, report.chunks, 0)
+        assert problems(library) == []
+
+    def test_when_it_arrives_what_waits_is_embedded(self, open_late: OpenLibrary, docs: Path, tmp_path: Path) -> None:
+        library = open_late()
+        chunks = library.add(str(write_files(docs))).chunks
+        (tmp_path / "model/arrived").touch()
+        events: list[Event] = []
+        library.embed_pending(on_event=events.append)
+        assert status(library) == (chunks, 0, chunks)
+        assert {"embed", "index"} == {event.stage for event in events}
+        assert problems(library) == []
+        assert library.search("earthworms").degraded is None
+        assert len(library.search("anything", mode="vector").hits) == min(10, chunks)
+
+    def test_when_it_arrives_adding_again_embeds_as_well(
+        self, open_late: OpenLibrary, docs: Path, tmp_path: Path
+    ) -> None:
+        chunks = open_late().add(str(write_files(docs))).chunks
+        (tmp_path / "model/arrived").touch()
+        library = open_late()
+        report = library.add(str(docs))
+        assert (report.degraded, report.pending) == (None, 0)
+        assert status(library) == (chunks, 0, chunks)
+        assert problems(library) == []
+
+    def test_text_that_waits_in_many_places_gets_its_vector_in_all(
+        self, open_library: OpenLibrary, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(EMBEDDERS, "late", "late_embedder:LateEmbedder")
+        (tmp_path / "model").mkdir()
+        library = open_library(embedding__provider="late", embedding__path=tmp_path / "model", ingest__batch_chunks=2)
+        write_files(docs, {f"{number}.md": f"# Title\n\nText {number % 3}.\n" for number in range(12)})
+        for collection in ("one", "two"):
+            library.add(str(docs), collection)
+        (tmp_path / "model/arrived").touch()
+        library.embed_pending("one")
+        assert [about.pending for about in library.status()] == [0, 12], "the second has no model yet"
+        assert library.verify() == {"one": [], "two": []}
+        library.embed_pending("two")
+        assert [about.pending for about in library.status()] == [0, 0]
+        assert library.verify() == {"one": [], "two": []}
+
+    def test_an_empty_model_folder_degrades_the_real_embedder(
+        self, open_library: OpenLibrary, docs: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "empty").mkdir()
+        library = open_library(embedding__provider="onnx", embedding__path=tmp_path / "empty")
+        report = library.add(str(write_files(docs)))
+        assert report.degraded is not None
+        assert report.added == len(FILES)
+        found = library.search("earthworms")
+        assert found.hits[0].path == "animals/badger.md"
+        assert found.degraded is not None
+        with pytest.raises(ModelUnavailable):
+            library.search("earthworms", mode="vector")
+        assert problems(library) == []
+        library = open_library()
+        assert library.add(str(docs)).pending == 0
+        assert library.search("earthworms").degraded is None
+        assert problems(library) == []
+
+
+class TestVerify:
+    def test_a_passage_missing_from_the_keyword_index(self, filled: Library, home: Path) -> None:
+        def remove(writer: tantivy.IndexWriter) -> None:
+            schema = tantivy.Index.open(str(folder(home) / "keyword")).schema
+            writer.delete_documents_by_query(tantivy.Query.term_set_query(schema, "chunk_id", [2]))
+
+        self._change_keywords(home, filled, remove)
+        assert problems(filled) == [("keyword", "missing from the index")]
+        assert filled.verify()["default"][0].examples == (2,)
+
+    def test_a_passage_that_should_not_be_there_and_one_twice(self, filled: Library, home: Path) -> None:
+        def add(writer: tantivy.IndexWriter) -> None:
+            for chunk_id in (1, 777):
+                document = tantivy.Document()
+                document.add_unsigned("chunk_id", chunk_id)
+                document.add_unsigned("document_id", 1)
+                writer.add_document(document)
+
+        self._change_keywords(home, filled, add)
+        assert problems(filled) == [("keyword", "not in the catalogue"), ("keyword", "in the index more than once")]
+
+    def _change_keywords(self, home: Path, library: Library, change: Callable[[tantivy.IndexWriter], object]) -> None:
+        library.close()
+        index = tantivy.Index.open(str(folder(home) / "keyword"))
+        writer = index.writer(heap_size=15_000_000, num_threads=1)
+        change(writer)
+        writer.commit()
+        writer.wait_merging_threads()
+        library.__init__(library.settings)  # type: ignore[misc]
+
+    def test_a_vector_that_is_not_the_catalogues(self, filled: Library, home: Path) -> None:
+        filled.shelves.index("default")[1].vectors(np.array([1]))
+        catalogue = sqlite3.connect(home / "catalog.db")
+        other = np.zeros(384, np.float16)
+        other[0] = 1
+        catalogue.execute("UPDATE embeddings SET vector = ? WHERE id = 3", (other.tobytes(),))
+        catalogue.commit()
+        catalogue.close()
+        assert problems(filled) == [("vector", "vector differs")]
+        filled.reindex()
+        assert problems(filled) == []
+
+    def test_a_position_that_claims_too_much(self, filled: Library, home: Path, docs: Path) -> None:
+        """A position ahead of the catalogue, as after restoring a backup, means building the index anew."""
+        chunks = status(filled)[0]
+        filled.close()
+        (folder(home) / "keyword/position.json").write_text(json.dumps({"position": 99_999}))
+        for about in (folder(home) / "vectors").rglob("about.json"):
+            about.write_text(about.read_text().replace('"position": 7', '"position": 99999'))
+        (folder(home) / "vectors/7").rename(folder(home) / "vectors/99999")
+        with Library(filled.settings) as library:
+            assert library.search("earthworms").hits
+            (docs / "new.md").write_text("Newts swim.\n")
+            library.add(str(docs))
+            assert library.search("newts", mode="keyword").hits[0].path == "new.md"
+            assert problems(library) == []
+            assert status(library)[2] == chunks + 1
+            assert folder(home).name == "1-2"
+
+    def test_a_position_that_claims_too_little_is_caught_up(self, filled: Library, home: Path) -> None:
+        filled.close()
+        (folder(home) / "keyword/position.json").write_text(json.dumps({"position": 1}))
+        with Library(filled.settings) as library:
+            assert problems(library) == []
+
+    def test_the_catalogue_may_be_an_older_copy(self, filled: Library, home: Path, docs: Path, tmp_path: Path) -> None:
+        filled.close()
+        shutil.copy(home / "catalog.db", tmp_path / "backup.db")
+        with Library(filled.settings) as library:
+            write_files(docs, {f"more/{number}.md": f"# More {number}\n\nZebra.\n" for number in range(5)})
+            library.add(str(docs))
+        shutil.copy(tmp_path / "backup.db", home / "catalog.db")
+        with Library(filled.settings) as library:
+            assert library.search("zebra", mode="keyword").hits == ()
+            assert problems(library) == []
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        "damage", ["no folder", "no keywords", "garbage", "no vectors", "bad vectors", "bad position"]
+    )
+    def test_a_damaged_index_is_built_anew_without_embedding(
+        self, damage: str, open_library: OpenLibrary, docs: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(EMBEDDERS, "counting", "counting_embedder:CountingEmbedder")
+        library = open_library(embedding__provider="counting")
+        chunks = library.add(str(write_files(docs))).chunks
+        library.close()
+        place = folder(home)
+        if damage == "no folder":
+            shutil.rmtree(place)
+        elif damage == "no keywords":
+            shutil.rmtree(place / "keyword")
+        elif damage == "garbage":
+            for path in (place / "keyword").iterdir():
+                path.write_bytes(b"\xa5" * 100)
+        elif damage == "no vectors":
+            shutil.rmtree(place / "vectors")
+        elif damage == "bad vectors":
+            for path in (place / "vectors").rglob("*.npy"):
+                path.write_bytes(b"\xa5" * 100)
+        else:
+            (place / "keyword/position.json").write_text("{")
+        library = open_library(embedding__provider="counting")
+        assert library.search("earthworms").hits[0].path == "animals/badger.md"
+        assert status(library) == (chunks, 0, chunks)
+        assert problems(library) == []
+        embedder = library.shelves.embedder
+        assert isinstance(embedder, CountingEmbedder)
+        assert embedder.texts == []
+
+    def test_damage_that_shows_while_searching_is_mended(self, filled: Library, home: Path) -> None:
+        assert filled.search("earthworms").hits
+        for path in (folder(home) / "keyword").glob("*"):
+            if path.suffix in (".idx", ".term", ".fast") or path.name == "meta.json":
+                path.write_bytes(b"\xa5" * 50)
+        (folder(home) / "keyword/position.json").write_text(json.dumps({"position": 6}))
+        found = filled.search("earthworms")
+        assert found.hits[0].path == "animals/badger.md"
+        assert problems(filled) == []
+
+
+class TestReindex:
+    def test_it_embeds_nothing_and_changes_no_answer(
+        self, open_library: OpenLibrary, docs: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(EMBEDDERS, "counting", "counting_embedder:CountingEmbedder")
+        library = open_library(embedding__provider="counting")
+        library.add(str(write_files(docs)))
+        embedder = library.shelves.embedder
+        assert isinstance(embedder, CountingEmbedder)
+        before = [(hit.chunk_id, hit.score) for hit in library.search("heron fish").hits]
+        embedder.texts.clear()
+        events: list[Event] = []
+        library.reindex(on_event=events.append)
+        assert embedder.texts == []
+        assert [(hit.chunk_id, hit.score) for hit in library.search("heron fish").hits] == before
+        assert [event.stage for event in events] == ["index", "index"]
+        assert (events[-1].done, events[-1].total) == (len(FILES), len(FILES))
+        assert folder(home).name == "1-2", "the old folder is gone"
+        assert problems(library) == []
+
+    def test_what_killed_processes_left_is_cleared_away(self, filled: Library, home: Path) -> None:
+        (home / "index/1-2/keyword").mkdir(parents=True)
+        (home / "index/1-2/keyword/junk").write_text("half")
+        (home / "index/1-9").mkdir()
+        (home / "index/10-1").mkdir()
+        filled.reindex()
+        assert sorted(path.name for path in (home / "index").iterdir() if path.is_dir()) == ["1-2", "10-1"]
+        assert problems(filled) == []
+
+    def test_the_old_index_answers_until_the_new_one_is_there(self, filled: Library) -> None:
+        seen: list[int] = []
+
+        def search(_event: Event) -> None:
+            seen.append(len(filled.search("heron", mode="keyword").hits))
+
+        expected = len(filled.search("heron", mode="keyword").hits)
+        filled.reindex(on_event=search)
+        assert len(seen) >= 2
+        assert set(seen) == {expected}
+
+    def test_searches_in_threads_go_on_meanwhile(self, filled: Library) -> None:
+        expected = [hit.chunk_id for hit in filled.search("heron fish").hits]
+        wrong: list[object] = []
+        done = threading.Event()
+
+        def search() -> None:
+            while not done.is_set():
+                try:
+                    found = filled.search("heron fish")
+                    if [hit.chunk_id for hit in found.hits] != expected:
+                        wrong.append(found)
+                except Exception as error:  # noqa: BLE001 - reported below
+                    wrong.append(error)
+
+        threads = [threading.Thread(target=search) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(5):
+                filled.reindex()
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
+        assert wrong == []
+        assert filled.collection().generation == 6
+
+    def test_only_one_rebuilds_at_a_time(self, open_library: OpenLibrary, docs: Path) -> None:
+        library = open_library(index__lock_timeout_s=0.1)
+        library.add(str(write_files(docs)))
+
+        def again(event: Event) -> None:
+            if event.done == 0:
+                with pytest.raises(Busy):
+                    library.reindex()
+
+        library.reindex(on_event=again)
+        assert library.collection().generation == 2
+
+
+class TestAnotherModel:
+    @pytest.fixture
+    def other(
+        self, filled: Library, open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> Library:
+        monkeypatch.setitem(EMBEDDERS, "late", "late_embedder:LateEmbedder")
+        (tmp_path / "model").mkdir()
+        (tmp_path / "model/arrived").touch()
+        return open_library(embedding__provider="late", embedding__path=tmp_path / "model")
+
+    def test_a_mismatch_is_an_error_that_names_the_mending_command(self, other: Library, docs: Path) -> None:
+        for action in (
+            lambda: other.search("heron"),
+            lambda: other.search("heron", mode="vector"),
+            lambda: other.add(str(docs)),
+            other.embed_pending,
+        ):
+            with pytest.raises(ModelMismatch, match="was embedded by deterministic") as caught:
+                action()
+            assert "reindex --embed" in caught.value.hint
+
+    def test_keywords_status_and_verify_still_work(self, other: Library) -> None:
+        assert other.search("earthworms", mode="keyword").hits
+        assert status(other)[1] == 0
+        assert problems(other) == []
+
+    def test_embedding_anew_switches_the_model(self, other: Library) -> None:
+        chunks = status(other)[0]
+        other.reindex(embed=True)
+        assert other.collection().fingerprint == "late/16"
+        assert status(other) == (chunks, 0, chunks)
+        assert len(other.search("heron", mode="vector").hits) == min(10, chunks)
+        assert problems(other) == []
+
+    def test_switching_back_embeds_nothing(
+        self, other: Library, open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other.reindex(embed=True)
+        monkeypatch.setitem(EMBEDDERS, "counting", "counting_embedder:CountingEmbedder")
+        library = open_library(embedding__provider="counting")
+        library.reindex(embed=True)
+        embedder = library.shelves.embedder
+        assert isinstance(embedder, CountingEmbedder)
+        assert embedder.texts == []
+        assert problems(library) == []
+        assert library.search("earthworms").degraded is None
+
+
+class TestSharing:
+    def test_what_one_handle_adds_another_finds(self, filled: Library, docs: Path) -> None:
+        with Library(filled.settings) as other:
+            assert other.search("earthworms").hits
+            (docs / "new.md").write_text("Newts swim.\n")
+            other.add(str(docs))
+            assert filled.search("newts", mode="keyword").hits[0].path == "new.md"
+            assert any(hit.path == "new.md" for hit in filled.search("Newts swim.", mode="vector").hits)
+            other.reindex()
+            assert filled.search("newts", mode="keyword").hits[0].path == "new.md"
+            assert problems(filled) == problems(other) == []
+
+    def test_collections_do_not_see_each_other(self, filled: Library, tmp_path: Path) -> None:
+        write_files(tmp_path / "other", {"a.md": "Zebras graze.\n"})
+        filled.add(str(tmp_path / "other"), "other")
+        assert filled.search("zebras", mode="keyword").hits == ()
+        assert [hit.collection for hit in filled.search("zebras heron", "other").hits] == ["other"]
+        assert filled.verify() == {"default": [], "other": []}

@@ -1,0 +1,99 @@
+"""A git repository as a source, end to end."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pinakes.ingest import Event
+from pinakes.library import Library
+from pinakes.testing import FILES, write_files
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = write_files(tmp_path / "repository")
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder)
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True, timeout=60)
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "change")
+
+
+def sync(library: Library) -> tuple[object, list[str]]:
+    events: list[Event] = []
+    [report] = library.sync(on_event=events.append)
+    return report, [event.detail for event in events if event.stage == "read"]
+
+
+def test_a_second_sync_reads_only_what_changed(library: Library, repository: Path) -> None:
+    report = library.add(repository.as_uri())
+    assert (report.added, report.failed) == (len(FILES), [])
+    assert library.search("earthworms").hits[0].path == "animals/badger.md"
+    assert sync(library)[1] == []
+    (repository / "animals/otter.md").write_text("# Otter\n\nOtters juggle stones.\n")
+    (repository / "animals/newt.md").write_text("# Newt\n\nNewts swim.\n")
+    commit(repository)
+    report, read = sync(library)
+    assert read == ["animals/newt.md", "animals/otter.md"]
+    assert (report.added, report.changed, report.unchanged, report.removed) == (1, 1, len(FILES) - 1, 0)
+    assert library.search("juggle", mode="keyword").hits[0].path == "animals/otter.md"
+    assert not any(library.verify().values())
+
+
+def test_what_is_not_committed_is_not_read(library: Library, repository: Path) -> None:
+    (repository / "draft.md").write_text("Walruses are secret.\n")
+    library.add(repository.as_uri())
+    assert library.search("secret walruses", mode="keyword").hits == ()
+
+
+def test_deletions_and_renames_are_followed(library: Library, repository: Path) -> None:
+    library.add(repository.as_uri())
+    before = library.read("animals/heron.md").document.uid
+    (repository / "animals/badger.md").unlink()
+    (repository / "birds").mkdir()
+    git(repository, "mv", "animals/heron.md", "birds/heron.md")
+    commit(repository)
+    report, _ = sync(library)
+    assert (report.removed, report.moved, report.added, report.embedded) == (1, 1, 0, 0)
+    assert library.read("birds/heron.md").document.uid == before
+    assert library.search("earthworms", mode="keyword").hits == ()
+    assert not any(library.verify().values())
+
+
+def test_a_branch_of_its_own_is_another_state(library: Library, repository: Path) -> None:
+    library.add(repository.as_uri())
+    git(repository, "checkout", "-q", "-b", "next")
+    (repository / "next.md").write_text("Only on next.\n")
+    commit(repository)
+    assert sync(library)[0].added == 1, "the default branch is the one checked out"
+    git(repository, "checkout", "-q", "main")
+    assert sync(library)[0].removed == 1
+    library.add(repository.as_uri(), ref="next")
+    assert library.search("only on next", mode="keyword").hits[0].path == "next.md"
+    assert not any(library.verify().values())
+
+
+def test_a_sync_that_was_stopped_goes_on(library: Library, repository: Path) -> None:
+    def stop(event: Event) -> None:
+        if event.stage == "read" and event.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        library.add(repository.as_uri(), on_event=stop)
+    report, _ = sync(library)
+    assert report.added == len(FILES)
+    assert not any(library.verify().values())

@@ -1,0 +1,343 @@
+"""Questions through the library: modes, scores, filters, fusion, odd input."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes import fusion
+from pinakes.errors import InvalidFilter, InvalidInput, NotFound
+from pinakes.library import Library
+from pinakes.search import best_per_document
+from pinakes.testing import FILES, ODD_QUERIES, write_files
+
+OpenLibrary = Callable[..., Library]
+MODES = ("hybrid", "vector", "keyword")
+WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heron",
+    "islet",
+    "joust",
+    "krill",
+    "lotus",
+    "maple",
+    "nectar",
+    "orbit",
+]
+
+
+def texts(count: int) -> dict[str, str]:
+    """Make files of which each names some words; the last alone names ``zenith``."""
+    made = {}
+    for number in range(count):
+        words = [WORDS[(number * step) % len(WORDS)] for step in (1, 2, 5, 7)]
+        made[f"part{number % 3}/file{number}.md"] = f"# File {number}\n\n{' '.join(words)} number {number}.\n"
+    made[f"part0/file{count}.md"] = "# Last\n\nThe zenith is far away.\n"
+    return made
+
+
+@pytest.fixture
+def filled(library: Library, docs: Path) -> Library:
+    library.add(str(write_files(docs, texts(150))))
+    return library
+
+
+def vectors(library: Library) -> tuple[dict[int, str], dict[int, np.ndarray]]:
+    """Return chunk id → path, and chunk id → vector, straight from the catalogue."""
+    from sqlalchemy import select
+
+    from pinakes.catalog import embeddings, schema
+
+    record = library.collection()
+    with library.shelves.catalog.read() as connection:
+        rows = connection.execute(
+            select(schema.chunks.c.id, schema.documents.c.path).select_from(schema.chunks.join(schema.documents))
+        )
+        paths = {row.id: row.path for row in rows}
+        return paths, embeddings.of_chunks(connection, record.model_id, sorted(paths))
+
+
+def test_vector_results_are_those_of_brute_force(filled: Library) -> None:
+    paths, held = vectors(filled)
+    for query in ("heron", "nothing like it", "# File 3"):
+        asked = filled.shelves.embedder.embed_query(query)
+        scores = {key: float(vector @ asked) for key, vector in held.items()}
+        best = sorted(scores, key=lambda key: (-scores[key], key))[:20]
+        found = filled.search(query, mode="vector", top_k=20)
+        assert [hit.path for hit in found.hits] == [paths[key] for key in best]
+        cosines = [hit.scores.cosine for hit in found.hits]
+        assert cosines == pytest.approx([scores[key] for key in best], abs=1e-3)
+        assert {hit.scores.bm25 for hit in found.hits} == {None}
+
+
+def test_a_text_is_its_own_nearest(filled: Library) -> None:
+    hit = filled.search("File 7\n# File 7\n\nislet lotus fjord fjord number 7.", mode="vector").hits[0]
+    other = filled.search(f"{hit.title}\n{hit.text}", mode="vector").hits[0]
+    assert other.score == pytest.approx(1, abs=1e-3)
+    assert (other.chunk_id, other.matched_by) == (hit.chunk_id, ("vector",))
+
+
+def test_every_candidate_has_both_scores(filled: Library) -> None:
+    found = filled.search("heron lotus", top_k=50)
+    asked = filled.shelves.embedder.embed_query("heron lotus")
+    paths, held = vectors(filled)
+    by_path = {paths[key]: float(vector @ asked) for key, vector in held.items()}
+    keyword = {h.path: h.scores.bm25 for h in filled.search("heron lotus", mode="keyword", top_k=50).hits}
+    assert {hit.matched_by for hit in found.hits} >= {("vector", "keyword"), ("keyword",)} or len(found.hits) == 50
+    for hit in found.hits:
+        assert hit.scores.cosine == pytest.approx(by_path[hit.path], abs=1e-3)
+        assert hit.scores.bm25 is not None
+        if hit.path in keyword:
+            assert hit.scores.bm25 == pytest.approx(keyword[hit.path], rel=1e-5)
+
+
+def test_a_candidate_of_one_arm_is_scored_by_the_other_too(open_library: OpenLibrary, docs: Path) -> None:
+    library = open_library(search__candidates=1)
+    library.add(str(write_files(docs, texts(150))))
+    found = library.search("zenith", top_k=2)
+    assert found.hits[0].path == "part0/file150.md"
+    assert found.hits[0].matched_by == ("keyword",)
+    assert found.hits[0].scores.cosine is not None
+    assert {hit.scores.bm25 == 0 for hit in found.hits} == {True, False}
+
+
+def test_weighted_fusion_is_that_of_the_decision(filled: Library) -> None:
+    hits = filled.search("heron lotus", top_k=50).hits
+    best = max(hit.scores.bm25 or 0 for hit in hits)
+    for hit in hits:
+        assert hit.scores.cosine is not None
+        assert hit.scores.bm25 is not None
+        expected = 0.7 * max(hit.scores.cosine, 0) + 0.3 * hit.scores.bm25 / best
+        assert hit.score == pytest.approx(expected, abs=1e-5)
+        assert hit.scores.fused == pytest.approx(hit.score)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_rrf_counts_places(filled: Library) -> None:
+    vector = [h.chunk_id for h in filled.search("zenith", mode="vector", top_k=50).hits]
+    keyword = [h.chunk_id for h in filled.search("zenith", mode="keyword", top_k=50).hits]
+    hits = filled.search("zenith", fusion="rrf", top_k=50).hits
+    for hit in hits:
+        if hit.chunk_id in vector:
+            places = [arm.index(hit.chunk_id) + 1 for arm in (vector, keyword) if hit.chunk_id in arm]
+            assert hit.score == pytest.approx(sum(1 / (60 + place) for place in places), rel=1e-4)
+    assert hits[0].score >= 1 / 61
+
+
+def test_keyword_scores_lie_between_zero_and_one(filled: Library) -> None:
+    hits = filled.search("heron lotus grove", mode="keyword", top_k=50).hits
+    assert hits[0].score == 1
+    assert all(0 < hit.score <= 1 and hit.scores.cosine is None and hit.scores.bm25 for hit in hits)
+    relative = fusion.relative(np.array([hit.scores.bm25 for hit in hits], np.float32))
+    assert [hit.score for hit in hits] == pytest.approx(relative.tolist())
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("query", ODD_QUERIES, ids=lambda query: repr(query[:12]))
+def test_odd_queries_are_answered(mode: Any, query: str, library: Library, docs: Path) -> None:
+    library.add(str(write_files(docs)))
+    found = library.search(query, mode=mode)
+    assert found.query == query
+    assert found.trace.stages
+    if not query.strip():
+        assert found.hits == ()
+        assert "the query is empty" in found.notes
+    if len(query) > 2000:
+        assert f"the query was cut from {len(query.strip())} to 2000 characters" in found.notes
+    if mode == "vector" and query.strip():
+        assert len(found.hits) == len(FILES), "the vector arm ranks everything"
+
+
+def test_a_query_in_another_script_finds_its_text(library: Library, docs: Path) -> None:
+    write_files(
+        docs,
+        {
+            "ja.md": "鳥は魚を食べる。\n",
+            "ru.md": "Барсук ест червей.\n",
+            "hi.md": "मछली पानी में रहती है।\n",
+            "th.md": "ปลาอยู่ในน้ำ\n",
+            "ar.md": "السمك في الماء\n",
+            "en.md": "Nothing of that.\n",
+        },
+    )
+    library.add(str(docs))
+    for query, path in (("魚", None), ("魚を", "ja.md"), ("червей", "ru.md"), ("मछली", "hi.md"), ("ปลา", "th.md")):
+        hits = library.search(query, mode="keyword").hits
+        assert [hit.path for hit in hits] == ([path] if path else []), query
+    assert library.search("الماء", mode="keyword").hits[0].path == "ar.md"
+
+
+def test_a_query_with_half_a_pair_or_a_nul_is_cleaned(filled: Library) -> None:
+    for query in ("heron \ud800", "heron\0"):
+        assert filled.search(query).hits
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"top_k": 0}, "top_k"),
+        ({"top_k": -3}, "top_k"),
+        ({"mode": "semantic"}, "semantic"),
+        ({"mode": ""}, None),
+        ({"fusion": "max"}, "max"),
+        ({"filters": {"a": None}}, "a"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(asked: dict[str, Any], said: str | None, filled: Library) -> None:
+    if said is None:
+        assert filled.search("heron", **asked).mode == "hybrid"
+        return
+    with pytest.raises((InvalidInput, InvalidFilter), match=said) as caught:
+        filled.search("heron", **asked)
+    assert caught.value.hint
+
+
+def test_an_unknown_collection_is_refused(filled: Library) -> None:
+    with pytest.raises(NotFound, match="nowhere") as caught:
+        filled.search("heron", "nowhere")
+    assert "default" in caught.value.hint
+
+
+@pytest.mark.parametrize("top_k", [1, 7, 151, 100_000])
+def test_as_many_as_asked_are_given(top_k: int, filled: Library) -> None:
+    assert len(filled.search("heron", mode="vector", top_k=top_k).hits) == min(top_k, 151)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_filters_apply_before_the_best_are_taken(mode: Any, filled: Library) -> None:
+    """The only passage that passes may lie far down both rankings."""
+    for name in ("file149.md", "file0.md", "file77.md"):
+        found = filled.search("number", mode=mode, top_k=1, filters={"file_name": name})
+        assert [hit.path.rpartition("/")[2] for hit in found.hits] == [name]
+        assert found.total_candidates == 1
+
+
+def test_total_candidates_counts_what_passed_the_filter(filled: Library) -> None:
+    assert filled.search("heron").total_candidates == 151
+    assert filled.search("heron", filters={"path": "part1/*"}).total_candidates == 50
+    assert filled.search("heron", filters={"path": "nowhere/*"}).total_candidates == 0
+    assert filled.search("heron", filters={"path": "nowhere/*"}).hits == ()
+    assert filled.search("heron", filters={"path": "nowhere/*"}).degraded is None
+
+
+def test_a_low_score_may_be_left_out(filled: Library) -> None:
+    every = filled.search("heron lotus", top_k=50).hits
+    bound = every[10].score
+    kept = filled.search("heron lotus", top_k=50, min_score=bound).hits
+    assert [hit.chunk_id for hit in kept] == [hit.chunk_id for hit in every if hit.score >= bound]
+
+
+def test_answers_do_not_change_from_one_time_to_the_next(filled: Library, open_library: OpenLibrary) -> None:
+    before = [(hit.chunk_id, hit.score) for hit in filled.search("heron lotus", top_k=50).hits]
+    assert [(hit.chunk_id, hit.score) for hit in filled.search("heron lotus", top_k=50).hits] == before
+    again = open_library()
+    assert [(hit.chunk_id, hit.score) for hit in again.search("heron lotus", top_k=50).hits] == before
+
+
+def test_a_hit_says_where_it_stands(library: Library, docs: Path) -> None:
+    library.add(str(write_files(docs)))
+    hit = library.search("earthworms", mode="keyword").hits[0]
+    lines = FILES["animals/badger.md"].split("\n")
+    assert hit.text in "\n".join(lines[hit.start_line - 1 : hit.end_line])
+    assert (hit.title, hit.path, hit.uri) == ("Badger", "animals/badger.md", (docs / "animals/badger.md").as_uri())
+    assert hit.chunk_id == f"{hit.document_id}_{hit.chunk_index}"
+    assert library.read(hit.document_id).document.path == hit.path
+    code = library.search("feeding_time", mode="keyword").hits[0]
+    assert "feeding_time" in code.symbols
+
+
+def test_the_trace_names_every_stage(filled: Library) -> None:
+    found = filled.search("heron")
+    names = [stage.name for stage in found.trace.stages]
+    assert names == ["follow", "embed", "keyword", "vector", "score", "fuse", "hydrate"]
+    assert sum(stage.milliseconds for stage in found.trace.stages) <= found.trace.milliseconds
+    assert [stage.name for stage in filled.search("heron", mode="keyword").trace.stages] == [
+        "follow",
+        "keyword",
+        "score",
+        "fuse",
+        "hydrate",
+    ]
+
+
+def test_settings_give_the_defaults(open_library: OpenLibrary, docs: Path) -> None:
+    library = open_library(search__top_k=3, search__fusion="rrf", collections={"default": {"retrieval": "vector"}})
+    library.add(str(write_files(docs)))
+    found = library.search("heron")
+    assert (len(found.hits), found.mode, found.fusion) == (3, "vector", "rrf")
+
+
+def test_the_best_hit_of_each_document_counts(filled: Library) -> None:
+    hits = filled.search("heron", top_k=50).hits
+    best = best_per_document(hits)
+    assert list(best) == list(dict.fromkeys(hit.path for hit in hits))
+    assert best[hits[0].path] == hits[0].score
+    assert set(best_per_document(hits, "unknown")) == set(best)
+
+
+def test_threads_may_share_a_library(filled: Library, docs: Path) -> None:
+    expected = [hit.chunk_id for hit in filled.search("zenith", mode="keyword").hits]
+    wrong: list[object] = []
+
+    def search() -> None:
+        for _ in range(30):
+            try:
+                found = [hit.chunk_id for hit in filled.search("zenith", mode="keyword").hits]
+                if found != expected:
+                    wrong.append(found)
+            except Exception as error:  # noqa: BLE001 - reported below
+                wrong.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(5):
+        (docs / f"new{number}.md").write_text(f"New text {number}.\n")
+        filled.add(str(docs))
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+class TestReading:
+    def test_whole_or_some_lines(self, library: Library, docs: Path) -> None:
+        library.add(str(write_files(docs)))
+        whole = library.read("animals/badger.md")
+        assert whole.text.rstrip() == FILES["animals/badger.md"].rstrip()
+        assert (whole.start_line, whole.end_line) == (1, whole.total_lines)
+        some = library.read("badger.md", lines=(3, 5))
+        assert some.text == "\n".join(FILES["animals/badger.md"].split("\n")[2:5])
+        assert library.read("badger.md", lines=(3, 9999)).end_line == whole.total_lines
+
+    @pytest.mark.parametrize("lines", [(0, 3), (5, 3), (9999, 10_000), (-1, 2)])
+    def test_lines_that_are_not_there(self, lines: tuple[int, int], library: Library, docs: Path) -> None:
+        library.add(str(write_files(docs)))
+        with pytest.raises(NotFound, match="no lines") as caught:
+            library.read("badger.md", lines=lines)
+        assert "lines" in caught.value.hint
+
+    def test_an_unknown_name_brings_a_suggestion(self, library: Library, docs: Path) -> None:
+        library.add(str(write_files(docs)))
+        with pytest.raises(NotFound) as caught:
+            library.read("animals/bagder.md")
+        assert "animals/badger.md" in caught.value.hint
+        with pytest.raises(NotFound):
+            library.read("")
+
+    def test_a_name_of_several_is_refused_with_all_of_them(self, library: Library, docs: Path) -> None:
+        write_files(docs, {"a/README.md": "One.\n", "b/README.md": "Two.\n"})
+        library.add(str(docs))
+        with pytest.raises(InvalidInput, match="2 documents") as caught:
+            library.read("README.md")
+        assert "a/README.md" in caught.value.hint
