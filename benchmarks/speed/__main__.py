@@ -50,23 +50,24 @@ def main() -> None:
     corpus = prepare("own" if given.quick else given.corpus, given.work, limit)
     home = Home(given.work / "home", corpus, given.work)
     shutil.rmtree(home.folder, ignore_errors=True)
-    figures = measure(home, QUICK if given.quick else Effort())
-    if given.install:
-        _say("installed size")
-        figures.installed = install.installed(given.work)
-    if given.quality:
-        _say("SciFact")
-        figures.scifact_ndcg = _scifact(given.work / "quality")
-    comparable = corpus.name == "keps" and not corpus.note
-    _show(figures, corpus.note, comparable)
-    found = {"corpus": corpus.name, "note": corpus.note, "machine": about, "figures": dataclasses.asdict(figures)}
-    given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps(found, indent=1), "utf-8")
-
-
-def measure(home: Home, effort: Effort) -> Figures:
-    """Index the corpus, then measure everything that can be asked of the index; what changes it comes last."""
     figures = Figures()
+    try:
+        measure(home, QUICK if given.quick else Effort(), figures)
+        if given.install:
+            _say("installed size")
+            figures.installed = install.installed(given.work)
+        if given.quality:
+            _say("SciFact")
+            figures.scifact_ndcg = _scifact(given.work / "quality")
+    finally:
+        _show(figures, corpus.note, comparable=corpus.name == "keps" and not corpus.note)
+        found = {"corpus": corpus.name, "note": corpus.note, "machine": about, "figures": dataclasses.asdict(figures)}
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(found, indent=1), "utf-8")
+
+
+def measure(home: Home, effort: Effort, figures: Figures) -> None:
+    """Index the corpus, then measure everything that can be asked of the index; what changes it comes last."""
     _say(f"first ingest of {home.corpus.name}")
     figures.first = in_new_process(ingest.first, home)
     _say("size, queries")
@@ -79,7 +80,6 @@ def measure(home: Home, effort: Effort) -> Figures:
     figures.changed = in_new_process(ingest.changed, home, effort.changed)
     _say("MCP")
     figures.handshake = handshake.handshake(home.work, effort.handshakes)
-    return figures
 
 
 def _arguments() -> argparse.Namespace:
@@ -96,7 +96,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _show(figures: Figures, note: str, comparable: bool) -> None:
+def _show(figures: Figures, note: str, *, comparable: bool) -> None:
     lines = [(row.what, row.reach, row.measured, verdict(row, comparable)) for row in rows(figures)]
     print("\n".join(table(("what", "reach", "measured", "verdict"), lines)))
     if note:

@@ -104,7 +104,7 @@ def _ask(home: Home, port: int, mode: str, rounds: int) -> Spread:
 
 
 def _is_full(answer: dict[str, JSON]) -> bool:
-    return "degraded" not in answer and bool(answer["results"])
+    return "degraded" not in answer
 
 
 def _load(home: Home, port: int, seconds: float) -> Load:

@@ -206,7 +206,7 @@ class Library:
                 record.name: sources.everything(connection, record.id) for record in collections.everything(connection)
             }
         configured = (name for name, rules in self.settings.collections.items() if rules.sources)
-        return [name for name in configured if not found.get(name) or not all(s.synced_at for s in found[name])]
+        return [name for name in configured if not found.get(name) or any(s.state is None for s in found[name])]
 
     def close(self) -> None:
         """Save and release everything."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from pinakes import settings
-from pinakes.settings import CollectionSettings, NamedSearch, Section, Settings, SettingLine, SourceSettings, table
+from pinakes.settings import CollectionSettings, NamedSearch, Section, SettingLine, Settings, SourceSettings, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

@@ -46,6 +46,9 @@ def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> Non
             continue
         outcome = shell.run(command.line)
         assert outcome.code == 0, f"{command.line}\n{outcome.out}{outcome.err}"
+        assert not re.search(r"nothing found|\"total_results\":0|\"isError\":true", outcome.out + outcome.err), (
+            command.line
+        )
         if command.output:
             wrong = disagreement(command.output, outcome.out + outcome.err)
             assert not wrong, f"{command.line}\n{wrong}\n{outcome.out}{outcome.err}"

@@ -61,6 +61,8 @@ class KeywordIndex:
 
     def apply(self, removed: Sequence[int], added: Sequence[IndexEntry], position: int) -> None:
         """Write changes, unless another process has written them already."""
+        if position <= self.position():
+            return
         with self._guard, held(self._lock, _WHAT):
             if position <= self.position():
                 return

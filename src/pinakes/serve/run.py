@@ -32,7 +32,7 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
     url = url_of(listener)
     with listener, Library(settings) as library:
         instance_id = new_id()
-        startup = Startup(library, reindex=reindex, on_failure=lambda: server.stop())
+        startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         config = uvicorn.Config(
             create_app(library, startup=startup, instance_id=instance_id),
             access_log=False,

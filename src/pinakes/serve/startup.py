@@ -20,6 +20,7 @@ from pinakes.types import JSON
 _log = logging.getLogger(__name__)
 
 _FILES_PER_LINE = 50
+_ENDPOINTS = ("/search", "/health", "/stats", "/docs", "/mcp")
 _LOCK_STEP_S = 0.5
 _STOP_TIMEOUT_S = 8.0
 _WARMING_TEXT = "warm up"
@@ -37,11 +38,13 @@ class Startup:
         library: Library,
         *,
         reindex: bool = False,
+        url: str = "",
         say: Callable[[str], None] | None = None,
         on_failure: Callable[[], None] | None = None,
     ) -> None:
         self._library = library
         self._reindex = reindex
+        self._url = url
         self._say = say or _to_stderr
         self._on_failure = on_failure
         self._unread = set(library.unread())
@@ -153,6 +156,8 @@ class Startup:
             where = ", ".join(str(source["location"]) for source in status.sources)
             raise NotFound(f"Nothing to read was found in {where}.", hint="Check the location and its include globs.")
         self._say(statistics(self._library.settings, status, reports, time.perf_counter() - start))
+        if self._url:
+            self._say("\n".join(["Endpoints:", *(f"  {self._url}{path}" for path in _ENDPOINTS)]))
 
     def _announce(self, name: str) -> None:
         label, rules = _label(self._library.settings, name), self._library.settings.of_collection(name)

@@ -1,0 +1,93 @@
+"""One process that works on a home, and is killed or runs out of room where the arguments say.
+
+Usage: crash_child.py HOME ACTION LOCATION COLLECTION POINT NUMBER
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pinakes import ingest, shelves
+from pinakes.catalog import collections, documents, embeddings, sources
+from pinakes.errors import PinakesError, exit_code
+from pinakes.indexes import keyword, vectors
+from pinakes.library import Library
+
+SMALL: dict[str, Any] = {"embedding__provider": "deterministic", "ingest__batch_chunks": 6}
+
+POINTS: dict[str, tuple[Any, str]] = {
+    "embedding": (embeddings, "store"),
+    "document": (documents, "put"),
+    "removal": (documents, "remove"),
+    "manifest": (sources, "note"),
+    "state": (sources, "finished"),
+    "keyword": (keyword.KeywordIndex, "_write"),
+    "position": (keyword, "_replace"),
+    "vectors": (vectors.VectorIndex, "apply"),
+    "array": (vectors.np, "save"),
+    "snapshot": (vectors, "_write_snapshot"),
+    "old snapshot": (vectors.shutil, "rmtree"),
+    "generation": (collections, "next_generation"),
+    "old folder": (shelves.Shelves, "_drop_folders"),
+}
+"""Where a process can be told to die: what is called there."""
+
+
+def die_at(point: str, number: int) -> None:
+    """Be killed at call ``number`` of a point: before it is made, or right after it where ``number`` is negative."""
+    owner, name = POINTS[point]
+    original = getattr(owner, name)
+    calls = 0
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = original(*arguments, **named)
+        if calls == -number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, name, counted)
+
+
+def limit_files(size_bytes: int) -> None:
+    """Let no file grow over ``size_bytes``, as if the disk were full."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, resource.RLIM_INFINITY))
+
+
+def main() -> int:
+    """Do ``ACTION`` once a line arrives; say what went wrong in one line."""
+    home, action, location, collection, point, number = sys.argv[1:]
+    # Small steps, so that a small corpus has as many moments to die at as a large one.
+    ingest._FOLLOW_AFTER_CHUNKS = 10
+    vectors._SAVE_AFTER_ROWS = 10
+    if point == "limit":
+        limit_files(int(number))
+    elif point:
+        die_at(point, int(number))
+    actions: dict[str, Callable[[Library], object]] = {
+        "add": lambda library: library.add(location, collection),
+        "reindex": lambda library: library.reindex(collection),
+        "search": lambda library: library.search("heron", collection),
+    }
+    try:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        with Library.open(home, **SMALL) as library:
+            actions[action](library)
+    except PinakesError as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        return exit_code(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
