@@ -69,6 +69,12 @@ def memory_mb(pid: int | str = "self") -> dict[str, float]:
     return {name: int(kilobytes[field]) * 1024 / MEGABYTE for name, field in names.items()}
 
 
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has used so far, with what the kernel did for it."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def disk_mb(*paths: Path) -> float:
     """Return the blocks that files and folders take on disk, in MB."""
     files = {file for path in paths for file in (path, *path.rglob("*"))}

@@ -67,9 +67,13 @@ def more(figures: Figures) -> list[tuple[str, str]]:
     if served := figures.served:
         found += [(f"{mode} query, HTTP", _ms(times)) for mode, times in served.http.items()]
         load = served.load
+        clients = f"clients {_percent(load.client_cpu_share)} of a core"
         found += [
             (f"{load.clients} clients", f"{load.answers_per_s:.0f} answers/s, {_ms(load.times)}"),
-            ("  the clients took", f"{_percent(load.client_cpu_share)} of a core"),
+            (
+                "  processor time",
+                f"server {served.cpu_ms_per_answer:.1f} ms per answer, {clients}",
+            ),
             ("serving memory", f"anonymous {served.memory_anonymous_mb:.0f} MB, peak {served.memory_peak_mb:.0f} MB"),
         ]
     if size := figures.size:

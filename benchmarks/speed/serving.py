@@ -18,7 +18,7 @@ import httpx
 from benchmarks.quality.sets import ROOT
 from benchmarks.speed.home import Home
 from benchmarks.speed.load import Load
-from benchmarks.speed.machine import Spread, memory_mb, spread
+from benchmarks.speed.machine import Spread, cpu_seconds, memory_mb, spread
 from benchmarks.speed.queries import MODES, TOP_K
 from pinakes.types import JSON
 
@@ -29,12 +29,16 @@ _POLL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Start in seconds (median of ``starts_s``), times per mode, load, and memory of the process in MB after it."""
+    """Start in seconds (median of ``starts_s``), times per mode, load, and memory of the process in MB after it.
+
+    ``cpu_ms_per_answer`` is processor time of the server under the load: it shows less of what else the machine does.
+    """
 
     start_s: float
     starts_s: tuple[float, ...]
     http: Mapping[str, Spread]
     load: Load
+    cpu_ms_per_answer: float
     memory_mb: float
     memory_peak_mb: float
     memory_anonymous_mb: float
@@ -49,9 +53,20 @@ def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
     with _server(home) as (process, port, seconds):
         times.append(seconds)
         answered: dict[str, Spread] = {mode: _ask(home, port, mode, rounds) for mode in MODES}
+        used = cpu_seconds(process.pid)
         load = _load(home, port, load_s)
+        used = (cpu_seconds(process.pid) - used) * 1000 / load.times.count
         memory = memory_mb(process.pid)
-    return Served(median(times), tuple(times), answered, load, memory["now"], memory["peak"], memory["anonymous"])
+    return Served(
+        start_s=median(times),
+        starts_s=tuple(times),
+        http=answered,
+        load=load,
+        cpu_ms_per_answer=used,
+        memory_mb=memory["now"],
+        memory_peak_mb=memory["peak"],
+        memory_anonymous_mb=memory["anonymous"],
+    )
 
 
 @contextmanager

@@ -161,13 +161,16 @@ def _holds(condition: Condition, value: JSON) -> bool:
 
 
 def _beyond(value: JSON, bound: float | str | None, low: bool) -> bool:
+    """Compare numbers as numbers and the rest as text; a year as a bound reaches over the dates in it."""
     if bound is None:
         return True
-    if isinstance(bound, str):
-        text = normal_text(value)
-        return text >= bound if low else text <= bound
     as_number = number(value)
-    return as_number is not None and (as_number >= bound if low else as_number <= bound)
+    if as_number is not None and not isinstance(bound, str):
+        return as_number >= bound if low else as_number <= bound
+    text, end = normal_text(value), normal_text(bound)
+    if not isinstance(bound, str) and not text[:1].isdigit():
+        return False
+    return text >= end if low else text[: len(end)] <= end
 
 
 def _flat(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:

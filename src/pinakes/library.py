@@ -90,16 +90,18 @@ class Library:
     ) -> Report:
         """Read a folder, file or git repository into a collection; what is unchanged is skipped.
 
+        Without ``include`` and ``exclude`` those given the last time still hold.
+
         Raises:
             NotFound, InvalidInput, SourceError: the location cannot be used.
             ModelMismatch: the collection was embedded by another model.
         """
         name = collection or self.settings.collection
         source = recognise(location, ref)
-        chosen = {"include": tuple(include), "exclude": tuple(exclude)}
+        globs = {"include": tuple(include), "exclude": tuple(exclude)}
         if not include and not exclude:
-            chosen = _configured_globs(self.settings, name)
-        return self._ingest(name, source.model_copy(update=chosen), on_event)
+            globs = _usual_globs(self.shelves, name, source)
+        return self._ingest(name, source.model_copy(update=globs), on_event)
 
     def sync(self, collection: str | None = None, on_event: OnEvent | None = None) -> list[Report]:
         """Read every known source of a collection, or of all, again; configured ones are added first.
@@ -239,10 +241,17 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
             on_event(event)
 
 
-def _configured_globs(settings: Settings, name: str) -> dict[str, tuple[str, ...]]:
-    """Return include and exclude of the collection's first configured source: they fit any copy of it."""
-    for source in settings.of_collection(name).sources:
-        return {"include": source.include, "exclude": source.exclude}
+def _usual_globs(shelves: Shelves, name: str, source: SourceSettings) -> dict[str, tuple[str, ...]]:
+    """Return include and exclude as they were when the source was last added, else as they are configured.
+
+    Those of the collection's first configured source fit any copy of it.
+    """
+    with shelves.catalog.read() as connection:
+        record = collections.find(connection, name)
+        kept = sources.everything(connection, record.id) if record else []
+    known = [settings_of(k) for k in kept if (k.kind, k.location) == (source.kind, source.location)]
+    for one in [*known, *shelves.settings.of_collection(name).sources]:
+        return {"include": one.include, "exclude": one.exclude}
     return {"include": (), "exclude": ()}
 
 

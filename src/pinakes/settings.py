@@ -145,7 +145,7 @@ class NamedSearch(Section):
 class Settings(Section):
     """Everything that can be set."""
 
-    home: Path = Field(Path("~/.pinakes"), description="Folder of the catalogue, the indexes and the models.")
+    home: Path = Field(Path("~/.pinakes"), description="Folder of the catalogue and the indexes.")
     cache: Path = Field(Path("~/.cache/pinakes"), description="Folder of models, shared by all homes.")
     profile: str = Field("", description="Profile: one of the shipped ones, or a path to a TOML or YAML file.")
     collection: str = Field("default", description="Collection when the caller does not say.")

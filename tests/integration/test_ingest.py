@@ -422,3 +422,30 @@ class TestGroups:
         report = library.add(str(docs))
         assert report.changed == 4
         assert all("kep_id" not in hit.metadata for hit in library.search("tokens").hits)
+
+
+def test_patterns_given_once_still_hold_when_the_source_is_added_again(library: Library, docs: Path) -> None:
+    write_files(docs, {"a.md": "# Kept\n\nwords\n", "b.txt": "left out\n"})
+    library.add(str(docs), include=["*.md"])
+    again = library.add(str(docs))
+    assert (again.unchanged, again.added, again.removed) == (1, 0, 0)
+    assert paths(library) == ["a.md"]
+    assert library.add(str(docs), include=["*.txt"]).removed == 1
+    assert paths(library) == ["b.txt"]
+
+
+def test_one_unreachable_source_does_not_keep_the_others_from_a_sync(
+    library: Library, docs: Path, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    write_files(docs, {"a.md": "# One\n\nwords\n"})
+    write_files(gone, {"b.md": "# Two\n\nwords\n"})
+    library.add(str(gone))
+    library.add(str(docs))
+    gone.rename(tmp_path / "elsewhere")
+    (docs / "c.md").write_text("# Three\n\nwords\n")
+    failed, done = library.sync()
+    assert isinstance(failed.error, SourceError)
+    assert done.added == 1
+    assert paths(library) == ["a.md", "b.md", "c.md"]
+    assert [source["error"] for source in library.status()[0].sources] == [failed.error.message, None]

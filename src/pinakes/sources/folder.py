@@ -72,7 +72,7 @@ class FolderSource:
         if walk.empty and state and state != new_state:
             raise SourceError(
                 f"{self._location!r} is empty and not on the device it was on before.",
-                hint="Was a disk unmounted? Mount it again. If the folder is meant to be empty, remove the source.",
+                hint="Was a disk unmounted? Mount it again. If the folder is meant to be empty, use a new collection.",
             )
         return walk.result(new_state)
 
@@ -103,7 +103,7 @@ class FolderSource:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             return SourceError(
                 f"{self._location!r} does not exist.",
-                hint="Was it moved, or a disk unmounted? Nothing was removed. If it is gone, remove the source.",
+                hint="Was it moved, or a disk unmounted? Nothing was removed. If it is gone, use a new collection.",
             )
         return SourceError(f"{self._location!r} cannot be read: {_words(error)}.", hint="Nothing was removed.")
 

@@ -92,7 +92,7 @@ class GitSource:
                 if state:
                     raise SourceError(
                         f"{self._location!r} is empty now, and was not before.",
-                        hint="Nothing was removed. If it is meant to be empty, remove the source.",
+                        hint="Nothing was removed. If it is meant to be empty, use a new collection.",
                     )
                 return Scan((), "")
             remote, entries = self._fetch(remote)

