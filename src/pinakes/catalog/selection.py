@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, select, or_
+from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, or_, select
 
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.filters import glob_matches, normal_text

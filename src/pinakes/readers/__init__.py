@@ -61,8 +61,10 @@ _REFUSED: Final[dict[str, str]] = {
 }
 
 _SECRETS: Final = frozenset(
-    (".env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials")
-    + ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "kubeconfig", ".dockercfg")
+    (
+        *(".env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".dockercfg"),
+        *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "kubeconfig"),
+    )
 )
 """File names that usually hold credentials; their content must never come up in a search."""
 

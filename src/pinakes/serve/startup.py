@@ -26,7 +26,7 @@ _STOP_TIMEOUT_S = 8.0
 _WARMING_TEXT = "warm up"
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
+class Stopped(Exception):
     """The server is ending; what is not committed is redone next time."""
 
 

@@ -16,7 +16,7 @@ from pinakes.catalog import Catalog, collections, documents, selection
 from pinakes.catalog.collections import CollectionRecord
 
 
-class Undo(Exception):  # noqa: N818 - nothing is wrong
+class Undo(Exception):
     """Leaves a transaction without a trace."""
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pinakes import readers
-from pinakes.errors import Empty, TooLarge, Unreadable
+from pinakes.errors import Binary, Empty, TooLarge, Unreadable
 from pinakes.readers.limits import Limits
 from pinakes.types import Document
 
