@@ -1,6 +1,6 @@
 """How fast the default embedder is, beside the bare ONNX Runtime session it stands on.
 
-Run ``python benchmarks/speed/embedding.py [--precision fp32] [--texts 200]``: JSON on stdout. Texts are random words
+Run ``python -m benchmarks.speed.embedding [--precision fp32] [--texts 200]``: JSON on stdout. Texts are random words
 of the model's vocabulary, so no data is needed and every run has the same work: 230 tokens and two special ones.
 """
 
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pinakes.embedders import convert, weights
+from benchmarks.speed.bare import session
+from benchmarks.speed.machine import cores, memory_mb
+from pinakes.embedders import weights
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.settings import EmbeddingSettings, load
 
@@ -31,7 +31,7 @@ def measure(settings: EmbeddingSettings, cache: Path, texts: int = 200) -> dict[
     """Return rates (chunks and tokens per second), milliseconds per query, queries per second, and memory in MB."""
     model = weights.install(settings, cache)
     embedder = BertEmbedder(settings, cache)
-    before_mb = _resident_mb()
+    before_mb = memory_mb()["now"]
     load_s = _seconds(lambda: embedder.embed_query("load"))
     chunks = random_texts(model.folder, texts, CHUNK_TOKENS)
     queries = random_texts(model.folder, 300, QUERY_TOKENS)
@@ -48,7 +48,7 @@ def measure(settings: EmbeddingSettings, cache: Path, texts: int = 200) -> dict[
         "queries_per_s_8_threads": _concurrent_rate(embedder.embed_query, queries * 4),
         "token_starts_chars_per_s": len(long_text) / _seconds(lambda: embedder.token_starts(long_text)),
         "load_s": load_s,
-        "memory_mb": _resident_mb() - before_mb,
+        "memory_mb": memory_mb()["now"] - before_mb,
     }
     return rates | dict(bare_session_rates(model, settings, chunks))
 
@@ -59,23 +59,14 @@ def bare_session_rates(model: weights.Installed, settings: EmbeddingSettings, te
     ``bare_batched``: batches of 8 in one session with ONNX Runtime's own threads. ``bare_single``: one text a run,
     one run a core, as the embedder does.
     """
-    import onnxruntime
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     ids = np.array([encoding.ids for encoding in tokenizer.encode_batch_fast(texts)], np.int32)
-    threads = settings.threads or os.cpu_count() or 1
-
-    def session(intra: int) -> Any:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = intra
-        return onnxruntime.InferenceSession(
-            model.graph_folder(settings.precision) / convert.GRAPH, options, providers=["CPUExecutionProvider"]
-        )
-
-    batched, single = session(threads), session(1)
+    threads = settings.threads or cores()
+    batched, single = session(model, settings, threads), session(model, settings, 1)
 
     def all_batched() -> None:
         for first in range(0, len(ids), _BATCH):
@@ -117,13 +108,6 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-
-def _resident_mb() -> float:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return float("nan")
-    return next(int(line.split()[1]) / 1024 for line in status.read_text().splitlines() if line.startswith("VmRSS"))
 
 
 def main() -> None:

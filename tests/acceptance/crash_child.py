@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import numpy
 
 from pinakes import ingest, shelves
 from pinakes.catalog import collections, documents, embeddings, sources
@@ -29,9 +32,9 @@ POINTS: dict[str, tuple[Any, str]] = {
     "keyword": (keyword.KeywordIndex, "_write"),
     "position": (keyword, "_replace"),
     "vectors": (vectors.VectorIndex, "apply"),
-    "array": (vectors.np, "save"),
+    "array": (numpy, "save"),
     "snapshot": (vectors, "_write_snapshot"),
-    "old snapshot": (vectors.shutil, "rmtree"),
+    "old snapshot": (shutil, "rmtree"),
     "generation": (collections, "next_generation"),
     "old folder": (shelves.Shelves, "_drop_folders"),
 }

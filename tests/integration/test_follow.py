@@ -16,6 +16,7 @@ from counting_embedder import CountingEmbedder
 
 from pinakes.embedders import EMBEDDERS
 from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
+from pinakes.follow import compare
 from pinakes.ingest import Event
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
@@ -248,6 +249,17 @@ class TestDamage:
         found = filled.search("earthworms")
         assert found.hits[0].path == "animals/badger.md"
         assert problems(filled) == []
+
+    def test_verify_reports_damage_that_shows_while_comparing(self, filled: Library, home: Path) -> None:
+        record, index = filled.shelves.index("default")
+        assert compare(filled.shelves.catalog, record, index) == []
+        for path in (folder(home) / "keyword").glob("*"):
+            if path.suffix in (".idx", ".term", ".fast") or path.name == "meta.json":
+                path.write_bytes(b"\xa5" * 50)
+        (folder(home) / "keyword/position.json").write_text(json.dumps({"position": 6}))
+        [found] = compare(filled.shelves.catalog, record, index)
+        assert (found.part, found.count) == ("keyword", status(filled)[0])
+        assert "cannot be read" in found.problem
 
 
 class TestReindex:

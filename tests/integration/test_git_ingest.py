@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.ingest import Event
+from pinakes.ingest import Event, Report
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
 
@@ -33,7 +33,7 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "-q", "-m", "change")
 
 
-def sync(library: Library) -> tuple[object, list[str]]:
+def sync(library: Library) -> tuple[Report, list[str]]:
     events: list[Event] = []
     [report] = library.sync(on_event=events.append)
     return report, [event.detail for event in events if event.stage == "read"]

@@ -46,7 +46,7 @@ def ids(library: Library) -> dict[str, int]:
 
 
 def chunk_ids(library: Library) -> list[int]:
-    return library.shelves.index("default")[1].contents()["keyword"].tolist()
+    return [int(chunk_id) for chunk_id in library.shelves.index("default")[1].contents()["keyword"]]
 
 
 def whole(library: Library) -> bool:

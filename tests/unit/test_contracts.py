@@ -51,7 +51,7 @@ class ForgetsToRemove(ReferenceIndex):
 
 class ScoresInnerProductsOfSigns(ReferenceIndex):
     def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        return super().vector(np.sign(query) / np.float32(4), limit, where, among)
+        return super().vector((np.sign(query) / 4).astype(np.float32), limit, where, among)
 
 
 class ForgetsItsPosition(ReferenceIndex):
@@ -88,7 +88,8 @@ class MixesItsBatch(DeterministicEmbedder):
     def embed(self, texts: Any) -> Float32:
         vectors = super().embed(texts)
         mixed = vectors + vectors.mean(axis=0) if len(vectors) else vectors
-        return (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)
+        unit: Float32 = (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)
+        return unit
 
 
 class AllTheSame(DeterministicEmbedder):

@@ -146,7 +146,8 @@ def test_a_filter_is_hashable_so_that_results_can_be_remembered() -> None:
 
 
 def test_what_is_no_finite_number_is_not_compared_as_one() -> None:
-    for value in ("nan", "inf", "-inf", 10**400, True, None, [], "v2"):
+    values: tuple[Any, ...] = ("nan", "inf", "-inf", 10**400, True, None, [], "v2")
+    for value in values:
         assert filters.number(value) is None
     assert [filters.number(value) for value in (" 12 ", "1e3", -0.5)] == [12, 1000, -0.5]
 

@@ -169,7 +169,7 @@ def test_a_collection_may_be_chunked_in_its_own_way(tmp_path: Path) -> None:
 def test_settings_cannot_be_changed_afterwards(tmp_path: Path) -> None:
     found = load(tmp_path)
     with pytest.raises(ValueError, match="frozen"):
-        found.search.top_k = 3
+        found.search.__setattr__("top_k", 3)
 
 
 def test_the_table_has_a_row_with_variable_and_help_for_every_setting(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def get(catalog: Catalog, document_id: int) -> DocumentRecord:
 
 def found(catalog: Catalog, collection: CollectionRecord, **where: object) -> list[int]:
     with catalog.read() as connection:
-        return selection.matching(connection, collection.id, parse(where)).tolist()
+        return [int(found_id) for found_id in selection.matching(connection, collection.id, parse(where))]
 
 
 def changed(catalog: Catalog, collection: CollectionRecord) -> list[tuple[int, str]]:

@@ -199,8 +199,8 @@ class TestDamage:
             if damage == "missing":
                 (snapshot / "documents.npy").unlink()
             elif damage == "truncated":
-                data = (snapshot / "matrix.npy").read_bytes()
-                (snapshot / "matrix.npy").write_bytes(data[:-7])
+                matrix = snapshot / "matrix.npy"
+                matrix.write_bytes(matrix.read_bytes()[:-7])
             elif damage == "pickle":
                 np.save(snapshot / "ids.npy", np.array([{}]), allow_pickle=True)
             else:
