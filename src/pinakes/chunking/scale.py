@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +15,7 @@ HEADER_SHARE = 5
 CHARS_PER_UNIT = 32
 """More characters than this per unit are not one passage: tokenizers read a blob of any length as one token."""
 MIN_CHARS = 1024
+_REMEMBERED_NAMES = 50_000
 SEPARATOR = " > "
 
 _SPACES = frozenset(
@@ -42,7 +43,6 @@ class Scale:
         self.limits: Int64 = np.array([*limits, max(MIN_CHARS, CHARS_PER_UNIT * sizing.size)], np.int64)
         self._headers: dict[tuple[str, ...], tuple[str, Int64]] = {}
         self._recounts: dict[tuple[int, int], Int64] = {}
-        self._header_units = cache(self._count_header)
         self._counts_blank = len(sizing.starts(" ")) > 0
 
     def header(self, path: tuple[str, ...]) -> str:
@@ -153,8 +153,23 @@ class Scale:
         units = self._header_units(header)
         return all(spent <= limit // HEADER_SHARE for spent, limit in zip(units, self.limits, strict=False))
 
-    def _count_header(self, header: str) -> list[int]:
-        return [len(counter(f"{header}\n")) if header else 0 for counter in self._counters]
+    def _header_units(self, header: str) -> list[int]:
+        """Count ``header`` and its newline in each limit. Its names recur, so those are counted once."""
+        if not header:
+            return [0] * len(self._counters)
+        if self._counts_blank:
+            return [len(counter(f"{header}\n")) for counter in self._counters]
+        names = header.split(SEPARATOR)
+        counts = [self._name_units(name) for name in [*names, *[SEPARATOR.strip()] * (len(names) - 1)]]
+        return [sum(column) for column in zip(*counts, strict=True)]
+
+    def _name_units(self, name: str) -> tuple[int, ...]:
+        known = self.sizing.names
+        if name not in known:
+            if len(known) >= _REMEMBERED_NAMES:
+                known.clear()
+            known[name] = tuple(len(counter(name)) for counter in self._counters)
+        return known[name]
 
     def _cut(self, name: str, units: int) -> str:
         """Return the first words of ``name`` that take at most ``units``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class Sizing:
     starts: Callable[[str], Int64]
     token_starts: Callable[[str], Int64] | None = None
     max_tokens: int = 0
+    names: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+    """Units of headings counted before, in each limit: they recur in every document."""
 
     def __post_init__(self) -> None:
         if self.size < 1:

@@ -3,7 +3,7 @@
 The graph takes ``input_ids`` int32 (batch, tokens), all of one length, and gives ``embedding`` float32
 (batch, hidden), pooled and of unit length. There is no padding and so no mask: see ``bert.py``.
 
-Operators: com.microsoft EmbedLayerNormalization, MultiHeadAttention, SkipLayerNormalization, BiasGelu
+Operators: com.microsoft MultiHeadAttention, SkipLayerNormalization, BiasGelu
 and DynamicQuantizeMatMul, as documented in ONNX Runtime's ContribOperators.md. ``int8`` keeps each column
 of a weight matrix as int8 with its own scale (symmetric, 127 steps); activations are quantised per text at run time.
 """
@@ -26,7 +26,7 @@ from pinakes.types import Float32
 if TYPE_CHECKING:
     import onnx
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the graph changes; graphs of other versions are not used."""
 
 GRAPH = "model.onnx"
@@ -184,15 +184,23 @@ class _Graph:
 
 def _encoder(graph: _Graph, config: BertConfig) -> str:
     """Add embeddings and layers; return the name of float32 (batch, tokens, hidden)."""
+    from onnx import TensorProto
+
     weights = graph.weights
     # Every token is of segment 0, so that segment's vector can live in the positions.
     positions = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
-    words, scale, shift = (
-        graph.constant(weights[f"embeddings.{name}"])
-        for name in ("word_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")
-    )
-    inputs = ["input_ids", "", words, graph.constant(positions), "", scale, shift]
-    hidden = graph.fused("EmbedLayerNormalization", inputs, 2, epsilon=config.epsilon)[0]
+    words = weights["embeddings.word_embeddings.weight"]
+    scale, shift = (graph.constant(weights[f"embeddings.LayerNorm.{name}"]) for name in ("weight", "bias"))
+    if graph.precision == "int8":
+        # The table is most of the graph; half precision halves it, and its rounding is far below that of the layers.
+        rows = graph.node("Gather", [graph.constant(words.astype(np.float16)), "input_ids"])
+        rows = graph.node("Cast", rows, to=TensorProto.FLOAT)
+    else:
+        rows = graph.node("Gather", [graph.constant(words), "input_ids"])
+    length = graph.node("Shape", ["input_ids"], start=1, end=2)
+    places = graph.node("Slice", [graph.constant(positions), graph.constant(np.zeros(1, np.int64)), *length])
+    summed = graph.node("Add", [*rows, *places])
+    hidden = graph.node("LayerNormalization", [*summed, scale, shift], axis=-1, epsilon=config.epsilon)[0]
     for number in range(config.layers):
         hidden = _layer(graph, config, hidden, f"encoder.layer.{number}")
     return hidden
