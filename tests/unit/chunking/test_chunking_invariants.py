@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,26 +125,3 @@ def test_both_limits_hold_when_the_unit_is_not_the_models_token(text: str, size:
     for each in chunk(document, sizing):
         assert len(word_starts(each.embedded_text)) <= size
         assert len(each.embedded_text) <= most
-
-
-def real_tokenizer() -> Path | None:
-    data = Path(os.environ.get("PINAKES_TEST_DATA") or Path(__file__).parents[4] / "shared" / "data")
-    return next(data.rglob("tokenizer.json"), None) if data.is_dir() else None
-
-
-@pytest.mark.skipif(real_tokenizer() is None, reason="no tokenizer.json under PINAKES_TEST_DATA")
-@given(text=joined(COMMENTED + CODE), size=st.integers(8, 60), kind=st.sampled_from(["markdown", "code", "text"]))
-@settings(max_examples=100, deadline=None)
-def test_no_chunk_is_longer_than_a_real_tokenizer_allows(text: str, size: int, kind: str) -> None:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(real_tokenizer()))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-
-    def starts(text: str) -> Int64:
-        return np.array([start for start, _ in tokenizer.encode(text, add_special_tokens=False).offsets], np.int64)
-
-    document = Document(text, "Title", kind, "c")  # type: ignore[arg-type]
-    sizing = Sizing(size, 0, starts)
-    check(document, chunk(document, sizing), sizing, all_covered="<!--" not in text)
