@@ -23,8 +23,8 @@ test: $(INSTALLED_DEV)  ## all tests
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 check: $(INSTALLED_DEV)  ## style and types
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 
 bench: $(INSTALLED_DEV)  ## speed and memory, as a table and as JSON
@@ -34,8 +34,8 @@ eval: $(INSTALLED_DEV)  ## quality on the golden sets
 	$(BIN)/python -m benchmarks.quality
 
 format: $(INSTALLED_DEV)
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
 
 clean:
 	rm -rf $(VENV) .pinakes .mypy_cache .ruff_cache .pytest_cache .hypothesis
