@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from pinakes.errors import InvalidName, InvalidSetting
 from pinakes.types import JSON
 
 ENV_PREFIX = "PINAKES_"
+_NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|SERVICE_.*|PORT(_\d.*)?)")
+"""Read elsewhere, or set by container runtimes for a service that is called pinakes."""
+
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -255,7 +259,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     names = {line.variable: line.name for line in table()}
     found: dict[str, Any] = {}
     for variable, text in environment.items():
-        if not variable.startswith(ENV_PREFIX) or variable in ("PINAKES_TEST_DATA", "PINAKES_LOG"):
+        if not variable.startswith(ENV_PREFIX) or _NOT_OURS.fullmatch(variable):
             continue
         if variable not in names:
             raise unknown(variable, list(names), "environment")

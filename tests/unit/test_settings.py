@@ -185,3 +185,8 @@ def test_every_row_of_the_table_can_be_set_by_its_variable(tmp_path: Path) -> No
         if row.value is not None and not isinstance(row.value, tuple) and row.name not in ("profile", "home"):
             found = load(tmp_path, {row.variable: str(row.value)})
             assert {r.name: r.value for r in settings.table(found)}[row.name] == row.value
+
+
+def test_what_container_runtimes_set_for_a_service_of_that_name_is_left_alone() -> None:
+    injected = {"PINAKES_PORT": "tcp://10.0.0.1:8000", "PINAKES_SERVICE_HOST": "10.0.0.1", "PINAKES_PORT_8000_TCP": "x"}
+    assert settings.load(environment=injected).server.port == 8000

@@ -113,7 +113,13 @@ class _Format(logging.Formatter):
 def _console(stream: Any) -> Console:
     from rich.console import Console
 
-    return Console(file=stream, highlight=False, markup=False, emoji=False)
+    class Pipe(Console):
+        """Leaves it to us how to end when nobody reads on."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Pipe(file=stream, highlight=False, markup=False, emoji=False)
 
 
 def _plain(value: Any) -> JSON:

@@ -20,6 +20,7 @@ _MAX_GROWTH: Final = 20
 """Text may be this many times longer than its source: aliases can make kilobytes into terabytes."""
 _MAX_VALUE_CHARS: Final = 1000
 _MAX_LIST: Final = 100
+_MAX_METADATA_DEPTH: Final = 4
 _MAX_KEYS: Final = 200
 _MAX_INLINE_CHARS: Final = 100
 _WORDS: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_ ][a-z0-9]+)*")
@@ -151,17 +152,14 @@ def lines_of(value: JSON, source_chars: int) -> str:
 
 
 def metadata_of(mapping: dict[str, JSON]) -> dict[str, JSON]:
-    """Return the scalars and lists of scalars of ``mapping`` under their own names, as JSON values."""
+    """Return the values of ``mapping``, nested ones too, under their own names as JSON; empty or long ones left out."""
     kept: dict[str, JSON] = {}
     for key, value in mapping.items():
         if len(kept) == _MAX_KEYS:
             break
-        items = value[:_MAX_LIST] if isinstance(value, list) else [value]
-        plain = [_json_scalar(item) for item in items]
-        if value in (None, "", []) or any(item is None for item in plain):
-            continue
-        if sum(len(str(item)) for item in plain) <= _MAX_VALUE_CHARS:
-            kept[scrub(str(key))] = plain if isinstance(value, list) else plain[0]
+        plain = _json_value(value, 0, [_MAX_VALUE_CHARS])
+        if plain not in (None, "", [], {}) and len(str(plain)) <= _MAX_VALUE_CHARS:
+            kept[scrub(str(key))] = plain
     return kept
 
 
@@ -236,6 +234,23 @@ def _shown(value: JSON) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, date | datetime | time) else str(value)
+
+
+def _json_value(value: JSON, depth: int, left: list[int]) -> JSON:
+    """Return ``value`` as JSON, None where there is none of it or too much to filter by.
+
+    ``left`` holds how many values may still be looked at: aliases can repeat one value very often.
+    """
+    left[0] -= 1
+    if depth > _MAX_METADATA_DEPTH or left[0] < 0:
+        return None
+    if isinstance(value, dict):
+        nested = {scrub(str(key)): _json_value(item, depth + 1, left) for key, item in value.items()}
+        return {key: item for key, item in nested.items() if item not in (None, "", [], {})}
+    if isinstance(value, list):
+        items = [_json_value(item, depth + 1, left) for item in value[:_MAX_LIST]]
+        return [item for item in items if item not in (None, "", [], {})]
+    return _json_scalar(value)
 
 
 def _json_scalar(value: JSON) -> str | int | float | bool | None:

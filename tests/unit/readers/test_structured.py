@@ -65,6 +65,8 @@ def test_top_level_values_become_metadata_under_their_own_names() -> None:
     assert document.metadata == {
         "title": "Support paged LIST queries",
         "kep-number": 365,
+        "milestone": {"alpha": "v1.8"},
+        "feature-gates": [{"name": "APIListChunking", "components": ["kube-apiserver"]}],
         "authors": ["@smarterclayton"],
         "owning-sig": "sig-api-machinery",
         "participating-sigs": ["sig-scalability", "sig-cli"],
@@ -157,7 +159,10 @@ def test_json_and_toml_read_like_yaml() -> None:
     assert read(json.dumps(value), "a.json").text == expected
     toml = read('title = "T"\non = 2024-01-02\n[build-system]\nrequires = ["a", "b"]\n', "a.toml")
     assert toml.text == "Title: T\nOn: 2024-01-02\nBuild system:\n  Requires: a, b\n"
-    assert (toml.metadata, toml.language) == ({"title": "T", "on": "2024-01-02"}, "toml")
+    assert (toml.metadata, toml.language) == (
+        {"title": "T", "on": "2024-01-02", "build-system": {"requires": ["a", "b"]}},
+        "toml",
+    )
 
 
 def test_json_lines_are_read_line_by_line() -> None:
@@ -173,3 +178,25 @@ def test_an_escaped_lone_surrogate_never_reaches_text_or_metadata() -> None:
 def test_metadata_is_bounded() -> None:
     document = read(json.dumps({"long": "x" * 2000, "ok": "y", "many": ["word"] * 5000}), "a.json")
     assert document.metadata == {"ok": "y", "many": ["word"] * 100}
+
+
+def test_nested_values_are_metadata_too() -> None:
+    source = "title: T\nmilestone:\n  stable: v1.23\nfeature-gates:\n  - name: Bar\n    components: [a, b]\nempty: {}\n"
+    document = readers.read(source.encode(), "kep.yaml", max_chars=1000)
+    assert document.metadata == {
+        "title": "T",
+        "milestone": {"stable": "v1.23"},
+        "feature-gates": [{"name": "Bar", "components": ["a", "b"]}],
+    }
+
+
+def test_metadata_that_nests_too_deeply_is_left_out() -> None:
+    source = "a: " + '{"b": ' * 8 + "1" + "}" * 8 + "\nc: d\n"
+    assert readers.read(source.encode(), "x.yaml", max_chars=1000).metadata == {"c": "d"}
+
+
+def test_repeated_aliases_do_not_multiply_the_metadata() -> None:
+    lines = ["a: &a [" + ", ".join("x" * 100) + "]"]
+    lines += [f"{b}: &{b} [{', '.join([f'*{a}'] * 100)}]" for a, b in zip("abc", "bcd", strict=True)]
+    metadata = readers.read("\n".join(lines).encode(), "x.yaml", max_chars=100_000).metadata
+    assert len(str(metadata)) < 10_000
