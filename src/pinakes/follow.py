@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinakes.catalog import Catalog, changes, embeddings
+from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import IndexCorrupt
+from pinakes.errors import Busy, IndexCorrupt
 from pinakes.ports import Index
 from pinakes.types import Int64
 
 _DOCUMENTS_PER_STEP = 500
+_CHARS_PER_STEP = 8_000_000
+"""A step's texts and passages are in memory at once."""
+
+_COMPARISONS = 5
 _COMPARED_PER_STEP = 2000
 _LARGEST_DIFFERENCE = 2e-3
 """Stored vectors are float16; an index may hold them a little less exactly."""
@@ -30,20 +34,32 @@ class Difference:
     examples: tuple[int, ...]
 
 
+class ModelChanged(Busy):
+    """A collection got another model than the one its index was opened for; ``collection`` is it as it is now."""
+
+    def __init__(self, collection: CollectionRecord) -> None:
+        super().__init__(f"Collection {collection.name!r} gets vectors of another model.", hint="Try again.")
+        self.collection = collection
+
+
 def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> Iterator[int]:
     """Apply every change the index has not seen, yielding how many documents that were so far.
 
     Raises:
         IndexCorrupt: the index has seen changes that the catalogue does not know.
+        ModelChanged: the index was opened for another model than the collection has now.
     """
     seen = 0
     position = index.position()
     while True:
         with catalog.read() as connection:
-            head = changes.head(connection, collection.id)
+            now = collections.get(connection, collection.name)
+            if now.model_id != collection.model_id:
+                raise ModelChanged(now)
+            head = now.head
             if position == head:
                 return
-            found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP)
+            found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP, _CHARS_PER_STEP)
             document_ids = [document_id for _, document_id in found]
             entries = changes.entries(connection, document_ids, collection.model_id)
         if position > head:
@@ -58,13 +74,34 @@ def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> It
 
 
 def compare(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
-    """Compare every chunk id and vector of the index with the catalogue's."""
+    """Compare every chunk id and vector of the index, caught up, with the catalogue's.
+
+    Raises:
+        Busy: others change the collection so often that it never held still meanwhile.
+    """
+    try:
+        for _ in range(_COMPARISONS):
+            for _ in catch_up(catalog, collection, index):
+                pass
+            position = index.position()
+            found = _compared(catalog, collection, index)
+            with catalog.read() as connection:
+                if index.position() == position == changes.head(connection, collection.id):
+                    return found
+    except IndexCorrupt as error:
+        with catalog.read() as connection:
+            every, _ = embeddings.chunk_ids(connection, collection.id, collection.model_id)
+        return [Difference("keyword", error.message, len(every), ())]
+    raise Busy(
+        f"Collection {collection.name!r} changed each of the {_COMPARISONS} times its index was compared.",
+        hint="Verify it when nothing is being added.",
+    )
+
+
+def _compared(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
     with catalog.read() as connection:
         every, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
-    try:
-        contents = index.contents()
-    except IndexCorrupt as error:
-        return [Difference("keyword", error.message, len(every), ())]
+    contents = index.contents()
     found = []
     for part, expected in (("keyword", every), ("vector", embedded)):
         held = contents[part]
@@ -85,10 +122,11 @@ def _wrong_vectors(catalog: Catalog, collection: CollectionRecord, index: Index,
     with catalog.read() as connection:
         stored = embeddings.of_chunks(connection, collection.model_id, chunk_ids.tolist())
     held = index.vectors(chunk_ids)
+    nothing = np.full(held.shape[1], np.nan, np.float32)
     return [
-        int(chunk_id)
-        for chunk_id, vector in zip(chunk_ids, held, strict=True)
-        if not np.abs(stored[int(chunk_id)] - vector).max() <= _LARGEST_DIFFERENCE
+        chunk_id
+        for chunk_id, vector in zip(chunk_ids.tolist(), held, strict=True)
+        if not np.abs(stored.get(chunk_id, nothing) - vector).max() <= _LARGEST_DIFFERENCE
     ]
 
 
@@ -124,26 +162,41 @@ class Followers:
         self._open: dict[int, _Open] = {}
         self._opening = threading.Lock()
 
-    def current(self, collection: CollectionRecord, *, wait: bool = True) -> Index:
-        """Return the index of ``collection``, caught up.
+    def current(self, collection: CollectionRecord, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
+        """Return ``collection``, or what it became meanwhile, and its index, caught up.
 
-        ``wait`` False: when another thread is applying changes right now, take the index as it is, unless it
-        has never been caught up.
+        ``wait`` False: when others are applying changes right now, take the index as it is, unless it has never
+        been caught up.
 
         Raises:
             IndexCorrupt: the index cannot be used.
+            Busy: another process is writing to the index, and does not finish.
         """
-        opened = self._opened(collection)
-        if opened.ready and collection.head == opened.index.position():
-            return opened.index
-        if opened.following.acquire(blocking=wait or not opened.ready):
+        while True:
+            opened = self._opened(collection)
+            if opened.ready and collection.head == opened.index.position():
+                return collection, opened.index
+            try:
+                self._follow(opened, wait=wait or not opened.ready)
+            except ModelChanged as changed:
+                collection = changed.collection
+                self._discard(opened)
+            else:
+                return collection, opened.index
+
+    def _follow(self, opened: _Open, *, wait: bool) -> None:
+        if opened.following.acquire(blocking=wait):
             try:
                 for _ in catch_up(self._catalog, opened.collection, opened.index):
                     pass
                 opened.ready = True
+            except ModelChanged:
+                raise
+            except Busy:
+                if wait:
+                    raise
             finally:
                 opened.following.release()
-        return opened.index
 
     def forget(self, collection: CollectionRecord) -> None:
         """Close the index of ``collection``, if it is open."""
@@ -158,6 +211,12 @@ class Followers:
             for opened in self._open.values():
                 opened.index.close()
             self._open.clear()
+
+    def _discard(self, opened: _Open) -> None:
+        with self._opening:
+            if self._open.get(opened.collection.id) is opened:
+                del self._open[opened.collection.id]
+        opened.index.close()
 
     def _opened(self, collection: CollectionRecord) -> _Open:
         with self._opening:

@@ -7,6 +7,7 @@ records in one transaction, so a crash loses at most the batch in flight and the
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, IngestSettings
 from pinakes.templates import fields_of, key_of
 from pinakes.types import JSON, Chunk, Document, Float32, Item, Scan, Skipped
+
+_log = logging.getLogger(__name__)
 
 _REMOVED_PER_STEP = 500
 _EMBEDDED_PER_EVENT = 64
@@ -96,7 +99,7 @@ class _Put:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A file with the content of one that vanished: the same document at another place."""
+    """A file with the content of one that vanished, or whose uri is another now: a document that changes its place."""
 
     item: Item
     new: NewDocument
@@ -122,6 +125,7 @@ class Ingest:
         self._known: dict[str, FileRecord] = {}
         self._gone: dict[str, FileRecord] = {}
         self._by_hash: dict[str, list[FileRecord]] = {}
+        self._placed: set[int] = set()
         self._groups: set[str] = set()
         self._unfollowed = 0
         self.report = Report(collection.name, record.location)
@@ -134,6 +138,7 @@ class Ingest:
         """
         with closing(self._source):
             yield Event("scan", 0, 0, self._record.location)
+            self._tools.follow()  # before changes are made: an index newer than the catalogue shows only now
             with self._timed("scan"):
                 scan = self._scan()
             yield from self._run(scan)
@@ -179,14 +184,14 @@ class Ingest:
         try:
             with self._timed("embed"):
                 yield from embed_pending(tools.catalog, self._collection, tools.embedder, tools.follow, batch)
-        except ModelUnavailable as error:
+        except (InvalidInput, ModelUnavailable) as error:
             self.report.degraded = str(error)
 
     def _may_differ(self, item: Item) -> bool:
         known = self._known.get(item.path)
         if known is None or known.status == "error" or known.fingerprint != item.fingerprint:
             return True
-        return known.status == "indexed" and known.document_id is None  # another source removed it
+        return known.status == "indexed" and known.uri != item.uri  # another branch, or another source changed it
 
     def _prepare(self, item: Item) -> _Put | _Move | _Note:
         """Read and cut one file; whatever is wrong with it becomes a note and the rest goes on."""
@@ -196,22 +201,30 @@ class Ingest:
             with self._timed("read"):
                 data = self._source.read(item)
         except PinakesError as error:
-            self.report.failed.append(Skipped(item.path, str(error)))
-            record = FileRecord(
-                item.path, item.fingerprint, known.content_hash if known else None, "error", str(error), had
-            )
-            return _Note(record)
+            return self._failed(item, str(error))
         digest = hashlib.sha256(data).hexdigest()
-        if known and known.status == "indexed" and known.content_hash == digest and had is not None:
+        if known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri:
             return _Note(replace(known, fingerprint=item.fingerprint))
         try:
             new = self._new_document(item, data, digest)
         except Unreadable as error:
             self.report.skipped.append(Skipped(item.path, str(error)))
             return _Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
-        if had is None and (old := self._vanished_as(new)):
+        except (PinakesError, MemoryError):  # not about this file
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of one reader must not keep the other files from being read
+            _log.exception("%s could not be read", item.path)
+            return self._failed(item, f"Reading it failed unexpectedly: {type(error).__name__}: {error}")
+        if old := self._moved_from(item, new):
             return _Move(item, new, old)
         return _Put(item, new, is_new=had is None)
+
+    def _failed(self, item: Item, reason: str) -> _Note:
+        """Report a file that could not be read; what it gave before stays, and it is tried again each time."""
+        self.report.failed.append(Skipped(item.path, reason))
+        known = self._known.get(item.path)
+        digest, had = (known.content_hash, known.document_id) if known else (None, None)
+        return _Note(FileRecord(item.path, item.fingerprint, digest, "error", reason, had))
 
     def _new_document(self, item: Item, data: bytes, digest: str) -> NewDocument:
         rules, limits = self._tools.rules, self._tools.limits
@@ -229,23 +242,34 @@ class Ingest:
         title = document.title or PurePosixPath(item.path).stem
         return NewDocument(item.uri, item.path, document, chunks, digest, title, metadata, key, self._record.id)
 
+    def _moved_from(self, item: Item, new: NewDocument) -> FileRecord | None:
+        """Return the record of the same document at another place: of a vanished file, or of this one."""
+        known = self._known.get(item.path)
+        if known is None or known.document_id is None:
+            return self._vanished_as(new)
+        return known if known.uri != item.uri and self._is_still(known.document_id, new) else None
+
+    def _is_still(self, document_id: int, new: NewDocument) -> bool:
+        with self._timed("catalog"), self._tools.catalog.read() as connection:
+            return documents.same_content(connection, document_id, new)
+
     def _vanished_as(self, new: NewDocument) -> FileRecord | None:
         """Return, once, the record of a vanished file that gave the same document."""
         for record in self._by_hash.get(new.content_hash, ()):
-            if record.path in self._gone and record.document_id is not None:
-                with self._timed("catalog"), self._tools.catalog.read() as connection:
-                    same = documents.same_content(connection, record.document_id, new)
-                if same:
-                    return self._gone.pop(record.path)
+            if record.path in self._gone and record.document_id is not None and self._is_still(record.document_id, new):
+                return self._gone.pop(record.path)
         return None
 
     def _commit(self, batch: Sequence[_Put | _Move | _Note]) -> Iterator[Event]:
         """Embed what is new in ``batch``, then write all of it in one transaction; the index follows now and then."""
         if not batch:
             return
-        puts = [entry for entry in batch if isinstance(entry, _Put)]
-        chunks = [chunk for put in puts for chunk in put.new.chunks]
-        vectors = yield from self._embed(chunks)
+        chunks = _chunks(batch)
+        refused: dict[bytes, str] = {}
+        vectors = yield from self._embed(chunks, refused)
+        if refused:
+            batch = [self._without(entry, refused) for entry in batch]
+            chunks = _chunks(batch)
         with self._timed("catalog"), self._tools.catalog.write() as connection:
             if vectors and self._collection.model_id is not None:
                 embeddings.store(connection, self._collection.model_id, vectors)
@@ -259,9 +283,7 @@ class Ingest:
 
     def _apply(self, connection: Connection, entry: _Put | _Move | _Note) -> FileRecord:
         if isinstance(entry, _Note):
-            if entry.remove is not None:
-                self._groups.add(documents.remove(connection, entry.remove))
-                self.report.removed += 1
+            self._remove(connection, entry.record.path, entry.remove)
             return entry.record
         new = entry.new
         if isinstance(entry, _Move):
@@ -275,7 +297,16 @@ class Ingest:
             self.report.added += entry.is_new
             self.report.changed += not entry.is_new
         self._groups.add(new.group_key)
+        self._placed.add(document_id)
         return FileRecord(new.path, entry.item.fingerprint, new.content_hash, "indexed", None, document_id)
+
+    def _remove(self, connection: Connection, path: str, document_id: int | None) -> None:
+        """Remove the document that the file at ``path`` gave, unless it stands elsewhere by now."""
+        if document_id is None or document_id in self._placed:
+            return
+        if documents.stands_at(connection, document_id, self._record.id, self._record.location, path):
+            self._groups.add(documents.remove(connection, document_id))
+            self.report.removed += 1
 
     def _inherit(self, connection: Connection) -> None:
         """Give the groups that this transaction touched their metadata: a crash must not part the two."""
@@ -284,7 +315,17 @@ class Ingest:
                 documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
         self._groups.clear()
 
-    def _embed(self, chunks: Sequence[Chunk]) -> Generator[Event, None, dict[bytes, Float32]]:
+    def _without(self, entry: _Put | _Move | _Note, refused: Mapping[bytes, str]) -> _Put | _Move | _Note:
+        """Return ``entry``, or a note that its file failed if the model refused a passage of it."""
+        if isinstance(entry, _Put):
+            for chunk in entry.new.chunks:
+                if reason := refused.get(embedding_key(chunk)):
+                    return self._failed(entry.item, reason)
+        return entry
+
+    def _embed(
+        self, chunks: Sequence[Chunk], refused: dict[bytes, str]
+    ) -> Generator[Event, None, dict[bytes, Float32]]:
         """Return embedding key → vector of the chunks that have none yet, yielding progress."""
         texts = {embedding_key(chunk): chunk.embedded_text for chunk in chunks}
         if not texts or self.report.degraded:
@@ -294,13 +335,13 @@ class Ingest:
             known = self._embedded_before(texts)
             missing = {key: text for key, text in texts.items() if key not in known}
             with self._timed("embed"):
-                vectors = yield from embed(self._tools.embedder, missing)
+                vectors = yield from embed(self._tools.embedder, missing, refused)
         except ModelUnavailable as error:
             self.report.degraded = str(error)
             self.report.pending += len(chunks)
             return {}
         self.report.reused += len(chunks) - len(missing)
-        self.report.embedded += len(missing)
+        self.report.embedded += len(vectors)
         if self._collection.model_id is None:
             self._collection = bind(self._tools.catalog, self._collection, self._tools.embedder)
         return vectors
@@ -317,10 +358,8 @@ class Ingest:
         for start in range(0, len(gone), _REMOVED_PER_STEP):
             part = gone[start : start + _REMOVED_PER_STEP]
             with self._timed("catalog"), self._tools.catalog.write() as connection:
-                for _, record in part:
-                    if record.document_id is not None:
-                        self._groups.add(documents.remove(connection, record.document_id))
-                        self.report.removed += 1
+                for path, record in part:
+                    self._remove(connection, path, record.document_id)
                 sources.forget(connection, self._record.id, [path for path, _ in part])
                 self._inherit(connection)
         with self._timed("catalog"), self._tools.catalog.write() as connection:
@@ -346,18 +385,39 @@ class Ingest:
             self.report.seconds[stage] = self.report.seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
-def embed(embedder: Embedder, texts: Mapping[bytes, str]) -> Generator[Event, None, dict[bytes, Float32]]:
+def embed(
+    embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str] | None = None
+) -> Generator[Event, None, dict[bytes, Float32]]:
     """Embed ``texts``, shortest first so that batches need little padding; return key → float32 (dim,).
+
+    Texts that the model refuses have no vector then; the reasons are put into ``refused`` where it is given.
 
     Raises:
         ModelUnavailable: the model cannot be loaded or does not answer.
+        InvalidInput: a text is longer than the model reads, and there is no ``refused``.
     """
     keys = sorted(texts, key=lambda key: len(texts[key]))
     vectors: dict[bytes, Float32] = {}
     for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
         part = keys[start : start + _EMBEDDED_PER_EVENT]
-        vectors |= zip(part, embedder.embed([texts[key] for key in part]), strict=True)
-        yield Event("embed", len(vectors), len(keys))
+        try:
+            vectors |= zip(part, embedder.embed([texts[key] for key in part]), strict=True)
+        except InvalidInput:
+            if refused is None:
+                raise
+            vectors |= _one_by_one(embedder, {key: texts[key] for key in part}, refused)
+        yield Event("embed", start + len(part), len(keys))
+    return vectors
+
+
+def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str]) -> dict[bytes, Float32]:
+    """Embed each text by itself, so that one the model refuses does not keep the others from their vectors."""
+    vectors: dict[bytes, Float32] = {}
+    for key, text in texts.items():
+        try:
+            vectors[key] = embedder.embed([text])[0]
+        except InvalidInput as error:
+            refused[key] = str(error)
     return vectors
 
 
@@ -407,6 +467,10 @@ def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
         return {path: record for path, record in known.items() if path not in there and not path.startswith(unseen)}
     left = {*scan.removed, *(entry.path for entry in scan.skipped)}
     return {path: known[path] for path in left if path in known}
+
+
+def _chunks(batch: Sequence[_Put | _Move | _Note]) -> list[Chunk]:
+    return [chunk for entry in batch if isinstance(entry, _Put) for chunk in entry.new.chunks]
 
 
 def _weight(batch: Sequence[_Put | _Move | _Note]) -> int:

@@ -16,6 +16,7 @@ from pinakes import settings as settings_module
 from pinakes.catalog import collections, documents, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import DocumentRecord
+from pinakes.catalog.sources import SourceRecord
 from pinakes.errors import IndexCorrupt, InvalidInput, NotFound, PinakesError
 from pinakes.filters import parse
 from pinakes.follow import Difference
@@ -90,7 +91,8 @@ class Library:
     ) -> Report:
         """Read a folder, file or git repository into a collection; what is unchanged is skipped.
 
-        Without ``include`` and ``exclude`` those given the last time still hold.
+        Without ``include`` and ``exclude`` those of the settings hold, else those given the last time; without
+        ``ref`` that of the settings does.
 
         Raises:
             NotFound, InvalidInput, SourceError: the location cannot be used.
@@ -98,21 +100,24 @@ class Library:
         """
         name = collection or self.settings.collection
         source = recognise(location, ref)
-        globs = {"include": tuple(include), "exclude": tuple(exclude)}
+        given = {"include": tuple(include), "exclude": tuple(exclude)}
         if not include and not exclude:
-            globs = _usual_globs(self.shelves, name, source)
-        return self._ingest(name, source.model_copy(update=globs), on_event)
+            given = _usual_globs(self.shelves, name, source)
+        source = source.model_copy(update={**given, "ref": ref or _usual_ref(self.settings, name, source)})
+        return self._ingest(name, source, on_event)
 
     def sync(self, collection: str | None = None, on_event: OnEvent | None = None) -> list[Report]:
-        """Read every known source of a collection, or of all, again; configured ones are added first.
+        """Read every source of a collection, or of all, again: those it has, and those the settings name.
 
+        What the settings say of a source (``ref``, ``include``, ``exclude``) wins over what was given with it. A
+        collection that was filled from other places only, such as a copy, is not filled from the configured ones.
         A source that cannot be read has its ``error`` in its report; the others are read all the same.
 
         Raises:
             NotFound: there is no such collection.
         """
-        wanted = _configured_sources(self.shelves, collection) + _known_sources(self.shelves, collection)
-        once = {(name, source.kind, source.location): source for name, source in wanted}
+        wanted = [*_known_sources(self.shelves, collection), *_configured_sources(self.shelves, collection)]
+        once = {(name, *_place(source)): source for name, source in wanted}
         return [self._attempt(name, source, on_event) for (name, _, _), source in once.items()]
 
     def search(
@@ -202,13 +207,13 @@ class Library:
         return self.collections(name or self.settings.collection)[0]
 
     def unread(self) -> list[str]:
-        """Return the configured collections whose sources were not all read to the end yet."""
-        with self.shelves.catalog.read() as connection:
-            found = {
-                record.name: sources.everything(connection, record.id) for record in collections.everything(connection)
-            }
-        configured = (name for name, rules in self.settings.collections.items() if rules.sources)
-        return [name for name in configured if not found.get(name) or any(s.state is None for s in found[name])]
+        """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
+        known = _everything_known(self.shelves)
+        read = {(name, settings_of(kept)) for name, every in known.items() for kept in every if kept.state is not None}
+        wanted = [*_known_sources(self.shelves, None), *_configured_sources(self.shelves, None)]
+        once = {(name, *_place(source)): (name, source) for name, source in wanted}
+        unread = {name for name, source in once.values() if (name, source) not in read}
+        return [name for name, rules in self.settings.collections.items() if rules.sources and name in unread]
 
     def close(self) -> None:
         """Save and release everything."""
@@ -242,31 +247,43 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
 
 
 def _usual_globs(shelves: Shelves, name: str, source: SourceSettings) -> dict[str, tuple[str, ...]]:
-    """Return include and exclude as they were when the source was last added, else as they are configured.
+    """Return include and exclude as they are configured, else as they were when the source was last added.
 
     Those of the collection's first configured source fit any copy of it.
     """
     with shelves.catalog.read() as connection:
         record = collections.find(connection, name)
         kept = sources.everything(connection, record.id) if record else []
-    known = [settings_of(k) for k in kept if (k.kind, k.location) == (source.kind, source.location)]
-    for one in [*known, *shelves.settings.of_collection(name).sources]:
+    configured = shelves.settings.of_collection(name).sources
+    same = [one for one in (*configured, *map(settings_of, kept)) if _place(one) == _place(source)]
+    for one in [*same, *configured]:
         return {"include": one.include, "exclude": one.exclude}
     return {"include": (), "exclude": ()}
 
 
+def _usual_ref(settings: Settings, name: str, source: SourceSettings) -> str | None:
+    return next((one.ref for one in settings.of_collection(name).sources if _place(one) == _place(source)), None)
+
+
 def _configured_sources(shelves: Shelves, collection: str | None) -> list[tuple[str, SourceSettings]]:
-    """Return the sources of the settings, for collections that have none yet."""
-    with shelves.catalog.read() as connection:
-        known = {
-            record.name for record in collections.everything(connection) if sources.everything(connection, record.id)
-        }
+    """Return the sources of the settings, less those of collections that were filled from other places only."""
+    known = {name: {_place(kept) for kept in every} for name, every in _everything_known(shelves).items()}
     return [
         (name, source)
         for name, rules in shelves.settings.collections.items()
-        if collection in (None, name) and name not in known
+        if collection in (None, name)
+        and (not known.get(name) or known[name] & {_place(source) for source in rules.sources})
         for source in rules.sources
     ]
+
+
+def _everything_known(shelves: Shelves) -> dict[str, list[SourceRecord]]:
+    with shelves.catalog.read() as connection:
+        return {record.name: sources.everything(connection, record.id) for record in collections.everything(connection)}
+
+
+def _place(source: SourceSettings | SourceRecord) -> tuple[str, str]:
+    return source.kind, source.location
 
 
 def _known_sources(shelves: Shelves, collection: str | None) -> list[tuple[str, SourceSettings]]:
@@ -341,14 +358,12 @@ def _only(found: Sequence[DocumentRecord], reference: str, paths: Sequence[str])
 
 
 def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None) -> Text:
-    every = text.split("\n")
-    first, last = lines or (1, len(every))
-    if not 1 <= first <= last or first > len(every):
-        raise NotFound(
-            f"{document.path} has no lines {first} to {last}.", hint=f"It has {len(every)} lines, counted from 1."
-        )
-    last = min(last, len(every))
-    return Text(document, "\n".join(every[first - 1 : last]), first, last, len(every))
+    parts = text.split("\n")
+    total = len(parts) - (text.endswith("\n"))
+    first, last = lines or (1, len(parts))
+    if not 1 <= first <= last or first > total:
+        raise NotFound(f"{document.path} has no lines {first} to {last}.", hint=f"It has {total} lines from 1.")
+    return Text(document, "\n".join(parts[first - 1 : last]), first, min(last, total), total)
 
 
 def _status(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:

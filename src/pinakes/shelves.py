@@ -21,7 +21,7 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.chunking import Sizing, chunk, sizing_for
 from pinakes.embedders import open_embedder
 from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable, storing
-from pinakes.follow import Followers, catch_up
+from pinakes.follow import Followers, ModelChanged, catch_up
 from pinakes.indexes import open_index
 from pinakes.ingest import Event, Ingest, Tools, embed_pending
 from pinakes.locks import held
@@ -54,7 +54,7 @@ class Shelves:
         """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew."""
         record = self._record(name)
         try:
-            return record, self.followers.current(record, wait=wait)
+            return self.followers.current(record, wait=wait)
         except IndexCorrupt as error:
             return self.mend(record, error)
 
@@ -63,8 +63,7 @@ class Shelves:
         _log.warning("the index of %r is built anew: %s", damaged.name, error.message)
         for _ in self._rebuild(damaged.name, damaged.generation):
             pass
-        record = self._record(damaged.name)
-        return record, self.followers.current(record)
+        return self.followers.current(self._record(damaged.name))
 
     def check_model(self, record: CollectionRecord) -> None:
         """Make sure that a collection's vectors and the configured model go together, as far as is known.
@@ -72,12 +71,7 @@ class Shelves:
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
         """
-        try:
-            fingerprint = self.embedder.fingerprint
-        except ModelUnavailable:
-            return
-        if record.fingerprint not in ("", fingerprint):
-            raise mismatch(record, fingerprint)
+        _check_model(record, self._fingerprint())
 
     def remember(self, name: str, source: SourceSettings) -> tuple[CollectionRecord, SourceRecord]:
         """Record a collection and a source of it.
@@ -86,9 +80,10 @@ class Shelves:
             ModelMismatch: the collection was embedded by another model than the settings name.
         """
         options = self._options(name, source)
+        fingerprint = self._fingerprint()  # may fetch the model, which nobody else should wait for
         with self.catalog.write() as connection:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
-            self.check_model(record)
+            _check_model(record, fingerprint)
             kept = sources.remember(connection, record.id, source.kind, source.location, options)
         return record, kept
 
@@ -112,6 +107,7 @@ class Shelves:
         """
         self.check_model(record)
         follow = partial(self.index, record.name)
+        follow()  # before changes are made: an index newer than the catalogue shows only now
         return embed_pending(self.catalog, record, self.embedder, follow, self.settings.ingest.batch_chunks)
 
     def close(self) -> None:
@@ -130,13 +126,22 @@ class Shelves:
                 total = collections.count(connection, fresh).documents
             yield Event("index", 0, total)
             self._drop_folders(old)
-            with closing(self._open_index(fresh)) as index:
-                for done in catch_up(self.catalog, fresh, index):
-                    yield Event("index", done, max(done, total))
+            yield from self._fill(fresh, total)
             with self.catalog.write() as connection:
                 collections.next_generation(connection, old.id)
             self.followers.forget(old)
             self._drop_folders(fresh)
+
+    def _fill(self, fresh: CollectionRecord, total: int) -> Iterator[Event]:
+        """Build the index of ``fresh``; when the collection gets another model meanwhile, its vectors anew."""
+        while True:
+            try:
+                with closing(self._open_index(fresh)) as index:
+                    for done in catch_up(self.catalog, fresh, index):
+                        yield Event("index", done, max(done, total))
+                return
+            except ModelChanged as changed:
+                fresh = replace(changed.collection, generation=fresh.generation)
 
     def _rebuilding(self, name: str) -> FileLock:
         folder = self.settings.home / "index"
@@ -152,7 +157,8 @@ class Shelves:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _open_index(self, record: CollectionRecord) -> Index:
-        return open_index(self.settings, self._folder(record), record.dimension, partial(self._select, record.id))
+        select = partial(self._select, record.id)
+        return open_index(self.settings, self._folder(record), record.dimension, select, record.fingerprint)
 
     def _record(self, name: str) -> CollectionRecord:
         with self.catalog.read() as connection:
@@ -168,12 +174,13 @@ class Shelves:
     def _source(self, kept: SourceRecord) -> Source:
         settings = settings_of(kept)
         name = hashlib.sha256(f"{kept.kind} {kept.location} {settings.ref}".encode()).hexdigest()[:16]
-        limits = self.settings.ingest
+        limits, home = self.settings.ingest, self.settings.home
         return open_source(
             settings,
-            work=self.settings.home / "sources" / name,
+            work=home / "sources" / name,
             max_file_bytes=limits.max_file_bytes,
             git_timeout_s=limits.git_timeout_s,
+            avoid=(home, home / "index", home / "sources", self.settings.cache),
         )
 
     def _tools(self, record: CollectionRecord) -> Tools:
@@ -193,6 +200,13 @@ class Shelves:
         if self._counts_tokens():
             return sizing_for(chunking, self.embedder.token_starts, self.embedder.max_tokens)
         return sizing_for(chunking, estimated_token_starts, _USUAL_MAX_TOKENS)
+
+    def _fingerprint(self) -> str | None:
+        """Return the fingerprint of the configured model, None while it is not known."""
+        try:
+            return self.embedder.fingerprint
+        except ModelUnavailable:
+            return None
 
     def _counts_tokens(self) -> bool:
         """Say whether the model's tokenizer is at hand; without it tokens are estimated."""
@@ -221,6 +235,11 @@ def settings_of(kept: SourceRecord) -> SourceSettings:
     """Return the settings of a source that the catalogue remembers."""
     options = {name: kept.options[name] for name in ("ref", "include", "exclude")}
     return SourceSettings.model_validate({"kind": kept.kind, "location": kept.location, **options})
+
+
+def _check_model(record: CollectionRecord, fingerprint: str | None) -> None:
+    if fingerprint is not None and record.fingerprint not in ("", fingerprint):
+        raise mismatch(record, fingerprint)
 
 
 def mismatch(record: CollectionRecord, fingerprint: str) -> ModelMismatch:

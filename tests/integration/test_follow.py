@@ -7,18 +7,24 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import tantivy
 from counting_embedder import CountingEmbedder
+from filelock import FileLock
 
 from pinakes.embedders import EMBEDDERS
+from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
-from pinakes.follow import compare
+from pinakes.follow import ModelChanged, catch_up, compare
 from pinakes.ingest import Event
 from pinakes.library import Library
+from pinakes.ports import Index
+from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
 
 OpenLibrary = Callable[..., Library]
@@ -108,6 +114,41 @@ class TestVectorsThatComeLate:
         library.embed_pending("two")
         assert [about.pending for about in library.status()] == [0, 0]
         assert library.verify() == {"one": [], "two": []}
+
+    def test_a_model_that_arrives_while_the_index_is_built_anew(
+        self, open_late: OpenLibrary, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("pinakes.follow._DOCUMENTS_PER_STEP", 2)
+        library = open_late()
+        chunks = library.add(str(write_files(docs))).chunks
+
+        def arrive(event: Event) -> None:
+            if event.done and not (tmp_path / "model/arrived").exists():
+                (tmp_path / "model/arrived").touch()
+                with Library(library.settings) as other:
+                    other.embed_pending()
+
+        library.reindex(on_event=arrive)
+        for _ in range(2):
+            assert status(library) == (chunks, 0, chunks)
+            assert problems(library) == []
+            library = open_late()
+
+    def test_an_index_opened_before_the_model_arrived_follows_no_further(
+        self, open_late: OpenLibrary, docs: Path, tmp_path: Path
+    ) -> None:
+        library = open_late()
+        chunks = library.add(str(write_files(docs))).chunks
+        record, index = library.shelves.index("default")
+        (tmp_path / "model/arrived").touch()
+        with Library(library.settings) as other:
+            other.embed_pending()
+        with pytest.raises(ModelChanged):
+            list(catch_up(library.shelves.catalog, record, index))
+        after, index = library.shelves.followers.current(replace(record, head=0))
+        assert after.fingerprint == "late/16"
+        assert len(index.contents()["vector"]) == chunks
+        assert status(open_late()) == (chunks, 0, chunks), "what was saved at the end has the vectors"
 
     def test_an_empty_model_folder_degrades_the_real_embedder(
         self, open_library: OpenLibrary, docs: Path, tmp_path: Path
@@ -205,6 +246,82 @@ class TestVerify:
             assert library.search("zebra", mode="keyword").hits == ()
             assert problems(library) == []
 
+    def test_the_catalogue_may_be_an_older_copy_to_which_more_is_added_at_once(
+        self, filled: Library, home: Path, docs: Path, tmp_path: Path
+    ) -> None:
+        filled.close()
+        shutil.copy(home / "catalog.db", tmp_path / "backup.db")
+        with Library(filled.settings) as library:
+            write_files(docs, {f"more/{number}.md": f"# More {number}\n\nZebra.\n" for number in range(5)})
+            library.add(str(docs))
+        shutil.copy(tmp_path / "backup.db", home / "catalog.db")
+        write_files(tmp_path / "others", {f"{number}.md": f"# Other {number}\n\nLynx.\n" for number in range(8)})
+        with Library(filled.settings) as library:
+            library.add(str(tmp_path / "others"))
+            assert library.search("zebra", mode="keyword").hits == ()
+            assert len(library.search("lynx", mode="keyword").hits) == 8
+            assert problems(library) == []
+
+    def test_the_catalogue_may_be_an_older_copy_in_which_passages_are_embedded_at_once(
+        self, open_library: OpenLibrary, home: Path, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(EMBEDDERS, "late", "late_embedder:LateEmbedder")
+        (tmp_path / "model").mkdir()
+        library = open_library(embedding__provider="late", embedding__path=tmp_path / "model")
+        library.add(str(write_files(docs)))
+        library.close()
+        shutil.copy(home / "catalog.db", tmp_path / "backup.db")
+        with Library(library.settings) as later:
+            later.add(str(write_files(tmp_path / "more", {"new.md": "Newts swim.\n"})))
+        shutil.copy(tmp_path / "backup.db", home / "catalog.db")
+        (tmp_path / "model/arrived").touch()
+        with Library(library.settings) as restored:
+            restored.embed_pending()
+            assert restored.search("newts", mode="keyword").hits == ()
+            assert problems(restored) == []
+
+    def test_a_change_beside_it_makes_it_look_again(self, filled: Library, docs: Path) -> None:
+        changes = iter(["Badgers sleep by day.\n"])
+
+        def change() -> None:
+            for text in changes:
+                write_files(docs, {"animals/badger.md": text, "new.md": "Newts swim.\n"})
+                with Library(filled.settings) as other:
+                    other.add(str(docs))
+
+        record, index = filled.shelves.index("default")
+        assert compare(filled.shelves.catalog, record, cast("Index", Interrupted(index, change))) == []
+        assert filled.search("newts", mode="keyword").hits[0].path == "new.md"
+
+    def test_changes_beside_it_that_never_end_are_no_difference(self, filled: Library, docs: Path) -> None:
+        texts = (f"Badger number {number}.\n" for number in range(99))
+
+        def change() -> None:
+            write_files(docs, {"animals/badger.md": next(texts)})
+            with Library(filled.settings) as other:
+                other.add(str(docs))
+
+        record, index = filled.shelves.index("default")
+        with pytest.raises(Busy, match="changed each of the"):
+            compare(filled.shelves.catalog, record, cast("Index", Interrupted(index, change)))
+        assert problems(filled) == []
+
+
+class Interrupted:
+    """An index beside which something happens whenever its contents were read."""
+
+    def __init__(self, index: Index, happen: Callable[[], None]) -> None:
+        self._index = index
+        self._happen = happen
+
+    def contents(self) -> object:
+        found = self._index.contents()
+        self._happen()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
 
 class TestDamage:
     @pytest.mark.parametrize(
@@ -291,6 +408,17 @@ class TestReindex:
         assert sorted(path.name for path in (home / "index").iterdir() if path.is_dir()) == ["1-2", "10-1"]
         assert problems(filled) == []
 
+    def test_a_step_is_bounded_by_its_text(self, library: Library, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_files(
+            docs, {f"{name}.txt": "word " * count for name, count in zip("abcde", (8, 8, 8, 90, 8), strict=True)}
+        )
+        library.add(str(docs))
+        monkeypatch.setattr("pinakes.follow._CHARS_PER_STEP", 100)
+        events: list[Event] = []
+        library.reindex(on_event=events.append)
+        assert [event.done for event in events] == [0, 2, 3, 4, 5], "at least one each time"
+        assert problems(library) == []
+
     def test_the_old_index_answers_until_the_new_one_is_there(self, filled: Library) -> None:
         seen: list[int] = []
 
@@ -363,6 +491,21 @@ class TestAnotherModel:
                 action()
             assert "reindex --embed" in caught.value.hint
 
+    def test_nobody_waits_for_the_model_to_be_looked_up(self, other: Library, home: Path, docs: Path) -> None:
+        class Looking(DeterministicEmbedder):
+            @property
+            def fingerprint(self) -> str:
+                catalogue = sqlite3.connect(home / "catalog.db", timeout=0)
+                catalogue.execute("BEGIN IMMEDIATE")
+                catalogue.close()
+                return "looking"
+
+        other.shelves.embedder = Looking(16)
+        with pytest.raises(ModelMismatch, match="the settings name looking"):
+            other.shelves.remember("default", SourceSettings(location=str(docs / "more")))
+        [about] = other.status()
+        assert len(about.sources) == 1, "nothing was remembered"
+
     def test_keywords_status_and_verify_still_work(self, other: Library) -> None:
         assert other.search("earthworms", mode="keyword").hits
         assert status(other)[1] == 0
@@ -401,6 +544,23 @@ class TestSharing:
             other.reindex()
             assert filled.search("newts", mode="keyword").hits[0].path == "new.md"
             assert problems(filled) == problems(other) == []
+
+    def test_a_search_does_without_what_another_keeps_from_being_written(
+        self, open_library: OpenLibrary, docs: Path, home: Path
+    ) -> None:
+        library = open_library(index__lock_timeout_s=0.1)
+        library.add(str(write_files(docs)))
+        write_files(docs, {"new.md": "Newts swim.\n"})
+        with FileLock(folder(home) / "keyword.lock"):
+            with Library(library.settings) as other, pytest.raises(Busy):
+                other.add(str(docs))
+            assert library.search("earthworms").hits[0].path == "animals/badger.md"
+            assert library.status()[0].documents == len(FILES) + 1
+            assert library.search("newts", mode="keyword").hits == ()
+            with pytest.raises(Busy):
+                library.verify()
+        assert library.search("newts", mode="keyword").hits[0].path == "new.md"
+        assert problems(library) == []
 
     def test_collections_do_not_see_each_other(self, filled: Library, tmp_path: Path) -> None:
         write_files(tmp_path / "other", {"a.md": "Zebras graze.\n"})

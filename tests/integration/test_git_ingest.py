@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from pinakes.ingest import Event, Report
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
+
+OpenLibrary = Callable[..., Library]
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -97,3 +100,47 @@ def test_a_sync_that_was_stopped_goes_on(library: Library, repository: Path) -> 
     report, _ = sync(library)
     assert report.added == len(FILES)
     assert not any(library.verify().values())
+
+
+def test_another_ref_takes_the_place_of_the_one_before(library: Library, repository: Path) -> None:
+    git(repository, "tag", "v1")
+    (repository / "animals/otter.md").write_text("# Otter\n\nOtters juggle stones.\n")
+    commit(repository)
+    git(repository, "tag", "v2")
+    library.add(repository.as_uri(), ref="v1")
+    uids = {path: library.read(path).document.uid for path in FILES}
+    report = library.add(repository.as_uri(), ref="v2")
+    assert (report.added, report.changed, report.moved, report.embedded) == (0, 1, len(FILES) - 1, 1)
+    assert library.status()[0].documents == len(FILES)
+    assert {path: library.read(path).document.uid for path in FILES} == uids
+    assert all("?ref=v2#" in library.read(path).document.uri for path in FILES)
+    assert [hit.path for hit in library.search("fish", mode="keyword").hits if "otter" in hit.path] == []
+    assert not any(library.verify().values())
+
+
+def test_a_default_branch_may_be_renamed(library: Library, repository: Path) -> None:
+    library.add(repository.as_uri())
+    uids = {path: library.read(path).document.uid for path in FILES}
+    git(repository, "branch", "-m", "main", "trunk")
+    (repository / "animals/otter.md").write_text("# Otter\n\nOtters juggle stones.\n")
+    commit(repository)
+    report, _ = sync(library)
+    assert (report.added, report.changed, report.removed) == (0, 1, 0)
+    assert {path: library.read(path).document.uid for path in FILES} == uids
+    documents = [library.read(path).document for path in FILES]
+    assert all("?ref=trunk#" in document.uri and document.metadata["ref"] == "trunk" for document in documents)
+    assert library.status()[0].documents == len(FILES)
+    assert sync(library)[1] == []
+
+
+def test_the_configured_ref_wins(open_library: OpenLibrary, repository: Path) -> None:
+    git(repository, "tag", "v1")
+    (repository / "next.md").write_text("Only on next.\n")
+    commit(repository)
+    place = {"kind": "git", "location": repository.as_uri()}
+    library = open_library(collections={"default": {"sources": [place | {"ref": "v1"}]}})
+    assert library.add(repository.as_uri()).added == len(FILES)
+    library = open_library(collections={"default": {"sources": [place]}})
+    assert library.unread() == ["default"]
+    assert sync(library)[0].added == 1
+    assert library.unread() == []

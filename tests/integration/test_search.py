@@ -304,6 +304,16 @@ class TestReading:
         assert some.text == "\n".join(FILES["animals/badger.md"].split("\n")[2:5])
         assert library.read("badger.md", lines=(3, 9999)).end_line == whole.total_lines
 
+    @pytest.mark.parametrize("text", ["one\ntwo\n", "one\ntwo"])
+    def test_a_newline_at_the_end_begins_no_line(self, text: str, library: Library, docs: Path) -> None:
+        library.add(str(write_files(docs, {"a.txt": text})))
+        whole = library.read("a.txt")
+        assert (whole.text, whole.end_line, whole.total_lines) == (text, 2, 2)
+        assert [library.read("a.txt", lines=(line, line)).text for line in (1, 2)] == ["one", "two"]
+        assert library.read("a.txt", lines=(2, 9)).text == text[4:]
+        with pytest.raises(NotFound, match="no lines 3 to 3"):
+            library.read("a.txt", lines=(3, 3))
+
     @pytest.mark.parametrize("lines", [(0, 3), (5, 3), (9999, 10_000), (-1, 2)])
     def test_lines_that_are_not_there(self, lines: tuple[int, int], library: Library, docs: Path) -> None:
         library.add(str(write_files(docs)))

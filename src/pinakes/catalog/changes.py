@@ -50,10 +50,25 @@ def head(connection: Connection, collection_id: int) -> int:
     return int(connection.execute(query).scalar() or 0)
 
 
-def since(connection: Connection, collection_id: int, position: int, limit: int) -> list[tuple[int, int]]:
-    """Return up to ``limit`` (change number, document id) after ``position``, oldest first."""
-    rows = connection.execute(_SINCE, {"collection": collection_id, "position": position, "limit": limit})
-    return [(row.seq, row.document_id) for row in rows]
+def since(
+    connection: Connection, collection_id: int, position: int, limit: int, most_chars: int | None = None
+) -> list[tuple[int, int]]:
+    """Return up to ``limit`` (change number, document id) after ``position``, oldest first.
+
+    ``most_chars`` bounds what the documents' texts have together, in characters; one is returned in any case.
+    """
+    wanted = {"collection": collection_id, "position": position, "limit": limit}
+    if most_chars is None:
+        return [(row.seq, row.document_id) for row in connection.execute(_SINCE, wanted)]
+    found: list[tuple[int, int]] = []
+    chars = 0
+    with connection.execute(_SINCE_WITH_LENGTH, wanted) as rows:
+        for row in rows:
+            chars += row.chars or 0
+            if found and chars > most_chars:
+                break
+            found.append((row.seq, row.document_id))
+    return found
 
 
 def entries(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[IndexEntry]:
@@ -102,4 +117,10 @@ _SINCE = (
     .where(changes.c.collection_id == bindparam("collection"), changes.c.seq > bindparam("position"))
     .order_by(changes.c.seq)
     .limit(bindparam("limit"))
+)
+_SINCE_WITH_LENGTH = _SINCE.add_columns(
+    select(func.length(documents.c.text))
+    .where(documents.c.id == changes.c.document_id)
+    .scalar_subquery()
+    .label("chars")
 )

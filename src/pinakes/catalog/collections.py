@@ -23,7 +23,8 @@ MAX_NAME_CHARS = 100
 class CollectionRecord:
     """A row of ``collections``; ``fingerprint`` is that of the model its vectors come from, "" while none do.
 
-    ``head`` is the number of the newest change when the row was read, 0 when there was none.
+    ``dimension`` is the length of that model's vectors, 0 while there is no model. ``head`` is the number of the
+    newest change when the row was read, 0 when there was none.
     """
 
     id: int
@@ -35,7 +36,6 @@ class CollectionRecord:
     created_at: str
     dimension: int
     head: int
-    """Length of the model's vectors, 0 while there is no model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
-from sqlalchemy import Connection, bindparam, delete, func, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
 
 from pinakes.catalog import changes
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import chunks, documents, fields, versions
-from pinakes.errors import NotFound
 from pinakes.filters import flatten, normal_text, number
 from pinakes.types import JSON, Chunk, Document, Metadata
 
@@ -64,12 +64,20 @@ def embedding_key(chunk: Chunk) -> bytes:
 
 
 def put(connection: Connection, collection_id: int, new: NewDocument) -> int:
-    """Insert a document, or replace the one with the same uri; return its id."""
-    old = connection.execute(
-        select(documents.c.id, documents.c.version).where(
-            documents.c.collection_id == collection_id, documents.c.uri == new.uri
-        )
-    ).first()
+    """Insert a document, or replace the one at the same path of the same source or with the same uri; return its id.
+
+    The uri of a file may change (that of a git file names its branch), and another document may stand at the new one:
+    that one is removed.
+    """
+    same_file = and_(documents.c.source_id == (new.source_id or 0), documents.c.path == new.path)
+    found = connection.execute(
+        select(documents.c.id, documents.c.version)
+        .where(documents.c.collection_id == collection_id, or_(same_file, documents.c.uri == new.uri))
+        .order_by(func.coalesce(same_file, False).desc())
+    ).all()
+    for other in found[1:]:
+        remove(connection, other.id)
+    old = found[0] if found else None
     values = _values(new)
     if old is None:
         row = {"uid": str(uuid.uuid4()), "collection_id": collection_id, "version": 1, "created_at": now()}
@@ -94,12 +102,11 @@ def put(connection: Connection, collection_id: int, new: NewDocument) -> int:
 
 
 def same_content(connection: Connection, document_id: int, new: NewDocument) -> bool:
-    """Say whether a document has the text, kind and chunks of ``new``, wherever either stands."""
-    old = connection.execute(
-        select(documents.c.kind, documents.c.language, documents.c.text).where(documents.c.id == document_id)
-    ).first()
+    """Say whether a document was read from the bytes of ``new`` and has its text, kind and chunks, wherever it is."""
+    columns = (documents.c.content_hash, documents.c.kind, documents.c.language, documents.c.text)
+    old = connection.execute(select(*columns).where(documents.c.id == document_id)).first()
     document = new.document
-    if old is None or (old.kind, old.language, old.text) != (document.kind, document.language, document.text):
+    if old is None or tuple(old) != (new.content_hash, document.kind, document.language, document.text):
         return False
     keys = select(chunks.c.embedding_key).where(chunks.c.document_id == document_id).order_by(chunks.c.ordinal)
     return list(connection.scalars(keys)) == [embedding_key(chunk) for chunk in new.chunks]
@@ -136,6 +143,18 @@ def remove(connection: Connection, document_id: int) -> str:
     return str(row.group_key)
 
 
+def stands_at(connection: Connection, document_id: int, source_id: int, location: str, path: str) -> bool:
+    """Say whether a document is the file at ``path`` of a source, and not moved on by another source around it."""
+    row = connection.execute(
+        select(documents.c.source_id, documents.c.uri, documents.c.path).where(documents.c.id == document_id)
+    ).first()
+    if row is None:
+        return False
+    if row.source_id in (None, source_id):
+        return bool(row.path == path)
+    return unquote(row.uri).endswith(f"{location.rstrip('/')}/{path}")
+
+
 def inherit(connection: Connection, collection_id: int, group_key: str, file_name: str) -> None:
     """Give every document of a group the metadata of the group's file called ``file_name``."""
     rows = connection.execute(
@@ -149,18 +168,6 @@ def inherit(connection: Connection, collection_id: int, group_key: str, file_nam
             connection.execute(update(documents).where(documents.c.id == row.id).values(inherited=inherited))
             place = _place(row.uri, row.path, row.title, row.kind, row.language)
             _set_fields(connection, collection_id, row.id, place, row.metadata, inherited)
-
-
-def get(connection: Connection, document_id: int) -> DocumentRecord:
-    """Return the document with this id.
-
-    Raises:
-        NotFound: there is none.
-    """
-    row = connection.execute(_SELECT.where(documents.c.id == document_id)).first()
-    if row is None:
-        raise NotFound(f"There is no document {document_id}.")
-    return _record(row)
 
 
 def find(connection: Connection, collection_id: int, reference: str) -> list[DocumentRecord]:

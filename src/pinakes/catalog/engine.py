@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
 from pinakes.errors import Busy, CatalogueCorrupt, PinakesError, StorageFull, storing
@@ -25,7 +24,7 @@ class Catalog:
     """A handle on the catalogue's database. Thread-safe; several processes may hold one each."""
 
     def __init__(self, url: str) -> None:
-        """Open the database at ``url`` (SQLAlchemy form), creating or migrating it where needed.
+        """Open the SQLite database at ``url`` (SQLAlchemy form), creating or migrating it where needed.
 
         Raises:
             Busy, StorageFull, CatalogueCorrupt: see ``translated``.
@@ -89,8 +88,6 @@ def _translate(error: Exception) -> PinakesError:
 
 
 def _engine(url: str) -> Engine:
-    if make_url(url).get_backend_name() != "sqlite":
-        return create_engine(url)
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False}, pool_size=16)
     event.listen(engine, "connect", _configure)
     event.listen(engine, "begin", _begin)

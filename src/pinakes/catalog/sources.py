@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog.engine import now
-from pinakes.catalog.schema import files, sources
+from pinakes.catalog.schema import documents, files, sources
 from pinakes.types import JSON
 
 _BATCH = 500
@@ -33,7 +33,10 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """What is known of one file: ``content_hash`` and ``document_id`` only once it was indexed."""
+    """What is known of one file: ``content_hash`` and ``document_id`` only once it was indexed.
+
+    ``uri`` is where its document stands, told by ``manifest`` only.
+    """
 
     path: str
     fingerprint: str
@@ -41,6 +44,7 @@ class FileRecord:
     status: FileStatus
     reason: str | None = None
     document_id: int | None = None
+    uri: str | None = None
 
 
 def remember(
@@ -84,7 +88,10 @@ def manifest(connection: Connection, source_id: int) -> dict[str, FileRecord]:
             files.c.status,
             files.c.reason,
             files.c.document_id,
-        ).where(files.c.source_id == source_id)
+            documents.c.uri,
+        )
+        .outerjoin(documents)
+        .where(files.c.source_id == source_id)
     )
     return {row.path: FileRecord(*row) for row in rows}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import sys
@@ -18,7 +17,7 @@ from pinakes.cli.app import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.screen import Screen, error_document, write_json
 from pinakes.cli.session import Common, IncompleteError
-from pinakes.errors import InvalidInput, PinakesError, StorageFull, exit_code
+from pinakes.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code
 from pinakes.types import JSON
 
 INTERRUPTED = 130
@@ -78,7 +77,7 @@ def _ours(error: Exception) -> PinakesError:
     if isinstance(error, TyperException):
         context = getattr(error, "ctx", None)
         return InvalidInput(error.format_message(), hint=f"See {context.command_path if context else 'pinakes'} --help")
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
         return StorageFull("The disk is full.", hint="Free some space and run again; what was committed stays.")
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli import models
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
+from pinakes.disk import folder_bytes
 from pinakes.errors import IndexCorrupt
 from pinakes.types import JSON
 
@@ -26,7 +26,7 @@ def status(session: Session, collection: str | None, *, problems: bool = False, 
         states = library.status(collection)
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)
-    size = _size(settings.home)
+    size = folder_bytes(settings.home)
     screen.document(
         {
             "home": str(settings.home),
@@ -211,14 +211,3 @@ def _toml(value: JSON) -> str:
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
     return json.dumps(str(value), ensure_ascii=False)
-
-
-def _size(folder: Path) -> int:
-    """Return the bytes of all files below ``folder``; those that vanish meanwhile do not count."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.lstat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue
-    return total

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pinakes.cli.passage import highlighted, passage
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pinakes.library import Library, Text
     from pinakes.types import Filter, Hit, Results, SearchMode
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
-_WITH_LINES = re.compile(r"(.+?):(\d+(?:-\d+)?)", re.DOTALL)
 _ARMS = {"vector": "meaning", "keyword": "words"}
 
 
@@ -80,8 +78,11 @@ def ask(session: Session, question: Question) -> Results:
 
 def read(session: Session, reference: str, lines: str | None, collection: str | None) -> None:
     """Print a document, or some lines of it."""
+    from pinakes.tools.place import read_place
+
+    chosen = parse_lines(lines) if lines else None
     with session.library() as library:
-        text = _read(library, reference, parse_lines(lines) if lines else None, collection)
+        text = read_place(library, reference, collection, chosen)
     session.screen.document(asdict(text))
     if session.screen.as_json:
         return
@@ -99,20 +100,6 @@ def parse_lines(words: str) -> tuple[int, int]:
     if found is None:
         raise InvalidInput(f"Lines {words!r} are not of the form 12 or 12-30.", hint="Lines count from 1.")
     return int(found[1]), int(found[2] or found[1])
-
-
-def _read(library: Library, reference: str, lines: tuple[int, int] | None, collection: str | None) -> Text:
-    """Read ``reference``; lines at its end count as such unless a document has that very name."""
-    found = _WITH_LINES.fullmatch(reference) if lines is None else None
-    if found is None:
-        return library.read(reference, collection, lines)
-    try:
-        return library.read(found[1], collection, parse_lines(found[2]))
-    except NotFound as error:
-        try:
-            return library.read(reference, collection)
-        except NotFound:
-            raise error from None
 
 
 def _where(question: Question) -> Filter:

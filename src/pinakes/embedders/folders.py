@@ -6,25 +6,23 @@ and SHA-256.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from pinakes.errors import Busy, ModelUnavailable, StorageFull
+from pinakes.errors import NO_ROOM, Busy, ModelUnavailable, StorageFull
 
 MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +69,24 @@ def exclusive(parent: Path, wait_s: float) -> Iterator[None]:
 
     Raises:
         Busy: another process holds it for longer than ``wait_s`` seconds.
+        ModelUnavailable: it cannot be made or locked.
     """
+    with _held(parent, wait_s):
+        for leftover in parent.glob(f"{_PARTIAL}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield
+
+
+def _held(parent: Path, wait_s: float) -> AbstractContextManager[object]:
     with _storage(parent):
         parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(parent / ".lock", timeout=wait_s)
-    try:
-        with lock:
-            for leftover in parent.glob(f"{_PARTIAL}*"):
-                shutil.rmtree(leftover, ignore_errors=True)
-            yield
-    except Timeout as error:
-        raise Busy(
-            f"Another process has been preparing the model in {parent} for {wait_s:.0f} s.",
-            hint="Wait for it to finish, then try again.",
-        ) from error
+        try:
+            return FileLock(parent / ".lock").acquire(timeout=wait_s)
+        except Timeout as error:
+            raise Busy(
+                f"Another process has been preparing the model in {parent} for {wait_s:.0f} s.",
+                hint="Wait for it to finish, then try again.",
+            ) from error
 
 
 @contextmanager
@@ -137,7 +139,7 @@ def _storage(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in NO_ROOM:
             raise StorageFull(
                 f"No space left for the model in {place}.", hint="Free some 200 MB, or set another `cache` folder."
             ) from error

@@ -16,11 +16,13 @@ INDEXES = {
 }
 
 
-def open_index(settings: Settings, folder: Path, dimension: int, select: Callable[[Filter], Int64]) -> Index:
+def open_index(
+    settings: Settings, folder: Path, dimension: int, select: Callable[[Filter], Int64], label: str = ""
+) -> Index:
     """Open the configured engine in ``folder``, for vectors of ``dimension``.
 
     ``select`` gives the sorted ids of the documents that pass a filter, for engines that cannot filter
-    by themselves.
+    by themselves. ``label`` says which vectors these are: what was saved under another is not used.
 
     Raises:
         InvalidSetting: an unknown engine.
@@ -33,6 +35,6 @@ def open_index(settings: Settings, folder: Path, dimension: int, select: Callabl
             f"There is no index engine {settings.index.engine!r}.", hint=f"Known: {', '.join(INDEXES)}."
         ) from None
     engine: Index = getattr(import_module(module), name)(
-        folder, dimension, select, index=settings.index, search=settings.search
+        folder, dimension, select, label, index=settings.index, search=settings.search
     )
     return engine

@@ -20,6 +20,7 @@ import tantivy
 from filelock import FileLock
 
 from pinakes.analysis import Analyzer
+from pinakes.disk import folder_bytes
 from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
 from pinakes.locks import held
 from pinakes.settings import SearchSettings
@@ -44,7 +45,8 @@ class KeywordIndex:
         self._folder = folder
         self._search = search
         self._analyzer = Analyzer()
-        self._guard = threading.RLock()
+        self._writing = threading.Lock()
+        self._reloading = threading.Lock()
         self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout_s)
         self._index: Any = None
         self._seen = -1
@@ -63,7 +65,7 @@ class KeywordIndex:
         """Write changes, unless another process has written them already."""
         if position <= self.position():
             return
-        with self._guard, held(self._lock, _WHAT):
+        with self._writing, held(self._lock, _WHAT):
             if position <= self.position():
                 return
             with _translated():
@@ -95,9 +97,8 @@ class KeywordIndex:
 
     def describe(self) -> dict[str, str | int]:
         """Say how many chunks there are and how much disk they take."""
-        size = sum(path.stat().st_size for path in self._folder.glob("*") if path.is_file())
         with _translated():
-            return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": size}
+            return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": folder_bytes(self._folder)}
 
     def _open(self) -> None:
         schema = _schema()
@@ -119,7 +120,7 @@ class KeywordIndex:
         """Return a searcher over the newest commit, whichever process made it."""
         position = self.position()
         if position != self._seen:
-            with self._guard:
+            with self._reloading:
                 self._index.reload()
                 self._seen = position
         return self._index.searcher()

@@ -23,6 +23,7 @@ class LocalIndex:
         folder: Path,
         dimension: int,
         select: Callable[[Filter], Int64],
+        label: str = "",
         *,
         index: IndexSettings,
         search: SearchSettings,
@@ -32,7 +33,7 @@ class LocalIndex:
         self._select = select
         self._selected: dict[tuple[Filter, int], Int64] = {}
         self._keyword = KeywordIndex(folder / "keyword", search, index.lock_timeout_s)
-        self._vectors = VectorIndex(folder / "vectors", dimension, index.exact_max_vectors)
+        self._vectors = VectorIndex(folder / "vectors", dimension, label, index.exact_max_vectors)
 
     def position(self) -> int:
         return min(self._keyword.position(), self._vectors.position())

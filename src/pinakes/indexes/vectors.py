@@ -31,6 +31,7 @@ _TAIL_SHARE = 0.05
 _DEAD_SHARE = 0.2
 _EIGHT_BIT = 127
 _TRAINED_ROWS = 50_000
+_ADDED_ROWS = 8192
 _RESCORED = 2
 _NLIST_PER_ROOT = 4
 _NPROBE_SHARE = 0.06
@@ -61,9 +62,11 @@ _Snapshot: TypeAlias = tuple[Int64, Int64, np.ndarray[Any, np.dtype[np.float16]]
 class VectorIndex:
     """Cosine ranking over the vectors of one collection generation."""
 
-    def __init__(self, folder: Path, dimension: int, exact_max_vectors: int) -> None:
+    def __init__(self, folder: Path, dimension: int, label: str, exact_max_vectors: int) -> None:
+        """Open the newest snapshot in ``folder``; one of vectors with another ``label`` is not used."""
         self._folder = folder
         self._dimension = dimension
+        self._label = label
         self._exact_max = exact_max_vectors
         self._lock = threading.Lock()
         self._disk = FileLock(f"{folder}.lock", timeout=_SNAPSHOT_TIMEOUT_S)
@@ -169,8 +172,8 @@ class VectorIndex:
             scanner.train(_eight_bit(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)], scale))
         else:
             scanner = faiss.IndexScalarQuantizer(self._dimension, eight_bit, inner)
-        for start in range(0, len(matrix), _TRAINED_ROWS):
-            scanner.add(_eight_bit(matrix[start : start + _TRAINED_ROWS], scale))
+        for start in range(0, len(matrix), _ADDED_ROWS):
+            scanner.add(_eight_bit(matrix[start : start + _ADDED_ROWS], scale))
         return scanner
 
     def _load(self) -> _View:
@@ -183,7 +186,7 @@ class VectorIndex:
             with self._disk:
                 for folder in self._snapshots():
                     try:
-                        return _read_snapshot(folder, self._dimension)
+                        return _read_snapshot(folder, self._dimension, self._label)
                     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
                         _log.warning("vector snapshot %s is unusable: %s", folder, error)
                         shutil.rmtree(folder, ignore_errors=True)
@@ -208,7 +211,7 @@ class VectorIndex:
                     temporary = self._folder / _UNFINISHED
                     shutil.rmtree(temporary, ignore_errors=True)
                     temporary.mkdir(parents=True)
-                    _write_snapshot(temporary, view)
+                    _write_snapshot(temporary, view, self._label)
                     temporary.rename(self._folder / str(view.position))
                     for folder in old:
                         shutil.rmtree(folder, ignore_errors=True)
@@ -217,21 +220,23 @@ class VectorIndex:
             _log.warning("the vector snapshot could not be saved: %s", error)
 
 
-def _write_snapshot(folder: Path, view: _View) -> None:
+def _write_snapshot(folder: Path, view: _View, label: str) -> None:
     parts = [view.ids[view.alive], view.documents[view.alive], view.matrix[view.alive]]
     for name, part in zip(_PARTS, parts, strict=True):
         np.save(folder / f"{name}.npy", part)
-    about = {"position": view.position, "checksum": _checksum(parts)}
+    about = {"position": view.position, "label": label, "checksum": _checksum(parts)}
     (folder / "about.json").write_text(json.dumps(about), "utf-8")
 
 
-def _read_snapshot(folder: Path, dimension: int) -> _Snapshot:
+def _read_snapshot(folder: Path, dimension: int, label: str) -> _Snapshot:
     """Return what a snapshot holds.
 
     Raises:
-        OSError, ValueError, KeyError, TypeError, EOFError: it is not whole.
+        OSError, ValueError, KeyError, TypeError, EOFError: it is not whole, or of other vectors.
     """
     about = json.loads((folder / "about.json").read_text("utf-8"))
+    if about["label"] != label:
+        raise ValueError(f"its vectors are those of {about['label']!r}, not of {label!r}")
     ids, documents, matrix = parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in _PARTS]
     if _checksum(parts) != about["checksum"]:
         raise ValueError("the checksum differs")

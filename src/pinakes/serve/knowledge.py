@@ -41,7 +41,7 @@ class SearchRequest(BaseModel):
 
     query: Annotated[str, AfterValidator(_text), Field(description="A question in plain words, or exact terms.")]
     search_type: Annotated[Literal["hybrid", "vector", "keyword"], Field(description="How to search.")] = "hybrid"
-    top_k: Annotated[int, Field(ge=1, le=50, description="How many passages.")] = 5
+    top_k: Annotated[int, Field(ge=1, description="How many passages, at most `search.max_top_k` (50).")] = 5
     min_score: Annotated[float, Field(ge=0, le=1, description="Leave out passages that score less.")] = 0.0
     filters: Annotated[
         dict[str, Any] | None,
@@ -71,6 +71,7 @@ class SearchResponse(BaseModel):
     total_results: int
     search_time_ms: float
     degraded: Annotated[str | None, Field(description="Why the search could not be done in full; absent else.")] = None
+    notes: Annotated[list[str] | None, Field(description="What was done to the query; absent else.")] = None
 
 
 class Stats(BaseModel):
@@ -110,13 +111,14 @@ def routes(service: Service) -> APIRouter:
 
 
 def _search(service: Service, request: SearchRequest) -> Results:
+    top_k = checked_top_k(service.library, request.top_k)
     name = service.collection(request.collection or "")
     service.check_ready(name)
     return service.library.search(
         request.query,
         name,
         mode=request.search_type,
-        top_k=checked_top_k(service.library, request.top_k),
+        top_k=top_k,
         filters=_filters(request.filters),
         fusion=request.fusion,
         min_score=request.min_score,
@@ -141,7 +143,9 @@ def _rendered(settings: Settings, request: SearchRequest, results: Results) -> d
         "total_results": len(results.hits),
         "search_time_ms": round(results.trace.milliseconds, 2),
     }
-    return answer | ({"degraded": results.degraded} if results.degraded else {})
+    if results.degraded:
+        answer["degraded"] = results.degraded
+    return answer | ({"notes": list(results.notes)} if results.notes else {})
 
 
 def _result(hit: Hit, key_field: str) -> dict[str, JSON]:

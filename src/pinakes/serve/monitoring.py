@@ -60,6 +60,8 @@ def _health(service: Service) -> dict[str, JSON]:
     components: dict[str, JSON] = {"catalog": "ok", "index": index}
     if startup is not None and startup.running:
         components["progress"] = startup.progress()
+    if startup is not None and startup.failure is not None:
+        components["failure"] = str(startup.failure)
     return {
         "status": service.status_word(),
         **held,

@@ -72,23 +72,34 @@ class Service:
         """Let only those pass who ask for a collection that is loaded, or will be in ``wait_s`` seconds.
 
         Raises:
-            Busy: it is still being loaded, or read for the first time.
+            Busy: it is still being loaded, or read for the first time; or that failed.
         """
         startup = self.startup
-        if startup is not None and not startup.ready(collection, wait_s):
-            words = startup.words()
-            raise Busy(NOT_READY, hint=f"{words[0].upper()}{words[1:]}." if words else "")
+        if startup is None or startup.ready(collection, wait_s):
+            return
+        if startup.failure is not None:
+            raise Busy(NOT_READY, hint=str(startup.failure)) from startup.failure
+        words = startup.words()
+        raise Busy(NOT_READY, hint=f"{words[0].upper()}{words[1:]}." if words else "")
 
     def collection(self, name: str = "") -> str:
         """Return ``name``, or the default collection; where that does not exist, the only one there is."""
         return chosen_collection(self.library, name)
 
     def status_word(self) -> str:
-        """Return "starting" or "healthy"."""
-        return "starting" if self.startup is not None and self.startup.running else "healthy"
+        """Return "starting", "healthy" or "failed"."""
+        if self.startup is None:
+            return "healthy"
+        if self.startup.failure is not None:
+            return "failed"
+        return "starting" if self.startup.running else "healthy"
 
     def _unfinished(self) -> str:
-        if self.startup is None or not self.startup.reading:
+        if self.startup is None:
+            return ""
+        if self.startup.failure is not None:
+            return f"Not all documents may have been read. {self.startup.failure}"
+        if not self.startup.reading:
             return ""
         words = self.startup.words()
         return f"Documents are still being read{f' ({words})' if words else ''}; there will be more to find."

@@ -6,11 +6,13 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from pinakes.disk import folder_bytes
 from pinakes.errors import ModelUnavailable, NotFound, PinakesError
 from pinakes.ingest import Event, Report
 from pinakes.library import CollectionStatus, Library
@@ -102,11 +104,21 @@ class Startup:
         except Stopped:
             return
         except PinakesError as error:
-            self.failure = error
-            if self._on_failure is not None:
-                self._on_failure()
+            self._fail(error)
+            return
+        except Exception as error:  # noqa: BLE001 - the thread's last door: else the server would be starting for ever
+            _log.exception("starting failed")
+            failure = PinakesError(f"Starting failed: {error!r}.", hint="The server's log has the details.")
+            failure.__cause__ = error
+            self._fail(failure)
             return
         self._waiting.clear()
+
+    def _fail(self, failure: PinakesError) -> None:
+        self.failure = failure
+        self._warm.set()  # whoever waits is told at once
+        if self._on_failure is not None:
+            self._on_failure()
 
     def _warm_up(self) -> None:
         try:
@@ -121,16 +133,18 @@ class Startup:
                 self._say(f"{_label(self._library.settings, record.name)} found in {self._library.settings.home}.")
         self._warm.set()
 
-    def _alone(self) -> FileLock:
-        """Return a held lock: of several processes only one reads the sources, the others wait for it."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold a lock: of several processes only one reads the sources, the others wait for it."""
         lock = FileLock(self._library.settings.home / "startup.lock")
-        while True:
+        while not lock.is_locked:
             self._check()
-            try:
+            with suppress(Timeout):
                 lock.acquire(timeout=_LOCK_STEP_S)
-            except Timeout:
-                continue
-            return lock
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _read_sources(self) -> None:
         for name in sorted(self._waiting):
@@ -154,7 +168,11 @@ class Startup:
         status = self._library.status(name)[0]
         if not status.documents:
             where = ", ".join(str(source["location"]) for source in status.sources)
-            raise NotFound(f"Nothing to read was found in {where}.", hint="Check the location and its include globs.")
+            error = NotFound(f"Nothing to read was found in {where}.", hint="Check the location and its include globs.")
+            if not self._holds_documents():
+                raise error
+            self._say(str(error))
+            return
         self._say(statistics(self._library.settings, status, reports, time.perf_counter() - start))
         if self._url:
             self._say("\n".join(["Endpoints:", *(f"  {self._url}{path}" for path in _ENDPOINTS)]))
@@ -164,7 +182,7 @@ class Startup:
         for source in rules.sources:
             there = Path(source.location).exists() if source.kind == "folder" else self._is_cloned()
             repo = " repo" if source.kind == "git" else ""
-            self._say(f"{label}{repo} found." if there else f"{label}: fetching {source.location} …")
+            self._say(f"{label}{repo} found." if there else f"{label}: getting {source.location} …")
 
     def _is_cloned(self) -> bool:
         folder = self._library.settings.home / "sources"
@@ -203,11 +221,6 @@ def statistics(settings: Settings, status: CollectionStatus, reports: list[Repor
         "Time": f"{seconds:.1f} s",
     }
     return "\n".join([f"{label} indexed:", *(f"  {name}: {value}" for name, value in lines.items())])
-
-
-def folder_bytes(folder: Path) -> int:
-    """Return the size of all files below ``folder``."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _label(settings: Settings, name: str) -> str:

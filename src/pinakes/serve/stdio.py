@@ -145,9 +145,11 @@ def failure(settings: Settings, message: dict[str, JSON], error: PinakesError) -
     """Return the response to a request that no upstream answered: a failed tool call, or an error."""
     if message["method"] != "tools/call":
         return _error(message["id"], _INTERNAL_ERROR, str(error))
+    from pinakes.tools.declare import told
+
     name = str((message.get("params") or {}).get("name"))
-    told = {declared.name: declared.error for declared in settings.tools}.get(name, "{message}")
-    content = [{"type": "text", "text": told.format(message=str(error))}]
+    template = {declared.name: declared.error for declared in settings.tools}.get(name, "{message}")
+    content = [{"type": "text", "text": told(template, error)}]
     return _result(message["id"], {"content": content, "isError": True})
 
 

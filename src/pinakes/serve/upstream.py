@@ -9,10 +9,12 @@ import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 
 from pinakes.errors import ServerUnreachable
+from pinakes.serve.guard import is_loopback
 from pinakes.serve.instance import running
 from pinakes.settings import Settings
 from pinakes.types import JSON
@@ -24,13 +26,14 @@ Result = TypeVar("Result")
 
 
 class Remote:
-    """A Pinakes that is reached over HTTP."""
+    """A Pinakes that is reached over HTTP; on this machine never through a proxy, which would see the questions."""
 
-    def __init__(self, settings: Settings, url: str) -> None:
+    def __init__(self, settings: Settings, url: str, *, on_this_machine: bool = False) -> None:
         self._settings = settings
         self._url = url.rstrip("/").removesuffix("/mcp")
         timeout = httpx.Timeout(settings.server.search_timeout_s + _GRACE_S, connect=_CONNECT_TIMEOUT_S)
-        self._client = httpx.Client(timeout=timeout, headers=_HEADERS)
+        direct = on_this_machine or _is_loopback(self._url)
+        self._client = httpx.Client(timeout=timeout, headers=_HEADERS, trust_env=not direct)
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the server's response.
@@ -115,18 +118,20 @@ class RunningOrLocal:
         self._settings = settings
         self._opening = threading.Lock()
         instance = running(settings)
-        self._remote = Remote(settings, instance.url) if instance is not None else None
+        self._remote = Remote(settings, instance.url, on_this_machine=True) if instance is not None else None
         self._local = None if self._remote is not None else Local(settings)
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the response of whoever serves the home now."""
-        if self._remote is not None:
+        remote = self._remote
+        if remote is not None:
             try:
-                return self._remote.answer(message, protocol_version)
+                return remote.answer(message, protocol_version)
             except ServerUnreachable:
                 self._switch()
-        assert self._local is not None
-        return self._local.answer(message, protocol_version)
+        local = self._local
+        assert local is not None
+        return local.answer(message, protocol_version)
 
     def close(self) -> None:
         """Release everything."""
@@ -144,6 +149,13 @@ class RunningOrLocal:
 def open_upstream(settings: Settings, url: str | None) -> Remote | RunningOrLocal:
     """Return who answers for ``url``, or for the home of ``settings``."""
     return Remote(settings, url) if url else RunningOrLocal(settings)
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        return is_loopback(urlsplit(url).hostname or "")
+    except ValueError:
+        return False
 
 
 def _checked(response: httpx.Response, where: str) -> dict[str, JSON]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 import stat
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -25,10 +26,13 @@ SOURCES = {
 __all__ = ["SOURCES", "open_source", "recognise"]
 
 
-def open_source(settings: SourceSettings, *, work: Path, max_file_bytes: int, git_timeout_s: float) -> Source:
+def open_source(
+    settings: SourceSettings, *, work: Path, max_file_bytes: int, git_timeout_s: float, avoid: Sequence[Path] = ()
+) -> Source:
     """Open the source that ``settings`` describe; nothing is read yet.
 
     ``work`` is a folder this source alone may fill (a git source keeps its clone there); it need not exist.
+    ``avoid`` are folders that are left out where they lie inside the source: our own.
 
     Raises:
         InvalidInput: a location or ref that no source can use, or that carries a password.
@@ -36,7 +40,8 @@ def open_source(settings: SourceSettings, *, work: Path, max_file_bytes: int, gi
     """
     module, name = SOURCES[settings.kind].split(":")
     kind = getattr(import_module(module), name)
-    return cast("Source", kind(settings, work=work, max_file_bytes=max_file_bytes, git_timeout_s=git_timeout_s))
+    limits = {"max_file_bytes": max_file_bytes, "git_timeout_s": git_timeout_s}
+    return cast("Source", kind(settings, work=work, avoid=avoid, **limits))
 
 
 def recognise(location: str, ref: str | None = None) -> SourceSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -34,16 +34,24 @@ class FolderSource:
     """The files of a folder and all folders below it, or one single file.
 
     Which files: include and exclude globs, ``.gitignore`` and ``.pinakesignore`` at every level (and those above,
-    when the folder lies in a git work tree), and ``globs.DEFAULT_EXCLUDES``. A single file is read whatever the
+    when the folder lies in a git work tree), and ``globs.DEFAULT_EXCLUDES``; the folders to ``avoid`` inside it never
+    are. A single file is read whatever the
     rules say. Links are followed at most once and never out of the folder. The fingerprint is size, mtime and
     ctime in ns: an edit that keeps size and mtime still changes ctime. Scans are always complete; their state is
     the device the folder lay on, so that the empty mount point of a missing disk is not taken for an empty folder.
     """
 
     def __init__(
-        self, settings: SourceSettings, *, max_file_bytes: int, work: Path | None = None, git_timeout_s: float = 0
+        self,
+        settings: SourceSettings,
+        *,
+        max_file_bytes: int,
+        work: Path | None = None,
+        git_timeout_s: float = 0,
+        avoid: Sequence[Path] = (),
     ) -> None:
         del work, git_timeout_s  # a folder needs neither
+        self._avoid = avoid
         self._location = str(Path(settings.location).expanduser().absolute())
         self._settings = settings
         Rules(settings.include, settings.exclude)  # so that a bad pattern is reported now
@@ -60,7 +68,7 @@ class FolderSource:
             return self._scan_file(before)
         if not stat.S_ISDIR(before.st_mode):
             raise SourceError(f"{self._location!r} is neither a folder nor a file.", hint="Add a folder or a file.")
-        walk = _Walk(self._location, self._rules(), self._max_file_bytes)
+        walk = _Walk(self._location, self._rules(), self._max_file_bytes, self._avoid)
         try:
             walk.run()
         except OSError as error:
@@ -163,11 +171,13 @@ class FolderSource:
 class _Walk:
     """One pass over a folder: first everything real, then what only links lead to."""
 
-    def __init__(self, root: str, rules: Rules, max_file_bytes: int) -> None:
+    def __init__(self, root: str, rules: Rules, max_file_bytes: int, avoid: Iterable[Path] = ()) -> None:
         self.rules = rules
         self.empty = False
         self._root = root
         self._real_root = os.path.realpath(root)
+        reals = {os.path.realpath(folder) for folder in avoid}
+        self._avoid = {real for real in reals if real != self._real_root and _inside(real, self._real_root)}
         self._uri = Path(root).as_uri().removesuffix("/")
         self._max_file_bytes = max_file_bytes
         self._items: list[Item] = []
@@ -225,6 +235,8 @@ class _Walk:
                 why = rules.why_not(path, folder=is_folder)
                 if why:
                     self._tally.add(why, path)
+                elif is_folder and self._avoid and self._is_avoided(os.path.realpath(self._full(path))):
+                    self._tally.add("default", path)
                 elif not _is_utf8(entry.name):
                     self._skip(f"{path}/" if is_folder else path, "Name is not valid UTF-8")
                 elif is_folder:
@@ -281,7 +293,7 @@ class _Walk:
             self._skip(path, "Link leads outside the folder")
         elif is_folder and _inside(os.path.realpath(Path(full).parent), real):
             self._skip(path, "Link leads back to a folder around it")
-        elif self.rules.why_not_listed(target, folder=is_folder):
+        elif self._is_avoided(real) or self.rules.why_not_listed(target, folder=is_folder):
             self._skip(path, f"Link leads to {target}, which is left out")
         elif is_folder:
             found = len(self._items)
@@ -294,6 +306,9 @@ class _Walk:
             self._skip(path, f"Link leads to {target}, which is read itself")
         else:
             self.take(path, status, rules)
+
+    def _is_avoided(self, real: str) -> bool:
+        return any(_inside(real, avoided) for avoided in self._avoid)
 
     def _full(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import errno
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pinakes.errors import Busy, SourceError, StorageFull, Unreadable
+from pinakes.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
 from pinakes.settings import SourceSettings
 from pinakes.sources import urls
 from pinakes.sources.git_process import BlobReader, Git
@@ -67,7 +66,16 @@ class GitSource:
     Metadata of an item: ``repository``, ``commit`` its content was read from, ``ref``.
     """
 
-    def __init__(self, settings: SourceSettings, *, work: Path, max_file_bytes: int, git_timeout_s: float) -> None:
+    def __init__(
+        self,
+        settings: SourceSettings,
+        *,
+        work: Path,
+        max_file_bytes: int,
+        git_timeout_s: float,
+        avoid: Sequence[Path] = (),
+    ) -> None:
+        del avoid  # nothing of ours is committed to a repository
         self._location = urls.check(settings.location)
         self._ref = urls.check_ref(settings.ref) if settings.ref else None
         self._rules = Rules(settings.include, settings.exclude)
@@ -136,7 +144,7 @@ class GitSource:
         except Timeout as error:
             raise Busy(f"Another process is fetching {self._location!r}.", hint="Try again when it is done.") from error
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if error.errno in NO_ROOM:
                 raise StorageFull(
                     f"The disk is full: {self._location!r} cannot be kept.", hint="Free space."
                 ) from error

@@ -67,7 +67,7 @@ class Tool:
 
     def failure(self, error: PinakesError) -> str:
         """Return the text that tells a caller of this tool about ``error``."""
-        return self.on_error.format(message=str(error))
+        return told(self.on_error, error)
 
     def _invalid(self, error: ValidationError) -> InvalidInput:
         problems = []
@@ -115,6 +115,11 @@ class _Plain(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
+
+
+def told(template: str, error: PinakesError) -> str:
+    """Return ``template`` with what went wrong for ``{message}``; any other brace stands for itself."""
+    return template.replace("{message}", str(error))
 
 
 def object_from(value: JSON) -> JSON:

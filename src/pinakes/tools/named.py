@@ -49,7 +49,9 @@ def named_tool(named: NamedSearch) -> Tool:
             if results.degraded:
                 raise PinakesError(results.degraded)
             return TextAnswer(named.empty)
-        return TextAnswer("\n".join(rendered(named.hit, hit) for hit in results.hits))
+        limits = [results.degraded, *results.notes] if results.degraded else results.notes
+        told = [f"Note: {limit}." for limit in limits]
+        return TextAnswer("\n".join([*(rendered(named.hit, hit) for hit in results.hits), *told]))
 
     query = Annotated[str, Field(description=named.query_description)]
     top_k = Annotated[int, Field(description=named.top_k_description, ge=1, json_schema_extra={"type": "number"})]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
@@ -12,12 +12,11 @@ from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import CollectionStatus, Library, Text
 from pinakes.tools.declare import object_from, tool
 from pinakes.tools.fence import Fence, one_line
+from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
 
 MAX_READ_CHARS = 20_000
-"""A longer text is cut after a line; the answer says how to go on."""
-
-_PLACE = re.compile(r"(?P<document>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
+"""A longer text is cut after a line, or within one that is longer; the answer says how to go on."""
 
 Collection = Annotated[str, Field(description="Collection; empty = the default one. `status` lists them.")]
 
@@ -57,39 +56,48 @@ class SearchAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """A document or some lines of it."""
+    """A document or some lines of it; ``start_char`` counts from the beginning of its first line.
+
+    ``go_on`` are the arguments that read what comes next, None where all is shown.
+    """
 
     collection: str
     text: Text
     shown: str
-    last_line: int
+    start_line: int
+    start_char: int
+    go_on: Mapping[str, int] | None
 
     def as_text(self) -> str:
         document, fence = self.text.document, Fence()
-        lines = f"lines {self.text.start_line}-{self.last_line} of {self.text.total_lines}"
+        lines = f"lines {self.start_line}-{self._end_line} of {self.text.total_lines}"
+        lines += f", from character {self.start_char}" if self.start_char else ""
         head = f"{one_line(document.path)} · {one_line(document.title)} · {lines}. {fence.notice()}"
-        more = f"\nThere is more: read again with start_line={self.last_line + 1}." if self._cut else ""
+        again = ", ".join(f"{name}={value}" for name, value in (self.go_on or {}).items())
+        more = f"\nThere is more: read again with {again}." if again else ""
         return f"{head}\n{fence.around(self.shown)}{more}"
 
     def as_data(self) -> dict[str, JSON]:
         document = self.text.document
-        return {
+        data = {
             "collection": self.collection,
             "document_id": document.uid,
             "path": document.path,
             "uri": document.uri,
             "title": document.title,
             "metadata": dict(document.metadata),
-            "start_line": self.text.start_line,
-            "end_line": self.last_line,
+            "start_line": self.start_line,
+            "start_char": self.start_char,
+            "end_line": self._end_line,
             "total_lines": self.text.total_lines,
-            "cut": self._cut,
+            "cut": self.go_on is not None,
             "text": self.shown,
         }
+        return data | ({"go_on": dict(self.go_on)} if self.go_on is not None else {})
 
     @property
-    def _cut(self) -> bool:
-        return len(self.shown) < len(self.text.text)
+    def _end_line(self) -> int:
+        return min(self.start_line + self.shown.count("\n"), self.text.end_line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +158,24 @@ def read(
     collection: Collection = "",
     start_line: Annotated[int, Field(description="First line; 0 = from the beginning.", ge=0)] = 0,
     end_line: Annotated[int, Field(description="Last line; 0 = to the end.", ge=0)] = 0,
+    start_char: Annotated[int, Field(description="Skip so many characters of the first line and on.", ge=0)] = 0,
 ) -> ReadAnswer:
     """Read a document, or some lines of it."""
     name = chosen_collection(library, collection)
-    text = _read(library, name, document, start_line, end_line)
-    if len(text.text) <= MAX_READ_CHARS:
-        return ReadAnswer(name, text, text.text, text.end_line)
-    shown = text.text[:MAX_READ_CHARS].rpartition("\n")[0] or text.text[:MAX_READ_CHARS]
-    return ReadAnswer(name, text, shown, text.start_line + shown.count("\n"))
+    lines = (start_line or 1, end_line or 10**9) if start_line or end_line else None
+    text = read_place(library, document, name, lines)
+    if start_char > len(text.text):
+        raise NotFound(
+            f"These lines have no character {start_char}.", hint=f"They have {len(text.text)}, counted from 0."
+        )
+    stop, following = _cut(text.text, start_char)
+    go_on = None
+    if following < len(text.text):
+        line, char = _place_of(text, following)
+        go_on = {"start_line": line}
+        go_on |= {"end_line": text.end_line} if text.end_line < text.total_lines else {}
+        go_on |= {"start_char": char} if char else {}
+    return ReadAnswer(name, text, text.text[start_char:stop], *_place_of(text, start_char), go_on)
 
 
 @tool(toolset="retrieve")
@@ -189,16 +207,19 @@ def chosen_collection(library: Library, name: str) -> str:
     return names[0] if len(names) == 1 and default not in names else default
 
 
-def _read(library: Library, collection: str, document: str, first: int, last: int) -> Text:
-    lines = (first or 1, last or 10**9) if first or last else None
-    try:
-        return library.read(document, collection, lines)
-    except NotFound:
-        place = _PLACE.fullmatch(document)
-        if place is None:
-            raise
-        start = int(place["first"])
-        return library.read(place["document"], collection, lines or (start, int(place["last"] or start)))
+def _cut(text: str, start: int) -> tuple[int, int]:
+    """Return where an answer that begins at ``start`` ends, and where the next one begins."""
+    most = start + MAX_READ_CHARS
+    if len(text) <= most:
+        return len(text), len(text)
+    newline = text.rfind("\n", start, most)
+    return (newline, newline + 1) if newline > start else (most, most)
+
+
+def _place_of(text: Text, offset: int) -> tuple[int, int]:
+    """Return the line at ``offset`` in ``text``, counted in its document, and the characters before it there."""
+    before = text.text[:offset]
+    return text.start_line + before.count("\n"), len(before) - (before.rfind("\n") + 1)
 
 
 def _heading(number: int, hit: Hit) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -67,6 +68,14 @@ def test_a_full_disk_under_stdout_is_an_error_in_words():
         pytest.skip("no /dev/full on this system")
     with device.open("w") as full:
         done = subprocess.run([*PINAKES, "config"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 10
+    assert done.stderr.startswith("error: The disk is full.\nhint: ")
+
+
+def test_a_file_that_may_not_grow_is_an_error_in_words(tmp_path):
+    command = shlex.join([*PINAKES, "config"])
+    limited = ["sh", "-c", f"ulimit -f 0; exec {command} > {shlex.quote(str(tmp_path / 'out'))}"]
+    done = subprocess.run(limited, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 10
     assert done.stderr.startswith("error: The disk is full.\nhint: ")
 

@@ -102,6 +102,10 @@ def test_a_document_whose_name_looks_like_lines_is_found(pinakes, tmp_path):
     (tmp_path / "odd" / "at-12:30").write_text("Lunch is at half past twelve.\n")
     pinakes("add", tmp_path / "odd")
     assert pinakes("read", "at-12:30").out == "Lunch is at half past twelve.\n"
+    (tmp_path / "odd" / "at-12").write_text("Noon.\n" * 40)
+    pinakes("sync")
+    assert pinakes("read", "at-12:30").out == "Lunch is at half past twelve.\n"
+    assert pinakes("read", "at-12:31").out == "Noon.\n"
 
 
 def test_status_names_collections_sources_and_what_was_left_out(orchard, corpus, home):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
-from serve_support import Running
+from serve_support import Running, settings_for
+
+from pinakes.library import Library
+from pinakes.serve.app import create_app
 
 KEYS = {"results", "query", "search_type", "total_results", "search_time_ms"}
 
@@ -144,6 +148,24 @@ def test_what_cannot_be_a_search_is_answered_with_422(server: Running, content: 
     answer = server.client.post("/search", content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
     assert answer.json()["detail"]
+
+
+def test_the_setting_decides_how_many_passages_may_be_asked_for(home: Path) -> None:
+    with Library(settings_for(home, server__port=0, search__max_top_k=60)) as library:
+        running = Running(create_app(library), library.settings)
+        try:
+            statuses = [
+                running.client.post("/search", json={"query": "pod", "top_k": top_k}).status_code for top_k in (60, 61)
+            ]
+        finally:
+            running.stop()
+    assert statuses == [200, 422]
+
+
+def test_a_query_that_is_cut_is_said_to_be(server: Running) -> None:
+    answer = server.client.post("/search", json={"query": "tokens " * 500}).json()
+    assert answer["notes"] == ["the query was cut from 3499 to 2000 characters"]
+    assert "notes" not in server.client.post("/search", json={"query": "tokens"}).json()
 
 
 def test_an_unknown_collection_is_not_found(server: Running) -> None:

@@ -25,6 +25,7 @@ from pinakes.library import Library
 from pinakes.serve.app import create_app
 from pinakes.serve.greeting import PROTOCOL_VERSIONS
 from pinakes.serve.instance import announced
+from pinakes.serve.upstream import Remote
 
 HIT = re.compile(r"KEP: (\S*)\nTitle: ([^\n]+)\nScore: (\d\.\d\d)\n\n(.+?)\n\n---\n", re.DOTALL)
 QUESTION = {"query": "CustomResourceDefinition versioning", "top_k": 2}
@@ -244,6 +245,20 @@ def test_a_stale_server_file_is_ignored(
     assert HIT.findall(text_of(answers[1]))
 
 
+def test_what_is_on_this_machine_is_never_asked_through_a_proxy(
+    library: Library, server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{free_port()}")
+    for variable in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    remote = Remote(library.settings, server.url)
+    try:
+        assert HIT.findall(text_of(remote.answer(call("search_keps", QUESTION), PROTOCOL_VERSIONS[-1])))
+    finally:
+        remote.close()
+
+
 def test_the_wrapper_serves_a_remote_pinakes(tmp_path: Path, server: Running, process: Process) -> None:
     answers, banner = talk(process(STDIO, tmp_path, server.url), initialize(), call("search_keps", QUESTION))
     assert text_of(answers[1]) == text_of(post(server, call("search_keps", QUESTION)))
@@ -258,6 +273,14 @@ def test_the_wrapper_lists_its_tool_and_says_so_when_the_server_is_down(tmp_path
     assert [tool["name"] for tool in by_id[2]["result"]["tools"]] == ["search_keps"]
     assert by_id[3]["result"]["isError"] is True
     assert text_of(by_id[3]).startswith(f"Error searching KEPs: No Pinakes answers at {url}")
+
+
+def test_the_wrapper_tells_of_a_failure_in_any_template(tmp_path: Path, process: Process) -> None:
+    tool = ["[[tools]]", 'name = "ask"', 'description = "d"', 'collection = "keps"', 'hit = "{title}"']
+    (tmp_path / "config.toml").write_text("\n".join([*tool, """error = '{"error": "{message}"}'"""]), "utf-8")
+    url = f"http://127.0.0.1:{free_port()}"
+    answers, _ = talk(process(STDIO, tmp_path, url), initialize(), call("ask", QUESTION))
+    assert text_of(answers[1]).startswith(f'{{"error": "No Pinakes answers at {url}')
 
 
 def test_the_wrapper_tells_of_an_http_error(server: Running, tmp_path: Path, process: Process) -> None:

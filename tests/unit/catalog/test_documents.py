@@ -6,17 +6,20 @@ import pytest
 from catalog_making import bind, new, put, vector
 from sqlalchemy import func, select
 
-from pinakes.catalog import Catalog, changes, collections, documents, embeddings, schema, selection
+from pinakes.catalog import Catalog, changes, collections, documents, embeddings, schema, selection, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import DocumentRecord, embedding_key
-from pinakes.errors import NotFound
 from pinakes.filters import parse
 from pinakes.types import Chunk
 
 
 def get(catalog: Catalog, document_id: int) -> DocumentRecord:
     with catalog.read() as connection:
-        return documents.get(connection, document_id)
+        [uid, collection_id] = connection.execute(
+            select(schema.documents.c.uid, schema.documents.c.collection_id).filter_by(id=document_id)
+        ).one()
+        [record] = documents.find(connection, collection_id, uid)
+        return record
 
 
 def found(catalog: Catalog, collection: CollectionRecord, **where: object) -> list[int]:
@@ -119,8 +122,6 @@ def test_remove_takes_everything_along_and_may_be_repeated(catalog: Catalog, col
         for table in (schema.documents, schema.chunks, schema.fields, schema.versions):
             assert connection.execute(select(func.count()).select_from(table)).scalar() == 0
     assert changed(catalog, collection) == [(document_id, "remove")]
-    with pytest.raises(NotFound):
-        get(catalog, document_id)
 
 
 def test_only_the_latest_change_of_a_document_is_kept(catalog: Catalog, collection: CollectionRecord) -> None:
@@ -133,6 +134,16 @@ def test_only_the_latest_change_of_a_document_is_kept(catalog: Catalog, collecti
         assert [document for _, document in changes.since(connection, collection.id, position, 10)] == [one]
         assert [document for _, document in changes.since(connection, collection.id, 0, 1)] == [two]
         assert changes.since(connection, collection.id + 1, 0, 10) == []
+
+
+def test_changes_are_taken_up_to_so_much_text_but_one_at_least(catalog: Catalog, collection: CollectionRecord) -> None:
+    gone, *ids = put(catalog, collection, *(new(f"{name}.md", "ä" * 4) for name in "abcd"))
+    with catalog.write() as connection:
+        documents.remove(connection, gone)
+        for most, expected in ((1, ids[:1]), (8, ids[:2]), (11, ids[:2]), (99, [*ids, gone])):
+            found = changes.since(connection, collection.id, 0, 10, most)
+            assert [document for _, document in found] == expected
+        assert len(changes.since(connection, collection.id, 0, 3, 99)) == 3
 
 
 def test_changes_of_collections_do_not_mix(catalog: Catalog, collection: CollectionRecord) -> None:
@@ -238,3 +249,23 @@ def test_entries_bring_their_vectors(catalog: Catalog, collection: CollectionRec
         one, two = changes.entries(connection, [document_id], model)
     assert one.vector is None
     assert two.vector == pytest.approx(vector(1), abs=1e-3)
+
+
+def test_a_file_whose_uri_changes_stays_the_same_document(catalog: Catalog, collection: CollectionRecord) -> None:
+    with catalog.write() as connection:
+        source = sources.remember(connection, collection.id, "git", "there", {}).id
+    [first] = put(catalog, collection, new("a.md", "one", uri="git:v1/a.md", source_id=source))
+    [other] = put(catalog, collection, new("b.md", "two", uri="git:v2/a.md"))
+    [second] = put(catalog, collection, new("a.md", "three", uri="git:v2/a.md", source_id=source))
+    assert second == first
+    assert (get(catalog, first).uri, get(catalog, first).version) == ("git:v2/a.md", 2)
+    assert sorted(changed(catalog, collection)) == [(first, "put"), (other, "remove")]
+
+
+def test_equal_paths_in_two_sources_are_two_documents(catalog: Catalog, collection: CollectionRecord) -> None:
+    with catalog.write() as connection:
+        one, two = (sources.remember(connection, collection.id, "folder", place, {}).id for place in ("/x", "/y"))
+    first = new("a.md", "one", uri="file:///x/a.md", source_id=one)
+    second = new("a.md", "one", uri="file:///y/a.md", source_id=two)
+    unowned = new("a.md", "one", uri="file:///z/a.md")
+    assert len(set(put(catalog, collection, first, second, unowned, unowned))) == 3

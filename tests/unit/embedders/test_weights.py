@@ -21,7 +21,7 @@ from bert_reference import make_tiny_bert
 
 from pinakes.embedders import folders, weights
 from pinakes.embedders.bert import BertEmbedder
-from pinakes.errors import Busy, ModelCorrupt, ModelUnavailable
+from pinakes.errors import NO_ROOM, Busy, ModelCorrupt, ModelUnavailable, StorageFull
 from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings
 
 TINY = EmbeddingSettings(model="acme/tiny")
@@ -272,6 +272,25 @@ def test_processes_that_start_together_convert_once(tmp_path: Path) -> None:
 def test_a_folder_held_by_another_is_busy(tmp_path: Path) -> None:
     with folders.exclusive(tmp_path, 1), pytest.raises(Busy), folders.exclusive(tmp_path, 0):
         raise AssertionError("held twice")
+
+
+def test_a_lock_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(ModelUnavailable, match="cannot be kept in"), folders.exclusive(tmp_path, 1):
+        raise AssertionError("held")
+
+
+@pytest.mark.parametrize("number", sorted(NO_ROOM))
+def test_a_folder_without_room_is_said_to_be_full(tmp_path: Path, number: int) -> None:
+    with pytest.raises(StorageFull, match="No space left"), folders.filled(tmp_path / "model", {}):
+        raise OSError(number, "no room")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_free_again_after_its_use(tmp_path: Path) -> None:
+    for _ in range(2):
+        with folders.exclusive(tmp_path, 0):
+            pass
 
 
 def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -7,14 +7,16 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
-from pinakes import testing
+from pinakes import locks, testing
 from pinakes.errors import Busy, IndexCorrupt, InvalidSetting
 from pinakes.filters import parse
 from pinakes.indexes import open_index
@@ -217,6 +219,17 @@ class TestDamage:
             with closing(make(place, corpus.dimension, corpus.select)) as index:
                 assert (index.position(), caplog.text) == (1, ""), "the snapshot was not written anew"
 
+    def test_vectors_under_another_label_are_dropped(self, tmp_path: Path) -> None:
+        corpus = Corpus()
+        for label, before in (("", 0), ("one", 0), ("one", 1), ("two", 0)):
+            opened = LocalIndex(
+                tmp_path, corpus.dimension, corpus.select, label, index=IndexSettings(), search=SearchSettings()
+            )
+            with closing(opened) as index:
+                assert index.position() == before, label
+                index.apply(list(corpus.metadata), corpus.entries, 1)
+                assert len(index.contents()["vector"]) == len(corpus.entries)
+
     def test_vectors_of_another_length_are_dropped(self, tmp_path: Path) -> None:
         corpus = Corpus()
         filled(tmp_path, corpus).close()
@@ -336,6 +349,32 @@ class TestSharing:
             one.apply([1], [added], 2)
             assert one.position() == 2
             assert one.contents()["vector"].tolist() == two.contents()["vector"].tolist()
+
+    def test_a_search_does_not_wait_for_a_writer(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        corpus = Corpus()
+        writing, go_on = threading.Event(), threading.Event()
+
+        @contextmanager
+        def held(lock: FileLock, what: str) -> Iterator[None]:
+            writing.set()
+            go_on.wait(5)
+            with locks.held(lock, what):
+                yield
+
+        with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:
+            two.apply(list(corpus.metadata), corpus.entries, 1)
+            two.apply([], [IndexEntry(900, 900, "", "", "", "zyzzyva", (), None)], 2)
+            monkeypatch.setattr("pinakes.indexes.keyword.held", held)
+            writer = threading.Thread(target=one.apply, args=([900], [], 3))
+            writer.start()
+            try:
+                assert writing.wait(5)
+                assert one.keyword("zyzzyva", 9, None).ids.tolist() == [900]
+                assert two.position() == 2, "it was not written meanwhile"
+            finally:
+                go_on.set()
+                writer.join()
+            assert len(one.keyword("zyzzyva", 9, None)) == 0
 
     def test_another_process_may_write_between(self, tmp_path: Path) -> None:
         corpus = Corpus()

@@ -143,6 +143,19 @@ def test_empty_and_large_files_are_skipped_with_the_numbers(tmp_path: Path) -> N
     assert reasons(scan) == {"empty.md": "Empty file", "large.md": "File too large (1001 bytes, max 1000)"}
 
 
+def test_folders_to_avoid_are_left_out_wherever_a_path_leads_into_them(tmp_path: Path) -> None:
+    make(tmp_path, {"a.md": "a", "deep/home/b.md": "b", "deep/c.md": "c", "home/d.md": "d"})
+    (tmp_path / "link").symlink_to(tmp_path / "deep/home")
+    (tmp_path / "deep/link.md").symlink_to(tmp_path / "deep/home/b.md")
+    (tmp_path.parent / "alias").symlink_to(tmp_path / "deep")
+    settings = SourceSettings.model_validate({"location": str(tmp_path)})
+    avoid = [tmp_path.parent / "alias/home", tmp_path, tmp_path.parent, tmp_path / "not there"]
+    scan = FolderSource(settings, max_file_bytes=MAX, avoid=avoid).scan(None)
+    assert paths(scan) == ["a.md", "deep/c.md", "home/d.md"]
+    assert reasons(scan)["."] == "Left out by default: 1 entry (home)"
+    assert set(reasons(scan)) == {".", "link", "deep/link.md"}
+
+
 def test_a_link_never_leads_outside(tmp_path: Path) -> None:
     make(tmp_path, {"out/secret": "s", "in-side/x": "s", "in/a.md": "x"})
     (tmp_path / "in/file").symlink_to(tmp_path / "out/secret")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InvalidFilter, InvalidInput, InvalidSetting, NotFound
+from pinakes.embedders.deterministic import DeterministicEmbedder
+from pinakes.errors import InvalidFilter, InvalidInput, InvalidSetting, ModelUnavailable, NotFound
 from pinakes.library import Library
 from pinakes.settings import NamedSearch, load
 from pinakes.tools import TOOLS, tools_of
@@ -30,6 +31,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     (folder / "guide" / "leave.md").write_text("---\nstatus: beta\n---\n# Leave\n\n## Carry over\n\nFive days.\n")
     (folder / "guide" / "bad.md").write_text(f"# <b>Injected</b>\n\n{INJECTION}\n")
     (folder / "long.md").write_text("# Long\n\n" + "".join(f"Line {i} of many.\n" for i in range(3000)))
+    (folder / "wide.txt").write_text(f"Above.\n\n{'word ' * 9_000}end of it\nBelow.\n\n{'more ' * 5_000}\nLast.")
+    (folder / "odd").write_text("First.\nSecond.\nThird.\n")
+    (folder / "odd:2").write_text("A name that looks like a place.\n")
     with Library.open(tmp_path_factory.mktemp("home"), embedding__provider="deterministic") as opened:
         opened.add(str(folder), "notes")
         yield opened
@@ -113,7 +117,7 @@ def test_a_document_is_read_by_path_lines_or_the_place_a_search_shows(library: L
         "Line 0 of many.\nLine 1 of many."
     )
     answer = call(library, "read", document="long.md:3-4").as_data()
-    assert (answer["start_line"], answer["end_line"], answer["total_lines"]) == (3, 4, 3003)
+    assert (answer["start_line"], answer["end_line"], answer["total_lines"]) == (3, 4, 3002)
     assert call(library, "read", document="leave.md").as_data()["metadata"]["status"] == "beta"
     with pytest.raises(NotFound):
         call(library, "read", document="nowhere.md:3-4")
@@ -130,15 +134,48 @@ def test_a_long_document_is_cut_after_a_line_and_read_on(library: Library) -> No
         if not data["cut"]:
             break
         assert f"start_line={line}" in answer.as_text()
-    assert "\n".join(pieces) == library.read("long.md", "notes").text
+    assert "\n".join(pieces).rstrip("\n") == library.read("long.md", "notes").text.rstrip("\n")
     assert len(pieces) > 1
+
+
+@pytest.mark.parametrize("lines", [{}, {"start_line": 2}, {"start_line": 3, "end_line": 5}, {"start_char": 30_000}])
+def test_what_the_answer_says_reads_on_through_lines_of_any_length(library: Library, lines: dict[str, int]) -> None:
+    first, last = lines.get("start_line", 1), lines.get("end_line", 10**9)
+    wanted = library.read("wide.txt", "notes", (first, last)).text[lines.get("start_char", 0) :]
+    whole, place = "", lines
+    while True:
+        answer = call(library, "read", document="wide.txt", **place)
+        data = answer.as_data()
+        assert len(data["text"]) <= MAX_READ_CHARS
+        whole += data["text"]
+        if not data["cut"]:
+            break
+        place = data["go_on"]
+        whole += "" if "start_char" in place else "\n"
+        assert f"read again with {', '.join(f'{name}={value}' for name, value in place.items())}." in answer.as_text()
+    assert whole == wanted
+
+
+def test_a_piece_of_a_line_says_where_it_begins(library: Library) -> None:
+    answer = call(library, "read", document="wide.txt", start_line=3, end_line=3, start_char=45_000)
+    assert answer.as_data()["text"] == "end of it"
+    assert "lines 3-3 of 7, from character 45000" in answer.as_text()
+    with pytest.raises(NotFound, match="no character 45010"):
+        call(library, "read", document="wide.txt:3", start_char=45_010)
+
+
+def test_a_document_whose_name_looks_like_a_place_is_found_first(library: Library) -> None:
+    assert call(library, "read", document="odd:2").as_data()["text"] == "A name that looks like a place.\n"
+    assert call(library, "read", document="odd:3").as_data()["text"] == "Third."
+    with pytest.raises(NotFound, match="no document 'odd:999"):
+        call(library, "read", document=f"odd:{'9' * 5000}")
 
 
 def test_status_tells_what_there_is(library: Library) -> None:
     answer = call(library, "status")
     [notes] = answer.as_data()["collections"]
-    assert (notes["name"], notes["documents"], notes["pending"]) == ("notes", 3, 0)
-    assert "notes: 3 documents" in answer.as_text()
+    assert (notes["name"], notes["documents"], notes["pending"]) == ("notes", 6, 0)
+    assert "notes: 6 documents" in answer.as_text()
 
 
 def test_every_answer_is_plain_json(library: Library) -> None:
@@ -170,3 +207,31 @@ def test_a_template_sees_names_only(library: Library) -> None:
     hit = library.search("carry over days", "notes").hits[0]
     assert rendered("{title.__class__}{metadata[x]}{0}", hit) == ""
     assert rendered("{text}", hit) == hit.text
+
+
+def test_a_failure_is_told_in_a_template_that_is_json(library: Library) -> None:
+    template = '{"error": "{message}", "kind": {}}'
+    named = NamedSearch(name="ask", description="d", collection="nope", hit="{title}", error=template)
+    with pytest.raises(NotFound) as caught:
+        named_tool(named).call(library, {"query": "x"})
+    assert named_tool(named).failure(caught.value) == f'{{"error": "{caught.value}", "kind": {{}}}}'
+
+
+class _Modelless(DeterministicEmbedder):
+    """An embedder whose model is gone when a question comes."""
+
+    def embed_query(self, text: str) -> Any:
+        raise ModelUnavailable(f"No model for {text!r}.")
+
+
+def test_a_named_search_says_what_was_not_done_in_full(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Apples\n\nPollen of apple trees.\n")
+    named = NamedSearch(name="ask", description="d", collection="notes", hit="{title}\n---\n")
+    with Library.open(tmp_path / "home", embedding__provider="deterministic", search__max_query_chars=6) as library:
+        library.add(str(tmp_path / "a.md"), "notes")
+        assert named_tool(named).call(library, {"query": "pollen"}).as_text() == "Apples\n---\n"
+        cut = named_tool(named).call(library, {"query": "pollen of trees"}).as_text()
+        assert cut == "Apples\n---\n\nNote: the query was cut from 15 to 6 characters."
+        library.shelves.embedder = _Modelless()
+        degraded = named_tool(named).call(library, {"query": "pollen"}).as_text()
+        assert degraded.startswith("Apples\n---\n\nNote: keyword search only")

@@ -1,0 +1,31 @@
+"""Places in documents, as searches show them: ``path:10-40``."""
+
+from __future__ import annotations
+
+import re
+
+from pinakes.errors import NotFound
+from pinakes.library import Library, Text
+
+_PLACE = re.compile(r"(?P<document>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
+
+
+def read_place(
+    library: Library, reference: str, collection: str | None = None, lines: tuple[int, int] | None = None
+) -> Text:
+    """Read the document called ``reference``; where there is none, that before its colon, at the lines after it.
+
+    ``lines`` (first, last; counted from 1) count for more than those in ``reference``.
+
+    Raises:
+        NotFound: there is no such document, or it has no such lines.
+        InvalidInput: several documents go by that name.
+    """
+    try:
+        return library.read(reference, collection, lines)
+    except NotFound:
+        place = _PLACE.fullmatch(reference)
+        if place is None:
+            raise
+    first = int(place["first"])
+    return library.read(place["document"], collection, lines or (first, int(place["last"] or first)))

@@ -1,0 +1,73 @@
+"""Starting that fails: it ends, and everyone who asks is told why."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from serve_support import Running, configure_folder, settings_for
+
+from pinakes.embedders.deterministic import DeterministicEmbedder
+from pinakes.errors import PinakesError, SourceError
+from pinakes.library import Library
+from pinakes.serve.app import create_app
+from pinakes.serve.startup import Startup
+from pinakes.types import Float32
+
+
+class _OnBrokenDisk(DeterministicEmbedder):
+    """An embedder whose files cannot be read any more."""
+
+    def embed_query(self, text: str) -> Float32:
+        raise OSError(5, "Input/output error", text)
+
+
+def silent(line: str) -> None:
+    assert line
+
+
+def test_whatever_breaks_while_starting_ends_it(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ended = threading.Event()
+    with Library(settings_for(home)) as library:
+        library.shelves.embedder = _OnBrokenDisk()
+        startup = Startup(library, say=silent, on_failure=ended.set)
+        startup.start()
+        assert ended.wait(10)
+        assert not startup.running
+        assert not startup.ready("keps", wait_s=60)
+        assert isinstance(startup.failure, PinakesError)
+        assert isinstance(startup.failure.__cause__, OSError)
+        assert "Input/output error" in str(startup.failure)
+        assert "Input/output error" in caplog.text
+        assert startup.stop()
+
+
+def test_who_asks_after_a_failed_start_is_told_why(tmp_path: Path) -> None:
+    home, ended = tmp_path / "home", threading.Event()
+    configure_folder(home, (tmp_path / "nowhere.git").as_uri(), "git")
+    with Library(settings_for(home, server__port=0, toolsets=["retrieve"])) as library:
+        startup = Startup(library, say=silent, on_failure=ended.set)
+        running = Running(create_app(library, startup=startup), library.settings)
+        try:
+            startup.start()
+            assert ended.wait(60)
+            assert isinstance(startup.failure, SourceError)
+            told = _called(running, "search_keps", {"query": "tokens"})
+            assert told.startswith("Error searching KEPs: Server not ready. Index not loaded. ")
+            assert "nowhere.git" in told
+            assert "nowhere.git" in _called(running, "status", {})
+            answer = running.client.post("/search", json={"query": "tokens"})
+            assert (answer.status_code, answer.json()["detail"]) == (503, "Server not ready. Index not loaded.")
+            assert "nowhere.git" in answer.json()["hint"]
+            health = running.client.get("/health").json()
+            assert health["status"] == "failed"
+            assert "nowhere.git" in health["components"]["failure"]
+        finally:
+            running.stop()
+            startup.stop()
+
+
+def _called(running: Running, name: str, arguments: dict[str, object]) -> str:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return str(running.client.post("/mcp", json=message).json()["result"]["content"][0]["text"])
