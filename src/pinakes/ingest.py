@@ -153,7 +153,12 @@ class Ingest:
             return self._source.scan(None) if retry and not scan.complete else scan
         except PinakesError as error:
             with self._tools.catalog.write() as connection:
-                sources.finished(connection, self._record.id, None, error.message)
+                never_read = self._record.state is None and not self._known
+                if never_read and not self._tools.rules.sources:  # perhaps a slip of the pen: not worth remembering
+                    sources.drop(connection, self._record.id)
+                    collections.drop_if_empty(connection, self._collection.id)
+                else:
+                    sources.finished(connection, self._record.id, None, error.message)
             raise
 
     def _run(self, scan: Scan) -> Iterator[Event]:

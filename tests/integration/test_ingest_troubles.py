@@ -11,6 +11,7 @@ import pytest
 
 from pinakes.catalog import documents
 from pinakes.embedders import EMBEDDERS
+from pinakes.errors import SourceError
 from pinakes.library import Library
 from pinakes.readers import READERS
 from pinakes.testing import write_files
@@ -135,3 +136,12 @@ def test_our_own_folders_are_not_documents(home: str, docs: Path) -> None:
             library.add(str(docs))
             library.search("alpha")
         assert paths(library) == ["a.md"]
+
+
+def test_a_source_that_could_never_be_read_is_not_remembered(library: Library, docs: Path) -> None:
+    write_files(docs, {"a.md": "# One\n\nwords\n"})
+    library.add(str(docs))
+    with pytest.raises(SourceError):
+        library.add((docs.parent / "no-such-repository").as_uri() + ".git", "slip")
+    assert [status.name for status in library.status()] == ["default"]
+    assert [report.error for report in library.sync()] == [None]

@@ -6,13 +6,13 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, func, not_, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import changes as noted
-from pinakes.catalog.schema import chunks, collections, documents, embeddings, models
+from pinakes.catalog.schema import chunks, collections, documents, embeddings, models, sources
 from pinakes.errors import InvalidName, NotFound
 
 _NAME = re.compile(r"[\w][\w .-]*", re.UNICODE)
@@ -121,6 +121,15 @@ def bind_model(connection: Connection, collection_id: int, fingerprint: str, dim
 def model_id(connection: Connection, fingerprint: str) -> int | None:
     """Return the id of the model with ``fingerprint``, None when no collection ever used it."""
     return connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar()
+
+
+def drop_if_empty(connection: Connection, collection_id: int) -> None:
+    """Forget a collection that has neither documents nor sources."""
+    used = or_(
+        exists().where(documents.c.collection_id == collection_id),
+        exists().where(sources.c.collection_id == collection_id),
+    )
+    connection.execute(delete(collections).where(collections.c.id == collection_id, not_(used)))
 
 
 def next_generation(connection: Connection, collection_id: int) -> int:

@@ -70,6 +70,11 @@ def everything(connection: Connection, collection_id: int | None = None) -> list
     return [_record(row) for row in connection.execute(query)]
 
 
+def drop(connection: Connection, source_id: int) -> None:
+    """Forget a source and its files; its documents stay."""
+    connection.execute(delete(sources).where(sources.c.id == source_id))
+
+
 def finished(connection: Connection, source_id: int, state: str | None, error: str | None) -> None:
     """Record how a sync ended; ``state`` None keeps the old one."""
     values: dict[str, Any] = {"synced_at": now(), "error": error}

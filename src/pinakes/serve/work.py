@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -10,7 +11,8 @@ from typing import TypeVar
 from pinakes.errors import Busy
 
 Result = TypeVar("Result")
-_THREADS = 8
+_THREADS = 2 * (os.cpu_count() or 1)
+"""More of them only take the processor from each other: on 2 cores 8 threads answer a quarter less than 4."""
 
 
 class Workers:
