@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -269,12 +269,3 @@ def _hit(
         matched_by=tuple(name for name in ("vector", "keyword") if row.id in arms.get(name, ())),
         metadata={**row.inherited, **row.metadata},
     )
-
-
-def best_per_document(hits: Sequence[Hit], key: str | None = None) -> dict[str, float]:
-    """Return document (its path, or the metadata field ``key``) → score of its best hit, best first."""
-    best: dict[str, float] = {}
-    for hit in hits:
-        name = str(hit.metadata.get(key, hit.path)) if key else hit.path
-        best.setdefault(name, hit.score)
-    return best

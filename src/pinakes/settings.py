@@ -41,7 +41,6 @@ class EmbeddingSettings(Section):
     model: str = Field(DEFAULT_MODEL, description="Model name, as on the model hub.")
     path: Path | None = Field(None, description="Folder with the model's files; nothing is downloaded then.")
     precision: Literal["int8", "fp32"] = Field("int8", description="Arithmetic of the converted model.")
-    batch_size: int = Field(8, ge=1, le=256, description="Texts per batch.")
     threads: int = Field(0, ge=0, description="Threads of the model; 0 = one per core.")
 
 

@@ -13,7 +13,6 @@ import pytest
 from pinakes import fusion
 from pinakes.errors import InvalidFilter, InvalidInput, NotFound
 from pinakes.library import Library
-from pinakes.search import best_per_document
 from pinakes.testing import FILES, ODD_QUERIES, write_files
 
 OpenLibrary = Callable[..., Library]
@@ -260,14 +259,6 @@ def test_settings_give_the_defaults(open_library: OpenLibrary, docs: Path) -> No
     library.add(str(write_files(docs)))
     found = library.search("heron")
     assert (len(found.hits), found.mode, found.fusion) == (3, "vector", "rrf")
-
-
-def test_the_best_hit_of_each_document_counts(filled: Library) -> None:
-    hits = filled.search("heron", top_k=50).hits
-    best = best_per_document(hits)
-    assert list(best) == list(dict.fromkeys(hit.path for hit in hits))
-    assert best[hits[0].path] == hits[0].score
-    assert set(best_per_document(hits, "unknown")) == set(best)
 
 
 def test_threads_may_share_a_library(filled: Library, docs: Path) -> None:
