@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pinakes.embedders import convert, weights
+from pinakes.embedders.token_starts import TokenStarts
 from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, Int64
@@ -32,8 +33,6 @@ RETRY_S = 60.0
 
 _SPECIAL_TOKENS = 2
 _GROUP = 1024
-_PIECE_CHARS = 1 << 13
-_PIECES = 128
 _QUERY_CHARS_PER_TOKEN = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -42,6 +41,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class _Model:
     session: Any
     tokenizer: Tokenizer
+    token_starts: TokenStarts
     max_tokens: int
 
     def run(self, ids: Sequence[int]) -> Float32:
@@ -135,19 +135,7 @@ class BertEmbedder:
         Raises:
             ModelUnavailable: the model cannot be had.
         """
-        tokenizer = self._load().tokenizer
-        pieces = _pieces(_clean(text))
-        starts = [np.empty(0, np.int64)]
-        for first in range(0, len(pieces), _PIECES):
-            few = pieces[first : first + _PIECES]
-            encodings = (
-                tokenizer.encode_batch([piece for _, piece in few], add_special_tokens=False)
-                if len(few) > 1  # waking the tokenizer's threads costs more than a short text
-                else [tokenizer.encode(few[0][1], add_special_tokens=False)]
-            )
-            for (offset, _), encoding in zip(few, encodings, strict=True):
-                starts.append(np.fromiter((start for start, _ in encoding.offsets), np.int64, len(encoding)) + offset)
-        return np.concatenate(starts)
+        return self._load().token_starts.of(_clean(text))
 
     def _known(self) -> tuple[str, int, int]:
         """Return SHA-256 of the weights, dimension, and tokens read with special ones."""
@@ -166,10 +154,10 @@ class BertEmbedder:
         with self._lock:
             if self._model is None:
                 installed = self._install()
-                graph = installed.graph_folder(self._settings.precision) / convert.GRAPH
-                self._model = _Model(
-                    _session(graph), _tokenizer(installed.folder), convert.read_config(installed.folder).max_tokens
-                )
+                session = _session(installed.graph_folder(self._settings.precision) / convert.GRAPH)
+                tokenizer = _tokenizer(installed.folder)
+                max_tokens = convert.read_config(installed.folder).max_tokens
+                self._model = _Model(session, tokenizer, TokenStarts(tokenizer), max_tokens)
             return self._model
 
     def _install(self) -> weights.Installed:
@@ -246,24 +234,6 @@ def _tokenizer(folder: Path) -> Tokenizer:
 def _clean(text: str) -> str:
     """Replace lone surrogates, which the tokenizer refuses, by one character each."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-def _pieces(text: str) -> list[tuple[int, str]]:
-    """Cut a long text before white space, where no token spans; return each piece with its offset.
-
-    Without white space in 8,192 characters it is cut there: a word so long is one unknown token to the model, and
-    two pieces of it only count one token too many.
-    """
-    pieces = []
-    start = 0
-    while len(text) - start > _PIECE_CHARS:
-        end = start + _PIECE_CHARS
-        space = max(text.rfind(mark, start + 1, end) for mark in (" ", "\n"))
-        end = space if space > start else end
-        pieces.append((start, text[start:end]))
-        start = end
-    pieces.append((start, text[start:]))
-    return pieces
 
 
 def _cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -113,22 +114,34 @@ def test_token_starts_count_what_embed_reads(embedder: BertEmbedder) -> None:
     assert embedder.token_starts("").tolist() == []
 
 
-def test_token_starts_of_a_long_text_are_those_of_one_pass(embedder: BertEmbedder, folder: Path) -> None:
-    lines = (f"{WORDS[n % 9]} {WORDS[n % 14]}, é\U0001f600 n{n}" for n in range(20_000))
-    text = "\n".join(lines)
+def one_pass(folder: Path, text: str) -> list[int]:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    whole = [start for start, _ in tokenizer.encode(text, add_special_tokens=False).offsets]
+    return [start for start, _ in tokenizer.encode(text, add_special_tokens=False).offsets]
+
+
+def test_token_starts_of_a_long_text_are_those_of_one_pass(embedder: BertEmbedder, folder: Path) -> None:
+    lines = (f"{WORDS[n % 9]} {WORDS[n % 14]}, é\U0001f600 n{n}" for n in range(20_000))
+    text = "\n".join(lines)
     assert len(text) > 300_000
-    assert embedder.token_starts(text).tolist() == whole
+    assert embedder.token_starts(text).tolist() == one_pass(folder, text)
+
+
+def test_token_starts_stay_right_when_more_words_come_than_are_remembered(embedder: BertEmbedder, folder: Path) -> None:
+    for first in (0, 150_000):
+        text = " ".join(f"w{n}" for n in range(first, first + 150_000))
+        assert embedder.token_starts(text).tolist() == one_pass(folder, text)
 
 
 @given(st.text(max_size=300), st.text(st.characters(categories=["Cs", "Mn", "Cc", "Lo", "So"]), max_size=30))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
-def test_any_text_has_ascending_token_starts_within_it(embedder: BertEmbedder, text: str, odd: str) -> None:
+def test_any_text_has_ascending_token_starts_within_it(
+    embedder: BertEmbedder, folder: Path, text: str, odd: str
+) -> None:
     starts = embedder.token_starts(text + odd)
     assert starts.dtype == np.int64
+    assert starts.tolist() == one_pass(folder, re.sub("[\ud800-\udfff]", "\ufffd", text + odd))
     assert (np.diff(starts) >= 0).all()
     assert ((starts >= 0) & (starts < max(1, len(text + odd)))).all()
 
