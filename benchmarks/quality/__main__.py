@@ -32,6 +32,7 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = [one for one in available() if not arguments.sets or one.name in arguments.sets]
     settings = {name.replace(".", "__"): value for name, _, value in (s.partition("=") for s in arguments.settings)}
+    settings.setdefault("search__max_top_k", str(DEPTH))
     print(f"{'set':<13}{'mode':<9}{'questions':>9}" + "".join(f"{name:>12}" for name in SHOWN) + f"{'p50 ms':>9}")
     found = {one.name: _measure(one, arguments.work, settings, arguments.kinds) for one in chosen}
     arguments.work.mkdir(parents=True, exist_ok=True)

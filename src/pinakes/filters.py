@@ -2,31 +2,45 @@
 
 ============================================  =====================================================
 ``{"sig_name": "sig-auth"}``                  equals (text without regard to case)
-``{"status": ["alpha", "beta"]}``             equals any of these
-``{"created": {"gte": "2020", "lte": 2024}}`` lies between, ends included; one end suffices
+``{"status": ["alpha", "beta"]}``             equals any of these; ``in`` and ``any`` say the same
+``{"status": {"ne": ["draft", "old"]}}``      equals none of these; also where the field is missing
+``{"created": {"gte": "2020", "lt": 2024}}``  lies between: ``gte`` or ``gt``, ``lte`` or ``lt``, one end suffices
 ``{"path": {"glob": "mm/**/*.c"}}``           matches the pattern, as in .gitignore
 ``{"path": "mm/*.c"}``                        the same: a path with ``*``, ``?`` or ``[`` is a pattern
 ``{"tags": ["draft", "howto"]}``              has any of these tags
 ============================================  =====================================================
 
-A field that holds a list matches when any of its values does. Dashes, spaces and case in field names do
-not matter: ``owning-sig`` is ``owning_sig``.
+A field that holds a list matches when any of its values does (with ``ne``: when none is equal). Several
+operators of one field must all hold. Dashes, spaces and case in field names do not matter: ``owning-sig`` is
+``owning_sig``.
 """
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any, Final
 
 import pathspec
+from rapidfuzz import fuzz, process
 
 from pinakes.errors import InvalidFilter
 from pinakes.types import JSON, Condition, Filter
 
-_RANGE = {"gte", "lte"}
+OPERATORS = ("any", "glob", "gt", "gte", "in", "lt", "lte", "ne")
+COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
 _EXAMPLE = 'Write for example {"status": "beta"}, {"number": {"gte": 100}} or {"path": {"glob": "docs/**"}}.'
-_WORD = re.compile(r"\s*([^=<>]*[^=<>\s])\s*(>=|<=|=)(.*)", re.DOTALL)
+_WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(.*)", re.DOTALL)
+_WORDS = {"=": "in", "==": "in", "!=": "ne", ">=": "gte", ">": "gt", "<=": "lte", "<": "lt"}
+_ALIKE = 70
+_SHOWN_CHARS = 40
 MAX_CONDITIONS = 50
 MAX_VALUES = 1000
 MAX_VALUE_CHARS = 4096
@@ -43,22 +57,26 @@ def parse(filters: Mapping[str, JSON] | None) -> Filter:
         return ()
     if len(filters) > MAX_CONDITIONS:
         raise InvalidFilter(f"{len(filters)} filters are too many (at most {MAX_CONDITIONS}).", hint="Use fewer.")
-    return tuple(sorted((_condition(name, value) for name, value in filters.items()), key=repr))
+    stated = (condition for name, value in filters.items() for condition in _conditions(name, value))
+    return tuple(sorted(stated, key=repr))
 
 
 def parse_words(words: Iterable[str]) -> Filter:
-    """Return the conditions of command line words: ``name=value``, ``name=a,b``, ``name>=1``, ``name<=9``."""
-    merged: dict[str, JSON] = {}
+    """Return the conditions of command line words.
+
+    ``name=value``, ``name=a,b``, ``name!=value``, ``name>=1``, ``name>1``, ``name<=9``, ``name<9``.
+
+    Raises:
+        InvalidFilter: a word of another form, or values that cannot be used.
+    """
+    merged: dict[str, dict[str, JSON]] = {}
     for word in words:
-        name, operator, value = _split(word)
-        if operator == "=":
-            values = [part.strip() for part in value.split(",")]
-            merged[name] = _joined(merged.get(name), values)
+        name, sign, value = _split(word)
+        stated = merged.setdefault(name, {})
+        if sign in ("in", "ne"):
+            stated[sign] = [*stated.get(sign, ()), *(part.strip() for part in value.split(","))]
         else:
-            bounds = merged.setdefault(name, {})
-            if not isinstance(bounds, dict):
-                raise InvalidFilter(f"Filter {name!r} has both a value and a range.", hint=_EXAMPLE)
-            bounds["gte" if operator == ">=" else "lte"] = value
+            stated[sign] = value
     return parse(merged)
 
 
@@ -67,7 +85,7 @@ def match(filter_: Filter, metadata: Mapping[str, JSON]) -> bool:
     fields: dict[str, list[JSON]] = {}
     for name, value in flatten(metadata):
         fields.setdefault(name, []).append(value)
-    return all(any(_holds(condition, value) for value in fields.get(condition.field, ())) for condition in filter_)
+    return all(_passes(condition, fields.get(condition.field, ())) for condition in filter_)
 
 
 def flatten(metadata: Mapping[str, JSON]) -> Iterator[tuple[str, JSON]]:
@@ -101,6 +119,39 @@ def number(value: JSON) -> float | None:
     return found if found == found and abs(found) != float("inf") else None
 
 
+def limits(condition: Condition) -> Iterator[tuple[str, float | str]]:
+    """Yield sign (a key of ``COMPARE``) and bound of each end of a range."""
+    if condition.low is not None:
+        yield (">" if condition.low_open else ">="), condition.low
+    if condition.high is not None:
+        yield ("<" if condition.high_open else "<="), condition.high
+
+
+def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
+    """Return up to ``most`` of ``known`` that ``word`` may be a misspelling of, the likeliest first."""
+    return [found for found, _, _ in process.extract(word, known, scorer=fuzz.ratio, limit=most, score_cutoff=_ALIKE)]
+
+
+def in_words(condition: Condition) -> str:
+    """Return ``condition`` as it would be written on the command line, long values cut."""
+    if condition.none_of:
+        return f"{condition.field} != {listed(condition.none_of)}"
+    if condition.any_of or condition.glob:
+        return f"{condition.field} = {listed(condition.any_of or condition.glob)}"
+    return " and ".join(f"{condition.field} {sign} {listed([bound])}" for sign, bound in limits(condition))
+
+
+def listed(values: Collection[JSON], most: int = 5) -> str:
+    """Return some of ``values`` in one line, each quoted and cut: they may come from a document."""
+    few = [_quoted(value) for value in list(values)[:most]]
+    return ", ".join([*few, "…"] if len(values) > most else few)
+
+
+def _quoted(value: JSON) -> str:
+    text = normal_text(value)
+    return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…")
+
+
 def glob_matches(patterns: Sequence[str], value: str) -> bool:
     """Say whether one of the .gitignore style ``patterns`` matches ``value``, without regard to case."""
     return _spec(tuple(pattern.casefold() for pattern in patterns)).match_file(value.casefold())
@@ -111,30 +162,72 @@ def _spec(patterns: tuple[str, ...]) -> pathspec.PathSpec:  # type: ignore[type-
     return pathspec.PathSpec.from_lines("gitignore", patterns)
 
 
-def _condition(name: str, value: JSON) -> Condition:
+def _conditions(name: str, value: JSON) -> Iterator[Condition]:
     if not isinstance(name, str) or not name.strip():
         raise InvalidFilter(f"A filter needs a field name, not {name!r}.", hint=_EXAMPLE)
     field = normal_name(name)
-    if isinstance(value, Mapping):
-        return _operators(field, value)
-    values = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
-    if not values or len(values) > MAX_VALUES or not all(isinstance(v, (str, int, float)) for v in values):
-        raise InvalidFilter(f"Filter {name!r} cannot be {value!r}.", hint=_EXAMPLE)
-    if field == "path" and any(isinstance(v, str) and set("*?[") & set(v) for v in values):
-        return _operators(field, {"glob": [str(v) for v in values]})
-    return Condition(field, any_of=tuple(normal_text(v) for v in values))
+    if not isinstance(value, Mapping):
+        yield _equals(field, value)
+        return
+    for unknown in set(value) - set(OPERATORS):
+        near = nearest(str(unknown), OPERATORS)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise InvalidFilter(
+            f"Filter {field!r} has no operator {unknown!r}.", hint=f"{hint}Operators: {', '.join(OPERATORS)}."
+        )
+    bounds = {sign: bound for sign, bound in value.items() if sign in ("gte", "gt", "lte", "lt")}
+    if not value or {"gte", "gt"} <= set(bounds) or {"lte", "lt"} <= set(bounds) or {"any", "in"} <= set(value):
+        raise _unusable(field, value)
+    if bounds:
+        yield _between(field, bounds)
+    for sign in value:
+        if sign == "glob":
+            yield _like(field, value[sign])
+        elif sign == "ne":
+            yield Condition(field, none_of=_texts(field, value[sign]))
+        elif sign not in bounds:
+            yield _equals(field, value[sign])
 
 
-def _operators(field: str, value: Mapping[str, JSON]) -> Condition:
-    if set(value) == {"glob"}:
-        patterns = value["glob"] if isinstance(value["glob"], (list, tuple)) else [value["glob"]]
-        if patterns and all(isinstance(pattern, str) and pattern and _usable(pattern) for pattern in patterns):
-            return Condition(field, glob=tuple(patterns))
-    elif set(value) == {"any"} or set(value) == {"in"}:
-        return _condition(field, next(iter(value.values())))
-    elif value and set(value) <= _RANGE and all(isinstance(v, (str, int, float)) for v in value.values()):
-        return Condition(field, low=_bound(value.get("gte")), high=_bound(value.get("lte")))
-    raise InvalidFilter(f"Filter {field!r} cannot be {dict(value)!r}.", hint=_EXAMPLE)
+def _equals(field: str, value: JSON) -> Condition:
+    texts = _texts(field, value)
+    if field == "path" and any(set("*?[") & set(text) for text in texts):
+        return _like(field, [str(one) for one in _listed(value)])
+    return Condition(field, any_of=texts)
+
+
+def _texts(field: str, value: JSON) -> tuple[str, ...]:
+    values = _listed(value)
+    if not values or len(values) > MAX_VALUES or not all(isinstance(one, (str, int, float)) for one in values):
+        raise _unusable(field, value)
+    return tuple(normal_text(one) for one in values)
+
+
+def _listed(value: JSON) -> tuple[JSON, ...]:
+    return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+
+
+def _like(field: str, value: JSON) -> Condition:
+    patterns = _listed(value)
+    if not patterns or not all(isinstance(one, str) and one and _usable(one) for one in patterns):
+        raise _unusable(field, {"glob": value})
+    return Condition(field, glob=patterns)
+
+
+def _between(field: str, bounds: Mapping[str, JSON]) -> Condition:
+    if not all(isinstance(bound, (str, int, float)) for bound in bounds.values()):
+        raise _unusable(field, bounds)
+    return Condition(
+        field,
+        low=_bound(bounds.get("gte", bounds.get("gt"))),
+        high=_bound(bounds.get("lte", bounds.get("lt"))),
+        low_open="gt" in bounds,
+        high_open="lt" in bounds,
+    )
+
+
+def _unusable(field: str, value: JSON) -> InvalidFilter:
+    return InvalidFilter(f"Filter {field!r} cannot be {value!r}.", hint=_EXAMPLE)
 
 
 def _usable(pattern: str) -> bool:
@@ -152,25 +245,29 @@ def _bound(value: JSON) -> float | str | None:
     return normal_text(value) if as_number is None else as_number
 
 
+def _passes(condition: Condition, values: Sequence[JSON]) -> bool:
+    if condition.none_of:
+        return not any(normal_text(value) in condition.none_of for value in values)
+    return any(_holds(condition, value) for value in values)
+
+
 def _holds(condition: Condition, value: JSON) -> bool:
     if condition.any_of:
         return normal_text(value) in condition.any_of
     if condition.glob:
         return glob_matches(condition.glob, str(value))
-    return all(_beyond(value, bound, low) for bound, low in ((condition.low, True), (condition.high, False)))
+    return all(_lies(value, sign, bound) for sign, bound in limits(condition))
 
 
-def _beyond(value: JSON, bound: float | str | None, low: bool) -> bool:
-    """Compare numbers as numbers and the rest as text; a year as a bound reaches over the dates in it."""
-    if bound is None:
-        return True
+def _lies(value: JSON, sign: str, bound: float | str) -> bool:
+    """Compare numbers as numbers and the rest as text; a year as a bound stands for all the dates in it."""
     as_number = number(value)
     if as_number is not None and not isinstance(bound, str):
-        return as_number >= bound if low else as_number <= bound
+        return bool(COMPARE[sign](as_number, bound))
     text, end = normal_text(value), normal_text(bound)
     if not isinstance(bound, str) and not text[:1].isdigit():
         return False
-    return text >= end if low else text[: len(end)] <= end
+    return bool(COMPARE[sign](text[: len(end)] if sign in ("<=", ">") else text, end))
 
 
 def _flat(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:
@@ -186,12 +283,9 @@ def _flat(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:
 
 def _split(word: str) -> tuple[str, str, str]:
     if found := _WORD.fullmatch(word):
-        name, operator, value = found.groups()
-        return name, operator, value.strip()
-    raise InvalidFilter(f"Filter {word!r} is not of the form name=value.", hint="Or name>=value, name<=value.")
-
-
-def _joined(old: JSON, values: list[str]) -> list[str]:
-    if isinstance(old, dict):
-        raise InvalidFilter("A filter has both a value and a range.", hint=_EXAMPLE)
-    return [*(old or []), *values]
+        name, sign, value = found.groups()
+        return name, _WORDS[sign], value.strip()
+    raise InvalidFilter(
+        f"Filter {word!r} is not of the form name=value.",
+        hint="Or name!=value, name>=value, name>value, name<=value, name<value.",
+    )

@@ -38,9 +38,12 @@ _FOLLOW_AFTER_CHUNKS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks)."""
+    """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
 
-    stage: Literal["scan", "read", "embed", "index"]
+    "wait": another process reads the same source.
+    """
+
+    stage: Literal["wait", "scan", "read", "embed", "index"]
     done: int
     total: int
     detail: str = ""
@@ -50,6 +53,8 @@ class Event:
 class Report:
     """How an ingest ended. Seconds are per stage; ``skipped`` and ``failed`` name files with the reason.
 
+    Both name every such file of the source, also those that an earlier run found; ``excluded`` says in words what
+    rules left out.
     ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
     """
 
@@ -66,6 +71,7 @@ class Report:
     pending: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Skipped] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     degraded: str | None = None
     error: PinakesError | None = None
@@ -166,7 +172,7 @@ class Ingest:
         self._gone = _gone(scan, self._known)
         for record in self._gone.values():
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
-        self.report.skipped += scan.skipped
+        self.report.excluded = [entry.reason for entry in scan.skipped if entry.path == "."]
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
         batch: list[_Put | _Move | _Note] = []
         for done, item in enumerate(wanted, start=1):
@@ -213,7 +219,6 @@ class Ingest:
         try:
             new = self._new_document(item, data, digest)
         except Unreadable as error:
-            self.report.skipped.append(Skipped(item.path, str(error)))
             return _Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
         except (PinakesError, MemoryError):  # not about this file
             raise
@@ -374,7 +379,10 @@ class Ingest:
             sources.finished(connection, self._record.id, scan.state, self.report.degraded or failed)
         touched = self.report.added + self.report.changed + self.report.moved
         with self._tools.catalog.read() as connection:
+            left_out = sources.problems(connection, source_id=self._record.id)
             self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched
+        for status, entries in (("skipped", self.report.skipped), ("error", self.report.failed)):
+            entries[:] = [Skipped(file.path, file.reason or "") for file in left_out if file.status == status]
 
     def _follow(self) -> None:
         with self._timed("index"):

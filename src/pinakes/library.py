@@ -21,9 +21,9 @@ from pinakes.errors import IndexCorrupt, InvalidInput, NotFound, PinakesError
 from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
-from pinakes.settings import Settings, SourceSettings
+from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves, settings_of
-from pinakes.sources import recognise
+from pinakes.sources import read_at, recognise
 from pinakes.types import JSON, Filter, Results, SearchMode
 
 
@@ -131,20 +131,23 @@ class Library:
         fusion: str | None = None,
         min_score: float = 0.0,
     ) -> Results:
-        """Answer ``query`` with the best passages of a collection.
+        """Answer ``query`` with the best passages of a collection, that of ``chosen`` when none is named.
 
         Raises:
-            InvalidInput: an unknown mode or fusion, a filter that cannot be used, or a top_k below 1.
+            InvalidInput: an unknown mode or fusion, a filter that cannot be used, or a ``top_k`` below 1 or above
+                ``search.max_top_k``.
             NotFound: there is no such collection.
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
-        name = collection or self.settings.collection
+        name = self.chosen(collection)
         request = _request(self.settings, name, query, mode, top_k, filters, fusion, min_score)
         return _answer(self.shelves, name, request)
 
     def read(self, reference: str, collection: str | None = None, lines: tuple[int, int] | None = None) -> Text:
         """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
+
+        It is looked for in one collection, that of ``chosen`` when none is named.
 
         Raises:
             NotFound: nothing goes by that name, or it has no such lines.
@@ -199,12 +202,20 @@ class Library:
             return [collections.get(connection, name)] if name else collections.everything(connection)
 
     def collection(self, name: str | None = None) -> CollectionRecord:
-        """Return the record of one collection, the default one when no name is given.
+        """Return the record of one collection, that of ``chosen`` when no name is given.
 
         Raises:
             NotFound: there is none of that name.
         """
-        return self.collections(name or self.settings.collection)[0]
+        return self.collections(self.chosen(name))[0]
+
+    def chosen(self, name: str | None = None) -> str:
+        """Return ``name``; without one the default collection, or where that does not exist the only one there is."""
+        default = self.settings.collection
+        if name or default in self.settings.collections:
+            return name or default
+        names = [record.name for record in self.collections()]
+        return names[0] if len(names) == 1 else default
 
     def unread(self) -> list[str]:
         """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
@@ -234,8 +245,9 @@ class Library:
             return Report(name, source.location, error=error)
 
     def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None) -> Report:
-        run = self.shelves.ingest(*self.shelves.remember(name, source))
-        _drain(run.run(), on_event)
+        with self.shelves.alone(name, source, on_event):
+            run = self.shelves.ingest(*self.shelves.remember(name, source))
+            _drain(run.run(), on_event)
         return run.report
 
 
@@ -314,13 +326,21 @@ def _request(
     return search.Request(
         query=query,
         mode=mode or settings.of_collection(name).retrieval,
-        top_k=defaults.top_k if top_k is None else top_k,
+        top_k=_allowed(top_k, defaults),
         where=filters if isinstance(filters, tuple) else parse(filters),
         fusion=fusion or defaults.fusion,
         semantic_weight=defaults.semantic_weight,
         keyword_weight=defaults.keyword_weight,
         min_score=min_score,
     )
+
+
+def _allowed(top_k: int | None, limits: SearchSettings) -> int:
+    if top_k is None:
+        return min(limits.top_k, limits.max_top_k)
+    if top_k > limits.max_top_k:
+        raise InvalidInput(f"top_k cannot be {top_k}.", hint=f"At most {limits.max_top_k}.")
+    return top_k
 
 
 def _answer(shelves: Shelves, name: str, request: search.Request) -> Results:
@@ -382,10 +402,24 @@ def _status(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         tokens=counts.tokens,
         pending=counts.pending,
         model=record.fingerprint,
-        sources=tuple(
-            {"kind": s.kind, "location": s.location, "synced_at": s.synced_at, "error": s.error, "files": count}
-            for s, count in zip(known, files, strict=True)
-        ),
+        sources=tuple(_source(kept, count) for kept, count in zip(known, files, strict=True)),
         problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
         index=index.describe(),
     )
+
+
+def _source(kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:
+    """Return a source as a status shows it: ``ref`` and ``commit`` of a git source are None while it was not read."""
+    wanted = settings_of(kept)
+    ref, commit = read_at(kept.kind, kept.state)
+    return {
+        "kind": kept.kind,
+        "location": kept.location,
+        "ref": wanted.ref or ref,
+        "commit": commit,
+        "include": list(wanted.include),
+        "exclude": list(wanted.exclude),
+        "synced_at": kept.synced_at,
+        "error": kept.error,
+        "files": dict(files),
+    }

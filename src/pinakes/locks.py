@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from filelock import FileLock, Timeout
 
 from pinakes.errors import Busy, storing
+
+_STEP_S = 0.5
+
+
+@contextmanager
+def awaited(lock: FileLock, what: str, on_wait: Callable[[], object]) -> Iterator[None]:
+    """Hold ``lock``, however long another process keeps it; ``on_wait`` is called every half second until then.
+
+    A killed process keeps nothing. What ``on_wait`` raises ends the waiting.
+
+    Raises:
+        StorageFull: its file cannot be made; ``what`` names it.
+    """
+    while not _taken(lock, what):
+        on_wait()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _taken(lock: FileLock, what: str) -> bool:
+    with storing(what):
+        try:
+            lock.acquire(timeout=_STEP_S)
+        except Timeout:
+            return False
+    return True
 
 
 @contextmanager

@@ -121,6 +121,7 @@ def search(
         detail |= {"candidates": len(found.ids), "fusion": request.fusion}
     with watch.stage("hydrate"), catalog.read() as connection:
         total = totals.count(connection, collection, index.position(), request.where)
+        notes += selection.doubts(connection, collection.id, request.where, total)
         if vector is not None and total and not len(found.arms["vector"]):
             degraded = "none of these passages has a vector yet"
             degraded += ": keyword search only" if request.mode == "hybrid" else ""

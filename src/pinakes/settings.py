@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,12 @@ from pinakes.types import JSON
 ENV_PREFIX = "PINAKES_"
 _NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|SERVICE_.*|PORT(_\d.*)?)")
 """Read elsewhere, or set by container runtimes for a service that is called pinakes."""
+
+_TEXTS = {"home": "a path", "cache": "a path", "profile": "a name or a path"}
+"""Settings that are used before all of them are put together and checked."""
+
+_MOST_SHOWN = 100
+"""Characters of a refused value that a message shows."""
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -202,14 +209,19 @@ def load(
     chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
     file = chosen_home / "config.toml"
     own = _read_file(file) if file.is_file() else {}
-    chosen_profile = profile or env.get("profile") or own.get("profile") or ""
-    layers: list[tuple[str, Mapping[str, Any]]] = []
-    if chosen_profile:
-        layers.append((f"profile {chosen_profile}", read_profile(chosen_profile)))
-    layers += [(str(file), own), ("environment", env), ("arguments", _nest(overrides))]
-    merged: dict[str, Any] = {}
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        (str(file), own),
+        ("environment", env),
+        ("arguments", _nest(overrides)),
+    ]
     for origin, layer in layers:
         _check_names(layer, origin)
+    chosen_profile = profile or env.get("profile") or own.get("profile") or ""
+    merged: dict[str, Any] = {}
+    if chosen_profile:
+        merged = read_profile(chosen_profile)
+        _check_names(merged, f"profile {chosen_profile}")
+    for _, layer in layers:
         merged = _merge(merged, layer)
     merged |= {"home": chosen_home, "profile": chosen_profile}
     merged["cache"] = Path(merged.get("cache") or Settings.model_fields["cache"].default).expanduser().absolute()
@@ -313,6 +325,11 @@ def _parse_yaml(text: str) -> Any:
 
 def _check_names(layer: Mapping[str, Any], origin: str, model: type[BaseModel] = Settings, prefix: str = "") -> None:
     for name, value in layer.items():
+        if not prefix and name in _TEXTS and not isinstance(value, str | Path):
+            raise InvalidSetting(
+                f"Setting {name!r} cannot be {_shortened(value)} ({origin}): it has to be {_TEXTS[name]}.",
+                hint="Put it in quotes.",
+            )
         info: FieldInfo | None = model.model_fields.get(name)
         if info is None:
             raise unknown(prefix + name, [prefix + known for known in model.model_fields], origin)
@@ -320,16 +337,58 @@ def _check_names(layer: Mapping[str, Any], origin: str, model: type[BaseModel] =
             _check_names(value, origin, type(info.default), f"{prefix}{name}.")
 
 
-def unknown(name: str, known: list[str], origin: str) -> InvalidSetting:
+def unknown(name: str, known: list[str], origin: str = "") -> InvalidSetting:
     """Return the error for a setting that does not exist; ``origin`` says where it was named."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else "`pinakes config` lists all settings."
-    return InvalidSetting(f"Unknown setting {name!r} ({origin}).", hint=hint)
+    return InvalidSetting(f"Unknown setting {name!r}{f' ({origin})' if origin else ''}.", hint=hint)
+
+
+def refusal(entry: Mapping[str, Any], table_word: str = "a table") -> str:
+    """Say in words why a model refused a value, and what it has to be: "is missing", "cannot be 0: …".
+
+    ``entry`` is one of pydantic's ``ValidationError.errors()``.
+    """
+    kind = entry["type"]
+    if kind == "missing":
+        return "is missing"
+    wanted = _WANTED.get(kind, "{table} of names and values" if kind in _TABLES else "another value")
+    words = wanted.format(**{**entry.get("ctx", {}), "table": table_word})
+    return f"cannot be {_shortened(entry['input'])}: it has to be {words}"
+
+
+_WANTED = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    "int_parsing_size": "a smaller number",
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("string_type", "string_unicode"), "text"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    "path_type": "a path",
+    "literal_error": "{expected}",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
+    "string_too_short": "text, {min_length} or more characters long",
+    "string_too_long": "text, at most {max_length} characters long",
+    "string_pattern_mismatch": "text that matches {pattern}",
+}
+"""What a value has to be, by pydantic's name of the error, with the limits that come with it."""
+
+_TABLES = {"dict_type", "mapping_type", "model_type", "model_attributes_type"}
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value if not isinstance(value, date | Path) else str(value))
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _invalid(error: ValidationError) -> InvalidSetting:
     first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
-    return InvalidSetting(
-        f"Setting {name!r} cannot be {first.get('input')!r}: {first['msg']}.", hint="`pinakes config` explains it."
-    )
+    path = [str(part) for part in first["loc"] if part != "[key]"]
+    name = ".".join(path)
+    if first["type"] == "extra_forbidden":
+        known = {field for model in (CollectionSettings, SourceSettings, NamedSearch) for field in model.model_fields}
+        return unknown(name, [".".join([*path[:-1], field]) for field in sorted(known)])
+    return InvalidSetting(f"Setting {name!r} {refusal(first)}.", hint="`pinakes config` explains it.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable, storin
 from pinakes.follow import Followers, ModelChanged, catch_up
 from pinakes.indexes import open_index
 from pinakes.ingest import Event, Ingest, Tools, embed_pending
-from pinakes.locks import held
+from pinakes.locks import awaited, held
 from pinakes.ports import Index, Source
 from pinakes.search import Totals
 from pinakes.settings import Settings, SourceSettings
@@ -86,6 +86,33 @@ class Shelves:
             _check_model(record, fingerprint)
             kept = sources.remember(connection, record.id, source.kind, source.location, options)
         return record, kept
+
+    @contextmanager
+    def alone(self, name: str, source: SourceSettings, on_event: Callable[[Event], object] | None) -> Iterator[None]:
+        """Keep other processes from reading the same source into the same collection; wait while one does.
+
+        Without this both would embed the same texts.
+
+        Raises:
+            StorageFull: the lock's file cannot be made.
+        """
+        place = f"{name}\0{source.kind}\0{source.location}".encode(errors="surrogateescape")
+        folder = self.settings.home / "sources"
+        with storing(f"The folder {str(folder)!r}"):
+            folder.mkdir(exist_ok=True)
+        lock = FileLock(folder / f"{hashlib.sha256(place).hexdigest()[:16]}.lock", thread_local=False)
+        said = False
+
+        def on_wait() -> None:
+            nonlocal said
+            if not said:
+                _log.warning("another process is reading this source: waiting (%s)", source.location)
+                said = True
+            if on_event is not None:
+                on_event(Event("wait", 0, 0, source.location))
+
+        with awaited(lock, f"The lock of {source.location!r}", on_wait):
+            yield
 
     def ingest(self, record: CollectionRecord, kept: SourceRecord) -> Ingest:
         """Return a run over one source, to be started with its ``run``."""

@@ -108,8 +108,9 @@ class Chunk:
 class Condition:
     """One test on a document's metadata; text is compared without regard to case.
 
-    ``any_of``: some value of the field equals one of these. ``glob``: some value matches one of these
-    patterns. ``low``/``high``: some value lies between, ends included. Exactly one of the three is used.
+    ``any_of``: some value of the field equals one of these. ``none_of``: no value does, or there is none.
+    ``glob``: some value matches one of these patterns. ``low``/``high``: some value lies between, ends included
+    unless ``low_open``/``high_open``. Exactly one of the four is used.
     """
 
     field: str
@@ -117,6 +118,9 @@ class Condition:
     glob: tuple[str, ...] = ()
     low: float | str | None = None
     high: float | str | None = None
+    low_open: bool = False
+    high_open: bool = False
+    none_of: tuple[JSON, ...] = ()
 
 
 Filter: TypeAlias = tuple[Condition, ...]

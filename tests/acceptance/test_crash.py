@@ -63,7 +63,7 @@ def files(salt: str = "") -> dict[str, str]:
 
 
 def opened(home: Path) -> Library:
-    return Library.open(home, embedding__provider="deterministic")
+    return Library.open(home, embedding__provider="deterministic", search__max_top_k=1000)
 
 
 def fill(home: Path, docs: Path, collection: str = "c") -> None:

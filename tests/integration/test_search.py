@@ -193,8 +193,31 @@ def test_an_unknown_collection_is_refused(filled: Library) -> None:
 
 
 @pytest.mark.parametrize("top_k", [1, 7, 151, 100_000])
-def test_as_many_as_asked_are_given(top_k: int, filled: Library) -> None:
-    assert len(filled.search("heron", mode="vector", top_k=top_k).hits) == min(top_k, 151)
+def test_as_many_as_asked_are_given(top_k: int, filled: Library, open_library: OpenLibrary) -> None:
+    library = open_library(search__max_top_k=100_000)
+    assert len(library.search("heron", mode="vector", top_k=top_k).hits) == min(top_k, 151)
+
+
+def test_more_than_the_settings_allow_is_refused(filled: Library, open_library: OpenLibrary) -> None:
+    with pytest.raises(InvalidInput, match=r"top_k cannot be 51\. At most 50\."):
+        filled.search("heron", top_k=51)
+    library = open_library(search__max_top_k=3)
+    assert len(library.search("heron").hits) == 3
+    with pytest.raises(InvalidInput, match="At most 3"):
+        library.search("heron", top_k=4)
+
+
+def test_no_collection_means_the_default_one_or_the_only_one(library: Library, docs: Path) -> None:
+    place = str(write_files(docs, texts(3)))
+    library.add(place, "birds")
+    assert library.search("heron").collection == "birds"
+    assert library.read("file0.md").document.path == "part0/file0.md"
+    library.add(place, "more")
+    with pytest.raises(NotFound, match="'default'") as caught:
+        library.search("heron")
+    assert "birds, more" in caught.value.hint
+    library.add(place)
+    assert library.search("heron").collection == "default"
 
 
 @pytest.mark.parametrize("mode", MODES)

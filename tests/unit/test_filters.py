@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -47,6 +48,26 @@ METADATA = {
         ({"number": {"gte": "2000", "lte": "2086"}}, True),
         ({"number": {"gte": 2087}}, False),
         ({"ratio": {"lte": 0.5}}, True),
+        ({"number": {"gt": 2085, "lt": 2087}}, True),
+        ({"number": {"gt": 2086}}, False),
+        ({"number": {"lt": "2086"}}, False),
+        ({"number": {"gte": 2086, "lt": 2086.5}}, True),
+        ({"created": {"gt": 2020}}, True),
+        ({"created": {"gt": 2021}}, False),
+        ({"created": {"gt": "2021-03"}}, False),
+        ({"created": {"lt": "2021-03-05"}}, True),
+        ({"created": {"lt": 2021}}, False),
+        ({"status": {"gt": 1}}, False),
+        ({"status": {"lt": 1}}, False),
+        ({"status": {"ne": "alpha"}}, True),
+        ({"status": {"ne": "BETA"}}, False),
+        ({"status": {"ne": ["alpha", "beta"]}}, False),
+        ({"tags": {"ne": "draft"}}, False),
+        ({"tags": {"ne": "other"}}, True),
+        ({"tags": {"in": ["howto"], "ne": "other"}}, True),
+        ({"number": {"gte": 2000, "ne": 2086}}, False),
+        ({"number": {"gte": 2000, "glob": "20*"}}, True),
+        ({"nothing": {"ne": "here"}}, True),
         ({"draft": False}, True),
         ({"draft": "false"}, True),
         ({"draft": True}, False),
@@ -91,10 +112,16 @@ def test_a_filter(written: dict[str, Any] | None, passes: bool) -> None:
         {"a": [None]},
         {"a": [["x"]]},
         {"a": {}},
-        {"a": {"gt": 1}},
+        {"a": {"near": 1}},
+        {"a": {"gt": [1]}},
+        {"a": {"gt": 1, "gte": 1}},
+        {"a": {"lt": 1, "lte": 1}},
+        {"a": {"in": ["x"], "any": ["x"]}},
+        {"a": {"ne": []}},
+        {"a": {"ne": None}},
+        {"a": {5: 1}},
         {"a": {"gte": None}},
         {"a": {"gte": [1]}},
-        {"a": {"gte": 1, "glob": "*"}},
         {"a": {"glob": ""}},
         {"a": {"glob": []}},
         {"a": {"glob": [1]}},
@@ -112,6 +139,23 @@ def test_a_filter_that_makes_no_sense_is_refused_with_an_example(written: Any) -
     assert caught.value.hint
 
 
+@pytest.mark.parametrize(("operator", "meant"), [("gte_", "gte"), ("$gte", "gte"), ("$ne", "ne"), ("globs", "glob")])
+def test_a_misspelt_operator_is_refused_with_the_one_that_was_meant_and_all_there_are(
+    operator: str, meant: str
+) -> None:
+    with pytest.raises(InvalidFilter, match=f"'year' has no operator {re.escape(repr(operator))}") as caught:
+        filters.parse({"year": {operator: 3}})
+    assert f"{meant!r}" in caught.value.hint
+    assert all(known in caught.value.hint for known in filters.OPERATORS)
+
+
+def test_conditions_are_told_as_they_would_be_written_with_long_values_cut() -> None:
+    where = filters.parse({"a": {"gt": 1, "lte": "x", "ne": ["y", "z"]}, "b": ["1", "2"], "c": {"glob": "q" * 99}})
+    told = sorted(filters.in_words(condition) for condition in where)
+    assert told[:3] == ["a != 'y', 'z'", "a > '1' and a <= 'x'", "b = '1', '2'"]
+    assert len(told[3]) < 60
+
+
 @pytest.mark.parametrize(
     ("words", "written"),
     [
@@ -124,13 +168,19 @@ def test_a_filter_that_makes_no_sense_is_refused_with_an_example(written: Any) -
         (["title=a>=b"], {"title": "a>=b"}),
         (["query=x=y"], {"query": "x=y"}),
         (["status="], {"status": ""}),
+        (["status==beta"], {"status": "beta"}),
+        (["status!=draft", "status != old"], {"status": {"ne": ["draft", "old"]}}),
+        (["number>100", "number<200"], {"number": {"gt": 100, "lt": 200}}),
+        (["number>=100", "number!=150"], {"number": {"gte": 100, "ne": 150}}),
     ],
 )
 def test_words_of_a_command_line(words: list[str], written: dict[str, Any]) -> None:
     assert filters.parse_words(words) == filters.parse(written)
 
 
-@pytest.mark.parametrize("words", [["status"], ["=x"], [" >=1"], ["a=1", "a>=1"], ["a>=1", "a=1"], ["<=5"], [""]])
+@pytest.mark.parametrize(
+    "words", [["status"], ["=x"], [" >=1"], ["a>1", "a>=1"], ["a<1", "a<=1"], ["<=5"], ["!=5"], [""]]
+)
 def test_words_that_make_no_sense_are_refused(words: list[str]) -> None:
     with pytest.raises(InvalidFilter) as caught:
         filters.parse_words(words)
@@ -195,11 +245,16 @@ def test_parsing_gives_one_condition_per_field_with_exactly_one_kind_of_test(wri
     found = filters.parse(written)
     assert len(found) == len(written)
     for condition in found:
-        kinds = [bool(condition.any_of), bool(condition.glob), condition.low is not None or condition.high is not None]
+        between = condition.low is not None or condition.high is not None
+        kinds = [bool(condition.any_of), bool(condition.none_of), bool(condition.glob), between]
         assert sum(kinds) == 1
 
 
 def test_a_condition_is_read_back_from_its_parts() -> None:
     assert filters.parse({"n": {"gte": "5"}}) == (Condition("n", low=5.0),)
     assert filters.parse({"n": {"lte": "B"}}) == (Condition("n", high="b"),)
+    assert filters.parse({"n": {"gt": "5", "lt": "b"}}) == (
+        Condition("n", low=5.0, high="b", low_open=True, high_open=True),
+    )
+    assert filters.parse({"n": {"ne": ["B", 1]}}) == (Condition("n", none_of=("b", "1")),)
     assert filters.parse({"Path": "a/*"}) == (Condition("path", glob=("a/*",)),)

@@ -111,6 +111,31 @@ def test_an_impossible_value_is_refused_by_its_full_name(overrides: dict[str, An
         load(tmp_path, **overrides)
 
 
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("search.top_k = 'few'", "Setting 'search.top_k' cannot be 'few': it has to be a whole number."),
+        ("search.top_k = 1979-05-27", "Setting 'search.top_k' cannot be '1979-05-27': it has to be a whole number."),
+        ("search.rrf_k = 5000", "Setting 'search.rrf_k' cannot be 5000: it has to be at most 1000."),
+        ("search = 5", "Setting 'search' cannot be 5: it has to be a table of names and values."),
+        ("ingest.read_timeout_s = 0", "Setting 'ingest.read_timeout_s' cannot be 0: it has to be more than 0."),
+        ("server.allowed_hosts = 'a'", "Setting 'server.allowed_hosts' cannot be 'a': it has to be a list."),
+        ("embedding.path = 5", "Setting 'embedding.path' cannot be 5: it has to be a path."),
+        ("embedding.precision = 8", "Setting 'embedding.precision' cannot be 8: it has to be 'int8' or 'fp32'."),
+        ("profile = 5", "it has to be a name or a path. Put it in quotes."),
+        ("cache = 5", "it has to be a path. Put it in quotes."),
+        ("[[tools]]", "Setting 'tools.0.name' is missing."),
+        ("[collections.a]\ncolour = 1", "Unknown setting 'collections.a.colour'."),
+        ("[collections.a]\ndescripton = ''", "Did you mean 'collections.a.description'?"),
+    ],
+)
+def test_a_wrong_value_in_a_file_is_told_in_words(config: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(config)
+    with pytest.raises(InvalidSetting) as caught:
+        load(tmp_path)
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize("content", [b"[search\n", b"\xff\xfe", b"a = \n"])
 def test_a_broken_file_is_reported_with_its_path(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(content)

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, Text, and_, bindparam, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, Text, and_, bindparam, exists, func, or_, select
 
 from pinakes.catalog.schema import chunks, documents, fields
-from pinakes.filters import glob_matches, normal_text
+from pinakes.filters import COMPARE, glob_matches, in_words, limits, listed, nearest, normal_text
 from pinakes.types import Condition, Filter, Int64
 
 _MAGIC = "*?[\\!"
 _BATCH = 1000
 _MOST_VARIABLES = 30_000
+_MOST_DISTINCT = 2000
+"""So many names or values are compared with one that nothing has."""
 
 
 def matching(connection: Connection, collection_id: int, where: Filter) -> Int64:
@@ -29,6 +31,19 @@ def matching(connection: Connection, collection_id: int, where: Filter) -> Int64
         every = select(documents.c.id).where(documents.c.collection_id == collection_id).order_by(documents.c.id)
         found = np.fromiter(connection.scalars(every), np.int64)
     return found
+
+
+def doubts(connection: Connection, collection_id: int, where: Filter, passed: int) -> list[str]:
+    """Return in words what is probably wrong with ``where``, which ``passed`` documents or passages passed.
+
+    A field that no document has is named with those that are like it, a value that nothing has with those there are.
+    Costs nothing where something passed, unless a condition is met by documents without the field.
+    """
+    asked = [condition for condition in where if not passed or condition.none_of]
+    notes = [note for condition in asked if (note := _doubt(connection, collection_id, condition))]
+    if not passed and not notes and len(where) > 1 and _has(connection, collection_id):
+        notes.append("each filter lets something pass, but nothing passes all of them")
+    return notes
 
 
 def count_chunks(connection: Connection, collection_id: int, document_ids: Int64 | None) -> int:
@@ -56,6 +71,10 @@ def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]
 def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
     named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
     query = select(fields.c.document_id).where(named)
+    if condition.none_of:
+        equal = query.where(fields.c.value.in_(condition.none_of))
+        every = select(documents.c.id).where(documents.c.collection_id == collection_id)
+        return every.where(documents.c.id.not_in(equal))
     if condition.any_of:
         return query.where(fields.c.value.in_(condition.any_of))
     if condition.glob:
@@ -65,22 +84,47 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
             return query.where(fields.c.value.in_(matched))
         listed = func.json_each(json.dumps(matched)).table_valued("value")
         return query.where(fields.c.value.in_(select(listed.c.value)))
-    tests: list[ColumnElement[bool]] = []
-    for bound, low in ((condition.low, True), (condition.high, False)):
-        if bound is not None:
-            tests.append(_beyond(bound, low))
-    return query.where(*tests)
+    return query.where(*(_lies(sign, bound) for sign, bound in limits(condition)))
 
 
-def _beyond(bound: float | str, low: bool) -> ColumnElement[bool]:
+def _lies(sign: str, bound: float | str) -> ColumnElement[bool]:
     """The same comparison as ``filters.match`` makes: numbers as numbers, the rest as text."""
     end = normal_text(bound)
-    as_text = fields.c.value >= end if low else func.substr(fields.c.value, 1, len(end)) <= end
+    text = func.substr(fields.c.value, 1, len(end)) if sign in ("<=", ">") else fields.c.value
+    as_text: ColumnElement[bool] = COMPARE[sign](text, end)
     if isinstance(bound, str):
         return as_text
-    as_number = fields.c.number >= bound if low else fields.c.number <= bound
     begins_with_digit = func.substr(fields.c.value, 1, 1).between("0", "9")
-    return or_(as_number, and_(fields.c.number.is_(None), begins_with_digit, as_text))
+    return or_(COMPARE[sign](fields.c.number, bound), and_(fields.c.number.is_(None), begins_with_digit, as_text))
+
+
+def _doubt(connection: Connection, collection_id: int, condition: Condition) -> str | None:
+    """Return why nothing can have been meant by ``condition``, None where something passes it."""
+    field = condition.field
+    if not _has(connection, collection_id, fields.c.name == field):
+        names = _distinct(connection, fields.c.name, fields.c.collection_id == collection_id)
+        near = nearest(field, names)
+        there = f"did you mean {listed(near)}?" if near else f"there are {listed(names, 10)}"
+        return f"no document has a field {listed([field])}: {there}" if names else None
+    if connection.execute(_documents_with(connection, collection_id, condition).limit(1)).first():
+        return None
+    values = _distinct(connection, fields.c.value, fields.c.collection_id == collection_id, fields.c.name == field)
+    near = [one for text in map(str, condition.any_of) for one in nearest(text, values)]
+    there = f"did you mean {listed(near)}?" if near else f"there are {listed(values)}"
+    return f"no document has {in_words(condition)}: {there}"
+
+
+def _has(connection: Connection, collection_id: int, *tests: ColumnElement[bool]) -> bool:
+    return bool(connection.scalar(select(exists().where(fields.c.collection_id == collection_id, *tests))))
+
+
+def _distinct(connection: Connection, column: Column[str], *tests: ColumnElement[bool]) -> list[str]:
+    """Return the first distinct values of ``column``, sorted, jumping from one to the next in the index."""
+    found = select(func.min(column).label("value")).where(*tests).cte("found", recursive=True)
+    following = select(func.min(column)).where(*tests, column > found.c.value).scalar_subquery()
+    found = found.union_all(select(following).where(found.c.value.is_not(None)))
+    some = select(found.c.value).where(found.c.value.is_not(None)).limit(_MOST_DISTINCT)
+    return list(connection.scalars(some))
 
 
 def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:

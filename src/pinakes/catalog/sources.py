@@ -131,15 +131,17 @@ def forget(connection: Connection, source_id: int, paths: Iterable[str]) -> None
         )
 
 
-def problems(connection: Connection, collection_id: int) -> list[FileRecord]:
-    """Return the files of a collection that were not indexed, with the reason."""
-    rows = connection.execute(
-        select(files.c.path, files.c.fingerprint, files.c.content_hash, files.c.status, files.c.reason)
-        .join(sources)
-        .where(sources.c.collection_id == collection_id, files.c.status != "indexed")
-        .order_by(files.c.path)
-    )
-    return [FileRecord(*row) for row in rows]
+def problems(
+    connection: Connection, collection_id: int | None = None, *, source_id: int | None = None
+) -> list[FileRecord]:
+    """Return the files of a collection or of one source that were not indexed, with the reason."""
+    query = select(files.c.path, files.c.fingerprint, files.c.content_hash, files.c.status, files.c.reason)
+    query = query.join(sources).where(files.c.status != "indexed").order_by(files.c.path)
+    if collection_id is not None:
+        query = query.where(sources.c.collection_id == collection_id)
+    if source_id is not None:
+        query = query.where(files.c.source_id == source_id)
+    return [FileRecord(*row) for row in connection.execute(query)]
 
 
 def counts(connection: Connection, source_id: int) -> dict[str, int]:

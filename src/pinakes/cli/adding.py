@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.models import prepare
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, error_document, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import ModelUnavailable, PinakesError, SourceError
+from pinakes.errors import ModelUnavailable, PinakesError, SourceError, Unreadable
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -37,25 +38,25 @@ def add(session: Session, wanted: Wanted) -> None:
     screen = session.screen
     reports: list[Report] = []
     troubles: list[tuple[str, PinakesError]] = []
-    with session.library() as library:
+    with session.library(create=True) as library:
         prepare_or_warn(session)
         for location in wanted.locations:
             try:
                 report = _add_one(library, screen, location, wanted)
+                show_report(screen, report)
+                reports.append(report)
+                _check_single_file(report)
             except PinakesError as error:
-                if len(wanted.locations) == 1:
+                if len(wanted.locations) == 1 and not reports:
                     raise
                 screen.fail(error.message if location in error.message else f"{location}: {error.message}", error.hint)
                 troubles.append((location, error))
-            else:
-                show_report(screen, report)
-                reports.append(report)
     _conclude(session, reports, troubles, wanted.collection)
 
 
 def sync(session: Session, collection: str | None) -> None:
     """Read the known sources again."""
-    with session.library() as library:
+    with session.library(create=True) as library:
         prepare_or_warn(session)
         with following(session.screen) as on_event:
             reports = library.sync(collection, on_event)
@@ -81,7 +82,7 @@ def reindex(session: Session, collection: str | None, embed: bool) -> None:
     session.screen.document({"collections": [{"name": s.name, "index": dict(s.index)} for s in states]})
     for state in states:
         chunks, vectors = state.index.get("keyword_chunks", 0), state.index.get("vectors", 0)
-        session.screen.show(f"{state.name}: index built of {chunks:,} chunks and {vectors:,} vectors")
+        session.screen.report(f"{state.name}: index built of {chunks:,} chunks and {vectors:,} vectors")
     if not states:
         session.screen.say("There are no collections yet.")
 
@@ -98,16 +99,18 @@ def show_report(screen: Screen, report: Report) -> None:
     """Print how an ingest ended, for people."""
     files = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
     chunks = {name: getattr(report, name) for name in ("embedded", "reused", "pending")}
-    screen.show(printable(f"{report.collection}: {report.source}"))
-    screen.show(f"  files    {_counts(files)}")
-    screen.show(f"  chunks   {report.chunks:,}: {_counts(chunks)}")
+    screen.report(printable(f"{report.collection}: {report.source}"))
+    screen.report(f"  files    {_counts(files)}")
+    screen.report(f"  chunks   {report.chunks:,}: {_counts(chunks)}")
     for label, entries in (("skipped", report.skipped), ("failed", report.failed)):
         if entries:
             _show_left_out(screen, label, [(entry.path, entry.reason) for entry in entries])
+    for reason in report.excluded:
+        screen.report(printable(f"  rules    {reason[:1].lower()}{reason[1:]}"))
     if not any(files.values()) and not report.skipped and not report.failed:
         screen.warn("there is no file to read in it")
     seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in report.seconds.items())
-    screen.show(f"  seconds  {sum(report.seconds.values()):.1f}: {seconds}")
+    screen.report(f"  seconds  {sum(report.seconds.values()):.1f}: {seconds}")
     if report.degraded:
         screen.warn(f"{report.pending:,} chunks wait for a vector: {report.degraded}")
 
@@ -117,16 +120,16 @@ def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]
     for path, reason in entries:
         by_reason.setdefault(reason, []).append(path)
     common = sorted(by_reason.items(), key=lambda item: -len(item[1]))
-    screen.show(f"  {label:<8} {len(entries):,}")
+    screen.report(f"  {label:<8} {len(entries):,}")
     left = _NAMED_PATHS
     for reason, paths in common[:_NAMED_REASONS]:
         each = max(1, _NAMED_PATHS // min(len(common), _NAMED_REASONS))
         named = paths[: min(left, each)]
         left -= len(named)
         more = f" and {len(paths) - len(named):,} more" if len(paths) > len(named) else ""
-        screen.show(printable(f"    {len(paths):,} × {reason} ({', '.join(named)}{more})"))
+        screen.report(printable(f"    {len(paths):,} × {reason} ({', '.join(named)}{more})"))
     if len(common) > _NAMED_REASONS:
-        screen.show(f"    … and {len(common) - _NAMED_REASONS:,} other reasons")
+        screen.report(f"    … and {len(common) - _NAMED_REASONS:,} other reasons")
 
 
 def report_document(report: Report) -> dict[str, JSON]:
@@ -144,6 +147,20 @@ def _add_one(library: Library, screen: Screen, location: str, wanted: Wanted) ->
             include=wanted.include,
             exclude=wanted.exclude,
             on_event=on_event,
+        )
+
+
+def _check_single_file(report: Report) -> None:
+    """Make sure that a source which is one file gave a document: whoever names a file wants that file.
+
+    Raises:
+        Unreadable: it was refused.
+    """
+    if report.skipped and Path(report.source).is_file():
+        reason = report.skipped[0].reason
+        raise Unreadable(
+            f"{report.source!r} was not read: {reason}{'' if reason.endswith('.') else '.'}",
+            hint="Mend it, or save it in another form, and add it again.",
         )
 
 

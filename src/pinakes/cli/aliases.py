@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pinakes.cli.app import command
-from pinakes.cli.options import Collection, OneOrAll
+from pinakes.cli.options import Collection, OneOrAll, Searched
 from pinakes.cli.session import Session
 
 _Path = Annotated[str, typer.Option("--path", metavar="PATH|URL", help="What to read.")]
@@ -29,7 +29,7 @@ def query(
     min_similarity: Annotated[
         float, typer.Option("--min-similarity", metavar="X", help="Only passages with at least this score.")
     ] = 0.0,
-    collection: Collection = None,
+    collection: Searched = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
 ) -> None:
     """Find passages, one line each."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pinakes.cli.options import Collection, OneOrAll, with_common_options
+from pinakes.cli.options import Collection, OneOrAll, Searched, with_common_options
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
 
@@ -81,7 +81,7 @@ def add(
 def search(
     session: Session,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
-    collection: Collection = None,
+    collection: Searched = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
     mode: Annotated[
         Literal["hybrid", "vector", "keyword"] | None,
@@ -89,7 +89,9 @@ def search(
     ] = None,
     filters: Annotated[
         list[str] | None,
-        typer.Option("--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b or name>=1."),
+        typer.Option(
+            "--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b, name!=a or name>=1."
+        ),
     ] = None,
     paths: Annotated[
         list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
@@ -120,7 +122,7 @@ def read(
     lines: Annotated[
         str | None, typer.Option("--lines", metavar="A-B", help="Only these lines, counted from 1.")
     ] = None,
-    collection: Collection = None,
+    collection: Searched = None,
 ) -> None:
     """Print a document, or some lines of it."""
     from pinakes.cli import searching

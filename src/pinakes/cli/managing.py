@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pinakes.cli import models
-from pinakes.cli.screen import printable
+from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.disk import folder_bytes
 from pinakes.errors import IndexCorrupt
@@ -65,10 +66,7 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
     )
     screen.show(f"  vectors  {state.model or 'none yet'}")
     for source in state.sources:
-        files = ", ".join(f"{count:,} {name}" for name, count in source["files"].items()) or "nothing yet"
-        trouble = f"; {source['error']}" if source["error"] else ""
-        when = f"read {source['synced_at'][:19]}Z" if source["synced_at"] else "not read yet"
-        screen.show(printable(f"  source   {source['kind']} {source['location']} ({files}; {when}{trouble})"))
+        _show_source(screen, source)
     if problems:
         for problem in state.problems:
             screen.show(printable(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}"))
@@ -76,6 +74,20 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         counted = Counter(str(problem["status"]) for problem in state.problems)
         words = ", ".join(f"{count:,} {name}" for name, count in counted.items())
         screen.show(f"  left out {words} (why: {session.command('status', '--problems')})")
+
+
+def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
+    files = ", ".join(f"{count:,} {name}" for name, count in source["files"].items()) or "nothing yet"
+    trouble = f"; {source['error']}" if source["error"] else ""
+    when = f"read {source['synced_at'][:19]}Z" if source["synced_at"] else "not read yet"
+    screen.show(printable(f"  source   {source['kind']} {source['location']} ({files}; {when}{trouble})"))
+    at = [f"ref {source['ref']}"] if source["ref"] else []
+    at += [f"commit {source['commit']}"] if source["commit"] else []
+    if at:
+        screen.show(printable(f"             at {', '.join(at)}"))
+    for name in ("include", "exclude"):
+        if source[name]:
+            screen.show(printable(f"             {name} {' '.join(source[name])}"))
 
 
 def verify(session: Session, collection: str | None) -> None:
@@ -117,7 +129,7 @@ def verify(session: Session, collection: str | None) -> None:
 def init(session: Session, *, model: bool) -> None:
     """Make a home: its settings file, the catalogue and the model. What is there already is kept."""
     settings, screen = session.settings, session.screen
-    with session.library():
+    with session.library(create=True):
         file, written = settings.home / "config.toml", False
         if not file.exists():
             file.write_text(_config_file(session), "utf-8")
@@ -146,7 +158,8 @@ def config(session: Session, name: str | None) -> None:
     session.screen.document({"settings": rows})
     for row in rows:
         changed = "" if row["origin"] == "default" else f"  (from {row['origin']}; default {_toml(row['default'])})"
-        session.screen.show(f"{row['name']} = {_toml(row['value'])}{changed}")
+        missing = "  (there is none yet)" if row["name"] == "home" and not session.has_home() else ""
+        session.screen.show(f"{row['name']} = {_toml(row['value'])}{changed}{missing}")
         session.screen.show(f"    {row['help']}")
         if name == row["name"]:
             session.screen.show(f"    Environment: {row['variable']}")

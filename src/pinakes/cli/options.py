@@ -59,12 +59,21 @@ Verbose: TypeAlias = Annotated[
 ]
 Quiet: TypeAlias = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="No progress and no hints, only results and errors.", rich_help_panel=PANEL),
+    typer.Option("--quiet", "-q", help="Nothing but results and errors; no reports.", rich_help_panel=PANEL),
 ]
 
 Collection: TypeAlias = Annotated[
     str | None,
     typer.Option("--collection", "-c", metavar="NAME", help="The collection; the setting `collection` when not given."),
+]
+Searched: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        metavar="NAME",
+        help="The collection; when not given, the setting `collection`, or the only one there is.",
+    ),
 ]
 OneOrAll: TypeAlias = Annotated[
     str | None, typer.Option("--collection", "-c", metavar="NAME", help="Only this collection; all when not given.")

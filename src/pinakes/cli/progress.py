@@ -76,6 +76,8 @@ class Course:
 
     def words(self) -> str:
         """Say where the run stands: stage, files, chunks embedded, rate and time left."""
+        if self._stage == "wait":
+            return "waiting for the other process"
         if self._stage == "scan" and not self._total:
             return f"looking through {self._detail}" if self._detail else "looking"
         parts = [f"{self._files:,} of {self._total:,} files read"] if self._total else []

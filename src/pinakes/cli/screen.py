@@ -55,9 +55,15 @@ class Screen:
         if not self.quiet:
             self.err.print(printable(words), soft_wrap=True)
 
+    def report(self, line: str) -> None:
+        """Print a line about what was done, for people; nothing in quiet mode."""
+        if not self.quiet:
+            self.show(line)
+
     def warn(self, words: str) -> None:
-        """Say on stderr what the user should know about the result."""
-        self._labelled("warning", "yellow", words)
+        """Say on stderr what the user should know about the result; not in quiet mode."""
+        if not self.quiet:
+            self._labelled("warning", "yellow", words)
 
     def fail(self, message: str, hint: str = "") -> None:
         """Say on stderr what went wrong and what to do next."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import to_json
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError, to_json
 
 from pinakes.errors import Busy
+from pinakes.filters import nearest
 from pinakes.library import CollectionStatus
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
-from pinakes.tools.retrieve import checked_top_k
 from pinakes.types import JSON, Hit, Results
 
 MODES = ["hybrid", "vector", "keyword"]
@@ -29,6 +29,7 @@ class SearchRequest(BaseModel):
     """What is asked."""
 
     model_config = ConfigDict(
+        extra="forbid",
         json_schema_extra={
             "example": {
                 "query": "How does Kubernetes handle CRD versioning?",
@@ -36,7 +37,7 @@ class SearchRequest(BaseModel):
                 "top_k": 5,
                 "filters": {"sig_name": "sig-api-machinery"},
             }
-        }
+        },
     )
 
     query: Annotated[str, AfterValidator(_text), Field(description="A question in plain words, or exact terms.")]
@@ -45,10 +46,25 @@ class SearchRequest(BaseModel):
     min_score: Annotated[float, Field(ge=0, le=1, description="Leave out passages that score less.")] = 0.0
     filters: Annotated[
         dict[str, Any] | None,
-        Field(description="Metadata that must match; a value may be a list, a range {gte, lte} or {glob}."),
+        Field(
+            description="Metadata that must match; a value may be a list, a range {gte, gt, lte, lt}, {ne} or {glob}."
+        ),
     ] = None
     collection: Annotated[str | None, Field(description="Collection; none = the default one.")] = None
     fusion: Annotated[Literal["weighted", "rrf"] | None, Field(description="How hybrid ranks are made.")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, body: Any) -> Any:
+        """Refuse a field there is not, with what may have been meant."""
+        for name in body if isinstance(body, dict) else ():
+            if name not in cls.model_fields:
+                near = nearest(str(name), list(cls.model_fields), 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(cls.model_fields)}"
+                raise PydanticCustomError(
+                    "unknown_field", "There is no field {name}: {hint}", {"name": repr(name), "hint": hint}
+                )
+        return body
 
 
 class SearchResult(BaseModel):
@@ -71,7 +87,9 @@ class SearchResponse(BaseModel):
     total_results: int
     search_time_ms: float
     degraded: Annotated[str | None, Field(description="Why the search could not be done in full; absent else.")] = None
-    notes: Annotated[list[str] | None, Field(description="What was done to the query; absent else.")] = None
+    notes: Annotated[
+        list[str] | None, Field(description="What was done to the query, or is odd about it; absent else.")
+    ] = None
 
 
 class Stats(BaseModel):
@@ -111,14 +129,13 @@ def routes(service: Service) -> APIRouter:
 
 
 def _search(service: Service, request: SearchRequest) -> Results:
-    top_k = checked_top_k(service.library, request.top_k)
-    name = service.collection(request.collection or "")
+    name = service.library.chosen(request.collection)
     service.check_ready(name)
     return service.library.search(
         request.query,
         name,
         mode=request.search_type,
-        top_k=top_k,
+        top_k=request.top_k,
         filters=_filters(request.filters),
         fusion=request.fusion,
         min_score=request.min_score,
@@ -168,7 +185,7 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
 
 
 def _stats(service: Service) -> dict[str, JSON]:
-    name = service.collection()
+    name = service.library.chosen()
     try:
         service.check_ready(name)
     except Busy as error:

@@ -52,7 +52,7 @@ def routes(service: Service) -> APIRouter:
 def _health(service: Service) -> dict[str, JSON]:
     startup = service.startup
     try:
-        status = service.library.status(service.collection())[0]
+        status = service.library.status(service.library.chosen())[0]
         held: dict[str, JSON] = {"indexed_documents": distinct(status), "indexed_chunks": status.chunks}
         index = {"pending": status.pending, **status.index}
     except NotFound:

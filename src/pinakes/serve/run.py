@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -42,8 +43,9 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
         )
 
         def on_started() -> None:
-            startup.start()
+            gc.freeze()  # what is loaded by now stays: the collector need not look at it again and again
             on_ready(url)
+            startup.start()
 
         server = _Server(config, on_started)
         with announced(settings, url, instance_id):

@@ -14,7 +14,6 @@ from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
 from pinakes.settings import Settings
 from pinakes.tools import Tool
-from pinakes.tools.retrieve import chosen_collection
 from pinakes.types import JSON
 
 Result = TypeVar("Result")
@@ -81,10 +80,6 @@ class Service:
             raise Busy(NOT_READY, hint=str(startup.failure)) from startup.failure
         words = startup.words()
         raise Busy(NOT_READY, hint=f"{words[0].upper()}{words[1:]}." if words else "")
-
-    def collection(self, name: str = "") -> str:
-        """Return ``name``, or the default collection; where that does not exist, the only one there is."""
-        return chosen_collection(self.library, name)
 
     def status_word(self) -> str:
         """Return "starting", "healthy" or "failed"."""

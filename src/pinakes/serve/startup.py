@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from pinakes.types import JSON
 _log = logging.getLogger(__name__)
 
 _FILES_PER_LINE = 50
+_MOST_COLLECTIONS = 20
 _ENDPOINTS = ("/search", "/health", "/stats", "/docs", "/mcp")
 _LOCK_STEP_S = 0.5
 _STOP_TIMEOUT_S = 8.0
@@ -98,6 +99,7 @@ class Startup:
     def _run(self) -> None:
         try:
             self._warm_up()
+            self._welcome()
             if self._waiting:
                 with self._alone():
                     self._read_sources()
@@ -130,8 +132,16 @@ class Startup:
             self._check()
             if record.name not in self._waiting:
                 self._library.shelves.index(record.name)
-                self._say(f"{_label(self._library.settings, record.name)} found in {self._library.settings.home}.")
         self._warm.set()
+
+    def _welcome(self) -> None:
+        """Say what can be searched at once, and what to do where there is nothing."""
+        names = [record.name for record in self._library.collections() if record.name not in self._waiting]
+        ready = [status for name in names for status in self._library.status(name)]
+        if ready:
+            self._say(overview(self._library.settings, ready))
+        elif not self._waiting:
+            self._say("There is nothing to search yet. Add documents, also while the server runs: pinakes add PATH")
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -151,6 +161,8 @@ class Startup:
             if self._reindex or name in self._library.unread():
                 self._read(name)
             self._waiting.discard(name)
+        if self._url:
+            self._say("\n".join(["Endpoints:", *(f"  {self._url}{path}" for path in _ENDPOINTS)]))
 
     def _read(self, name: str) -> None:
         start = time.perf_counter()
@@ -174,8 +186,6 @@ class Startup:
             self._say(str(error))
             return
         self._say(statistics(self._library.settings, status, reports, time.perf_counter() - start))
-        if self._url:
-            self._say("\n".join(["Endpoints:", *(f"  {self._url}{path}" for path in _ENDPOINTS)]))
 
     def _announce(self, name: str) -> None:
         label, rules = _label(self._library.settings, name), self._library.settings.of_collection(name)
@@ -186,7 +196,7 @@ class Startup:
 
     def _is_cloned(self) -> bool:
         folder = self._library.settings.home / "sources"
-        return folder.is_dir() and any(folder.iterdir())
+        return folder.is_dir() and any(entry.is_dir() for entry in folder.iterdir())
 
     def _holds_documents(self) -> bool:
         return any(status.documents for status in self._library.status())
@@ -221,6 +231,25 @@ def statistics(settings: Settings, status: CollectionStatus, reports: list[Repor
         "Time": f"{seconds:.1f} s",
     }
     return "\n".join([f"{label} indexed:", *(f"  {name}: {value}" for name, value in lines.items())])
+
+
+def overview(settings: Settings, held: Sequence[CollectionStatus]) -> str:
+    """Return what the collections hold, in words: a line each."""
+    shown = held[:_MOST_COLLECTIONS]
+    width = max(len(status.name) for status in shown)
+    lines = [f"  {status.name:<{width}}  {_held(settings, status)}" for status in shown]
+    if len(held) > len(shown):
+        lines.append(f"  and {len(held) - len(shown)} more: pinakes status")
+    return "\n".join(["Ready to be searched:", *lines])
+
+
+def _held(settings: Settings, status: CollectionStatus) -> str:
+    things = settings.of_collection(status.name).label or ("document" if status.documents == 1 else "documents")
+    words = f"{status.groups or status.documents:,} {things}, {status.chunks:,} passage{'s'[: status.chunks != 1]}"
+    if status.pending:
+        words += f", {status.pending:,} of them found by words only"
+    unreachable = sum(bool(source["error"]) for source in status.sources)
+    return words + (f"; {unreachable} of its sources could not be read: pinakes status" if unreachable else "")
 
 
 def _label(settings: Settings, name: str) -> str:

@@ -23,7 +23,7 @@ SOURCES = {
     "git": "pinakes.sources.git:GitSource",
 }
 
-__all__ = ["SOURCES", "open_source", "recognise"]
+__all__ = ["SOURCES", "open_source", "read_at", "recognise"]
 
 
 def open_source(
@@ -80,6 +80,14 @@ def recognise(location: str, ref: str | None = None) -> SourceSettings:
     if ref is not None:
         raise InvalidInput(f"{str(path)!r} is not a git repository, so it has no {ref!r}.", hint="Leave the ref out.")
     return _settings("folder", str(path))
+
+
+def read_at(kind: str, state: str | None) -> tuple[str | None, str | None]:
+    """Return the branch or tag and the commit that a source was read at, as its ``state`` tells; None for others."""
+    commit, _, ref = (state or "").partition(" ")
+    if kind != "git" or not ref:
+        return None, None
+    return ref.removeprefix("refs/heads/").removeprefix("refs/tags/"), commit
 
 
 def _settings(kind: str, location: str, ref: str | None = None) -> SourceSettings:

@@ -191,6 +191,8 @@ FILTERS: tuple[Filter, ...] = tuple(
         {"status": "Beta"},
         {"status": ["alpha", "stable"]},
         {"number": {"gte": 5, "lte": 9}},
+        {"number": {"gt": 5, "lt": 9}},
+        {"status": {"ne": ["alpha", "beta"]}},
         {"path": "part1/*.md"},
         {"path": {"glob": "part2/**"}, "tags": "odd"},
         {"tags": ["of3"], "number": {"lte": 20}},

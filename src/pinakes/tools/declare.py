@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from pinakes.errors import InvalidInput, PinakesError
 from pinakes.library import Library
+from pinakes.settings import refusal
 from pinakes.types import JSON
 
 
@@ -71,10 +72,10 @@ class Tool:
 
     def _invalid(self, error: ValidationError) -> InvalidInput:
         problems = []
-        for entry in error.errors(include_url=False, include_context=False, include_input=False):
-            name, words = ".".join(str(part) for part in entry["loc"]), entry["msg"]
+        for entry in error.errors(include_url=False):
+            name = ".".join(str(part) for part in entry["loc"])
             known = entry["type"] != "extra_forbidden"
-            problems.append(f"{name}: {words[0].lower()}{words[1:]}" if known else f"there is no parameter {name!r}")
+            problems.append(f"{name} {refusal(entry, 'an object')}" if known else f"there is no parameter {name!r}")
         return InvalidInput(
             f"Invalid arguments for {self.name}: {'; '.join(problems)}.",
             hint=f"Parameters: {', '.join(self.parameters.model_fields)}.",

@@ -13,7 +13,6 @@ from pinakes.errors import InvalidSetting, PinakesError
 from pinakes.library import Library
 from pinakes.settings import NamedSearch
 from pinakes.tools.declare import Tool, parameters_model
-from pinakes.tools.retrieve import checked_top_k
 from pinakes.types import JSON, Hit
 
 
@@ -44,7 +43,7 @@ def named_tool(named: NamedSearch) -> Tool:
         ) from error
 
     def run(library: Library, query: str, top_k: int) -> TextAnswer:
-        results = library.search(query, named.collection, top_k=checked_top_k(library, top_k))
+        results = library.search(query, named.collection, top_k=top_k)
         if not results.hits:
             if results.degraded:
                 raise PinakesError(results.degraded)

@@ -143,9 +143,9 @@ def search(
     return SearchAnswer(
         library.search(
             query,
-            chosen_collection(library, collection),
+            collection or None,
             mode=None if mode == "auto" else mode,
-            top_k=checked_top_k(library, top_k),
+            top_k=top_k,
             filters=where,
         )
     )
@@ -161,7 +161,7 @@ def read(
     start_char: Annotated[int, Field(description="Skip so many characters of the first line and on.", ge=0)] = 0,
 ) -> ReadAnswer:
     """Read a document, or some lines of it."""
-    name = chosen_collection(library, collection)
+    name = library.chosen(collection)
     lines = (start_line or 1, end_line or 10**9) if start_line or end_line else None
     text = read_place(library, document, name, lines)
     if start_char > len(text.text):
@@ -182,29 +182,6 @@ def read(
 def status(library: Library, collection: Collection = "") -> StatusAnswer:
     """List the collections: what is in them, where from, and whether all of it is indexed."""
     return StatusAnswer(tuple(library.status(collection or None)))
-
-
-def checked_top_k(library: Library, top_k: int) -> int:
-    """Return ``top_k`` where the settings allow so many.
-
-    Raises:
-        InvalidInput: they do not.
-    """
-    most = library.settings.search.max_top_k
-    if top_k > most:
-        raise InvalidInput(f"top_k cannot be {top_k}.", hint=f"At most {most}.")
-    return top_k
-
-
-def chosen_collection(library: Library, name: str) -> str:
-    """Return ``name``, or the default collection; where that does not exist, the only one there is."""
-    if name:
-        return name
-    default = library.settings.collection
-    if default in library.settings.collections:
-        return default
-    names = [record.name for record in library.collections()]
-    return names[0] if len(names) == 1 and default not in names else default
 
 
 def _cut(text: str, start: int) -> tuple[int, int]:

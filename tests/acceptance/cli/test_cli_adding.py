@@ -96,8 +96,71 @@ def test_an_unreadable_file_fails_the_run_but_not_the_rest(pinakes, corpus):
     assert done.document["error"]["code"] == "SOURCE_ERROR"
 
 
-def test_quiet_says_nothing_but_the_report(pinakes, corpus):
-    assert pinakes("add", corpus, "-q").err == ""
+@pytest.mark.parametrize("words", [["add", "CORPUS"], ["sync"], ["reindex"]], ids=" ".join)
+def test_quiet_says_nothing_when_all_went_well(pinakes, corpus, words):
+    pinakes("add", corpus)
+    done = pinakes(*[word.replace("CORPUS", str(corpus)) for word in words], "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_quiet_still_tells_errors_and_results(pinakes, corpus):
+    pinakes("add", corpus)
+    assert "Bees carry pollen" in pinakes("search", "pollen", "-q").out
+    corpus.rename(corpus.parent / "away")
+    done = pinakes("sync", "-q")
+    assert (done.code, done.out) == (6, "")
+    assert done.err.startswith(f"error: {corpus}: ")
+
+
+REFUSED = {
+    "empty.md": (b"", "Empty file"),
+    "white.md": (b" \n\t\n", "white space"),
+    "noise.txt": (b"\x00\x9f\x92\x96" * 300, "binary"),
+    "large.txt": (b"apple " * 500, "File too large (3000 bytes, max 2000)"),
+    "torn.pdf": (b"%PDF-1.7\nnothing follows", "damaged"),
+    "torn.docx": (b"PK\x03\x04 and no more", "damaged"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_file_that_was_named_and_is_refused_is_an_error_each_time(pinakes, tmp_path, name):
+    content, reason = REFUSED[name]
+    file = tmp_path / name
+    file.write_bytes(content)
+    for _ in range(2):
+        done = pinakes("add", file, "--set", "ingest.max_file_bytes=2000")
+        assert done.code == 5
+        assert f"error: '{file}' was not read: " in done.err
+        assert reason in done.err
+    document = pinakes("add", file, "--set", "ingest.max_file_bytes=2000", "--json").document
+    assert document["error"]["code"] == "UNREADABLE"
+    assert [entry["location"] for entry in document["errors"]] == [str(file)]
+    assert [entry["path"] for entry in document["reports"][0]["skipped"]] == [name]
+
+
+def test_a_refused_file_does_not_keep_the_others_out(pinakes, corpus):
+    done = pinakes("add", corpus / "empty.md", corpus / "bees.md")
+    assert done.code == 5
+    assert "1 added" in done.out
+    assert pinakes("add", corpus).code == 0
+
+
+def test_all_reports_count_the_same_files(pinakes, corpus):
+    (corpus / ".venv").mkdir()
+    (corpus / ".gitignore").write_text("*.log\n")
+    (corpus / "one.log").write_text("left out by a rule\n")
+    first = pinakes("add", corpus)
+    assert "  skipped  3\n" in first.out
+    assert "  rules    left out by default: 1 entry (.venv)\n" in first.out
+    assert "  rules    left out by ignore files: 1 entry (one.log)\n" in first.out
+    names = {"empty.md", "also-empty.md", "noise.bin"}
+    (state,) = pinakes("status", "--json").document["collections"]
+    reports = [pinakes(*words, "--json").document["reports"][0] for words in (["sync"], ["add", str(corpus)])]
+    for entries in (state["problems"], *(report["skipped"] for report in reports)):
+        assert {entry["path"] for entry in entries} == names
+        assert len(entries) == 3
+    assert all(len(report["excluded"]) == 2 for report in reports)
+    assert pinakes("status", "--problems").out.count("\n  skipped ") == 3
 
 
 def test_file_names_cannot_steer_the_terminal(pinakes, corpus):

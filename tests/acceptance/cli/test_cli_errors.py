@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -38,7 +39,9 @@ BAD = [
     (["verify", "-c", "nope"], 3, "NOT_FOUND", "'nope'"),
     (["reindex", "-c", "nope"], 3, "NOT_FOUND", "'nope'"),
     (["config", "serach.top_k"], 2, "INVALID_SETTING", "'serach.top_k'"),
-    (["status", "--home", "/dev/null/home"], 10, "STORAGE_FULL", "/dev/null/home"),
+    (["status", "--home", "/dev/null/home"], 3, "NOT_FOUND", "/dev/null/home"),
+    (["add", "CORPUS", "--home", "/dev/null/home"], 10, "STORAGE_FULL", "/dev/null/home"),
+    (["search", "x", "--set", "search.max_top_k=5", "-k", "6"], 2, "INVALID_INPUT", "top_k cannot be 6"),
 ]
 
 
@@ -48,14 +51,18 @@ def filled(words, corpus):
 
 @pytest.fixture
 def corpus(corpus):
-    import os
-
     os.mkfifo(corpus / "pipe")
     return corpus
 
 
+@pytest.fixture
+def made(pinakes):
+    """A home without collections."""
+    assert pinakes("init", "--no-model").code == 0
+
+
 @pytest.mark.parametrize(("words", "code", "name", "says"), BAD, ids=lambda value: str(value)[:40])
-def test_bad_input_is_told_in_words(pinakes, corpus, words, code, name, says):
+def test_bad_input_is_told_in_words(pinakes, made, corpus, words, code, name, says):
     done = pinakes(*filled(words, corpus))
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith("error: ")
@@ -65,7 +72,7 @@ def test_bad_input_is_told_in_words(pinakes, corpus, words, code, name, says):
 
 
 @pytest.mark.parametrize(("words", "code", "name", "says"), BAD, ids=lambda value: str(value)[:40])
-def test_bad_input_is_told_in_json(pinakes, corpus, words, code, name, says):
+def test_bad_input_is_told_in_json(pinakes, made, corpus, words, code, name, says):
     done = pinakes(*filled(words, corpus), "--json")
     assert (done.code, done.err) == (code, "")
     error = done.document["error"]
@@ -74,6 +81,57 @@ def test_bad_input_is_told_in_json(pinakes, corpus, words, code, name, says):
     assert error["code"] == name
     assert says in error["message"]
     assert error["hint"]
+
+
+READING = [
+    ["search", "apple"],
+    ["query", "apple"],
+    ["read", "guide.md"],
+    ["status"],
+    ["status", "--format", "json"],
+    ["verify"],
+    ["reindex"],
+]
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+@pytest.mark.parametrize("json_too", [[], ["--json"]], ids=["words", "json"])
+def test_what_only_reads_makes_no_home(pinakes, home, words, json_too):
+    done = pinakes(*words, *json_too)
+    assert done.code == 3
+    assert f"There is no Pinakes home at '{home}'." in done.out + done.err
+    assert "pinakes add PATH" in done.out + done.err
+    assert not home.exists()
+
+
+def test_a_folder_of_others_is_no_home(pinakes, corpus):
+    before = sorted(corpus.rglob("*"))
+    assert pinakes("status", "--home", corpus).code == 3
+    assert sorted(corpus.rglob("*")) == before
+
+
+def test_config_says_that_the_home_is_not_there_and_makes_none(pinakes, home):
+    done = pinakes("config", "home")
+    assert done.code == 0
+    assert done.out.startswith(f'home = "{home}"  (from environment; default "~/.pinakes")  (there is none yet)\n')
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("search.top_k=few", "Setting 'search.top_k' cannot be 'few': it has to be a whole number."),
+        ("search.top_k=0", "Setting 'search.top_k' cannot be '0': it has to be at least 1."),
+        ("server.port=70000", "Setting 'server.port' cannot be '70000': it has to be at most 65535."),
+        ("search.fusion=sum", "Setting 'search.fusion' cannot be 'sum': it has to be 'weighted' or 'rrf'."),
+        ("server.no_auth=perhaps", "Setting 'server.no_auth' cannot be 'perhaps': it has to be true or false."),
+    ],
+)
+def test_a_wrong_setting_is_told_in_the_same_words_from_flag_and_environment(pinakes, monkeypatch, given, says):
+    assert pinakes("config", "--set", given).err == f"error: {says}\nhint: `pinakes config` explains it.\n"
+    name, _, value = given.partition("=")
+    monkeypatch.setenv(f"PINAKES_{name.upper().replace('.', '__')}", value)
+    assert pinakes("config").err == f"error: {says}\nhint: `pinakes config` explains it.\n"
 
 
 def test_json_without_a_command_is_an_error(pinakes):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
@@ -118,6 +119,37 @@ def test_status_names_collections_sources_and_what_was_left_out(orchard, corpus,
     assert "skipped  empty.md: Empty file" in orchard("status", "--problems").out
 
 
+def test_the_only_collection_is_searched_and_read_when_none_is_named(pinakes, corpus):
+    pinakes("add", corpus, "-c", "orchard")
+    assert pinakes("search", "pollen", "-k", "1", "--json").document["collection"] == "orchard"
+    assert "1. bees.md" in pinakes("query", "pollen", "--top-k", "1").out
+    assert "Bees carry pollen" in pinakes("read", "bees.md").out
+    pinakes("add", corpus / "code", "-c", "code")
+    done = pinakes("search", "pollen")
+    assert done.code == 3
+    assert "Collections: code, orchard." in done.err
+
+
+def test_status_shows_the_patterns_of_a_source(pinakes, corpus):
+    pinakes("add", corpus, "--include", "*.md", "--include", "*.py", "--exclude", "bees*")
+    assert "             include *.md *.py\n             exclude bees*\n" in pinakes("status").out
+    (source,) = pinakes("status", "--json").document["collections"][0]["sources"]
+    assert (source["include"], source["exclude"]) == (["*.md", "*.py"], ["bees*"])
+    assert (source["ref"], source["commit"]) == (None, None)
+
+
+@pytest.mark.parametrize(("ref", "shown"), [(["--ref", "v1"], "v1"), ([], "trunk")])
+def test_status_shows_ref_and_commit_of_a_repository(pinakes, corpus, ref, shown):
+    git = ["git", "-C", str(corpus), "-c", "user.name=T", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q", "-b", "trunk"], ["add", "."], ["commit", "-qm", "First"], ["tag", "v1"]):
+        subprocess.run([*git, *words], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    assert pinakes("add", f"file://{corpus}", *ref).code == 0
+    assert f"\n             at ref {shown}, commit {commit}\n" in pinakes("status").out
+    (source,) = pinakes("status", "--json").document["collections"][0]["sources"]
+    assert (source["kind"], source["ref"], source["commit"]) == ("git", shown, commit)
+
+
 def test_status_as_json_counts_what_is_there(orchard, home):
     document = orchard("status", "--json").document
     assert document["home"] == str(home)
@@ -129,6 +161,7 @@ def test_status_as_json_counts_what_is_there(orchard, home):
 
 
 def test_status_of_an_empty_home_says_what_to_do(pinakes):
+    pinakes("init", "--no-model")
     done = pinakes("status")
     assert done.code == 0
     assert "Add documents: pinakes add PATH" in done.err

@@ -102,6 +102,8 @@ def test_chunk_ids_are_unique_over_the_files_of_a_kep(server: Running) -> None:
         ({"sig_name": ["sig-auth", "sig-cluster-lifecycle"]}, {"sig-auth/1205", "sig-cluster-lifecycle/2500"}),
         ({"file_path": "keps/sig-cluster-lifecycle/**"}, {"sig-cluster-lifecycle/2500"}),
         ({"kep-number": {"gte": 1000, "lte": 2000}}, {"sig-auth/1205"}),
+        ({"kep-number": {"gt": 598}}, {"sig-auth/1205", "sig-cluster-lifecycle/2500"}),
+        ({"owning-sig": {"ne": "sig-auth"}, "kep-number": {"lt": 2000}}, {"sig-api-machinery/598"}),
         ({"sig_name": "provider-aws"}, set()),
         ({"sig_name": "prod-readiness"}, set()),
     ],
@@ -124,6 +126,21 @@ def test_min_score_leaves_out_what_scores_less(server: Running) -> None:
     kept = server.client.post("/search", json=body | {"min_score": least}).json()["results"]
     assert [result["chunk_id"] for result in kept] == [r["chunk_id"] for r in every if r["score"] >= least]
     assert len(kept) < len(every)
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("topk", "There is no field 'topk': did you mean 'top_k'?"),
+        ("filter", "There is no field 'filter': did you mean 'filters'?"),
+        ("zzz", "There is no field 'zzz': there are query, search_type, top_k, min_score, filters, collection, fusion"),
+    ],
+)
+def test_a_field_that_does_not_exist_is_refused_with_the_one_that_was_meant(
+    server: Running, field: str, words: str
+) -> None:
+    answer = server.client.post("/search", json={"query": "pod", field: 3})
+    assert (answer.status_code, answer.json()["detail"][0]["msg"]) == (422, words)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_search_keps_answers_in_its_own_words(server: Running) -> None:
     ("name", "arguments", "text"),
     [
         ("search_keps", {"query": "zzz", "top_k": 99}, "Error searching KEPs: top_k cannot be 99. At most 50."),
-        ("search_keps", {}, "Error searching KEPs: Invalid arguments for search_keps: query: field required."),
+        ("search_keps", {}, "Error searching KEPs: Invalid arguments for search_keps: query is missing."),
         ("no_such_tool", {}, "Unknown tool: 'no_such_tool'"),
     ],
 )

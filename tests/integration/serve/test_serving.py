@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from pinakes.errors import Busy, ModelUnavailable, NotFound, Refused, SourceErro
 from pinakes.library import Library
 from pinakes.serve import serve
 from pinakes.serve.app import create_app
+from pinakes.serve.startup import Startup
 from pinakes.settings import load
 
 Process = Callable[..., "subprocess.Popen[bytes]"]
@@ -71,6 +73,7 @@ def test_the_first_run_answers_at_once_and_is_ready_when_all_is_read(
         "Fusion: weighted",
     ):
         assert figure in words
+    assert words.count("Endpoints:") == 1
     assert "Traceback" not in words
     assert not (home / "server.json").exists()
 
@@ -89,7 +92,52 @@ def test_a_signal_ends_the_server_and_the_next_start_reads_nothing_again(
     child.send_signal(number)
     _, err = child.communicate(timeout=30)
     assert child.returncode == 0
-    assert err.decode().splitlines() == [f"KEPs found in {home}."]
+    ready, keps = err.decode().splitlines()
+    assert ready == "Ready to be searched:"
+    assert re.fullmatch(r"  keps  3 KEPs, \d+ passages", keps)
+
+
+def test_a_start_with_nothing_to_serve_says_how_to_add_something(tmp_path: Path) -> None:
+    said: list[str] = []
+    with Library(load(home=tmp_path, environment={}, embedding__provider="deterministic")) as library:
+        _started(library, said)
+    assert said == ["There is nothing to search yet. Add documents, also while the server runs: pinakes add PATH"]
+
+
+def test_a_start_says_in_one_block_what_each_collection_holds(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "note.md").write_text("# Heron\n\nHerons wait.\n")
+    with Library(load(home=tmp_path / "home", environment={}, embedding__provider="deterministic")) as library:
+        for name in ("birds", "a-much-longer-name"):
+            library.add(str(tmp_path / "note.md"), name)
+        _started(library, said)
+    assert said == [
+        "Ready to be searched:\n"
+        "  a-much-longer-name  1 document, 1 passage\n"
+        "  birds               1 document, 1 passage"
+    ]
+
+
+def test_a_source_that_is_gone_and_many_collections_are_told_in_few_lines(tmp_path: Path) -> None:
+    said: list[str] = []
+    note = tmp_path / "note.md"
+    note.write_text("# Heron\n\nHerons wait.\n")
+    with Library(load(home=tmp_path / "home", environment={}, embedding__provider="deterministic")) as library:
+        for number in range(22):
+            library.add(str(note), f"c{number:02}")
+        note.unlink()
+        library.sync("c00")
+        _started(library, said)
+    lines = said[0].splitlines()
+    assert lines[1] == "  c00  1 document, 1 passage; 1 of its sources could not be read: pinakes status"
+    assert (len(lines), lines[-1]) == (22, "  and 2 more: pinakes status")
+
+
+def _started(library: Library, said: list[str]) -> None:
+    startup = Startup(library, say=said.append)
+    startup.start()
+    assert startup.ready("any", wait_s=30)
+    assert startup.stop()
 
 
 def test_a_taken_port_names_the_pinakes_that_has_it(server: Running, home: Path) -> None:

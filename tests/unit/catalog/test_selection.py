@@ -46,6 +46,9 @@ bounds = st.one_of(
     st.fixed_dictionaries({"gte": values}),
     st.fixed_dictionaries({"lte": values}),
     st.fixed_dictionaries({"gte": values, "lte": values}),
+    st.fixed_dictionaries({"gt": values}, optional={"lt": values}),
+    st.fixed_dictionaries({"lt": values}, optional={"gte": values, "ne": values}),
+    st.fixed_dictionaries({"ne": st.one_of(values, st.lists(values, min_size=1, max_size=3))}),
 )
 patterns = st.one_of(
     st.sampled_from(["docs/*.md", "docs/", "docs/**", "**/b.md", "*.md", "/docs", "docs/sub", "!x", "*", "a?"]),
@@ -114,6 +117,46 @@ def test_no_filter_selects_everything(catalog: Catalog, collection: CollectionRe
     with catalog.read() as connection:
         assert selection.matching(connection, collection.id, ()).tolist() == ids
         assert selection.matching(connection, collection.id + 1, ()).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "notes"),
+    [
+        ({"status": "beta"}, []),
+        ({"status": {"ne": "beta"}}, []),
+        ({"statsu": "beta"}, ["no document has a field 'statsu': did you mean 'status'?"]),
+        ({"statsu": {"ne": "beta"}}, ["no document has a field 'statsu': did you mean 'status'?"]),
+        ({"status": "betta"}, ["no document has status = 'betta': did you mean 'beta'?"]),
+        ({"year": {"gt": 2030}}, ["no document has year > '2030': there are '2023', '2024'"]),
+        ({"year": {"gte": "abc"}}, ["no document has year >= 'abc': there are '2023', '2024'"]),
+        ({"created": {"gte": 3}}, ["no document has created >= '3': there are '2023-01-02', '2024-01-02'"]),
+        ({"path": "src/**"}, ["no document has path = 'src/**': there are 'a.md', 'b.md'"]),
+        ({"status": "beta", "year": 2023}, ["each filter lets something pass, but nothing passes all of them"]),
+        ({"status": "beta", "yaer": 2024}, ["no document has a field 'yaer': did you mean 'year'?"]),
+    ],
+)
+def test_a_filter_that_cannot_be_meant_is_doubted_in_words(
+    catalog: Catalog, collection: CollectionRecord, asked: dict[str, Any], notes: list[str]
+) -> None:
+    old = {"status": "alpha", "year": 2023, "created": "2023-01-02"}
+    put(catalog, collection, new("a.md", "1", metadata=old))
+    put(catalog, collection, new("b.md", "2", metadata={"status": "beta", "year": 2024, "created": "2024-01-02"}))
+    where = filters.parse(asked)
+    with catalog.read() as connection:
+        passed = selection.matching(connection, collection.id, where)
+        assert selection.doubts(connection, collection.id, where, len(passed)) == notes
+        assert selection.doubts(connection, collection.id + 1, where, 0) == []
+
+
+def test_a_field_that_resembles_none_is_answered_with_what_there_is(
+    catalog: Catalog, collection: CollectionRecord
+) -> None:
+    put(catalog, collection, new("a.md", "1", metadata={"x" * 300: 1, "line\nbreak": 2}))
+    with catalog.read() as connection:
+        [note] = selection.doubts(connection, collection.id, filters.parse({"qqq": 1}), 0)
+    assert note.startswith("no document has a field 'qqq': there are 'file_name', 'file_type', 'kind', ")
+    assert "\n" not in note
+    assert len(note) < 300
 
 
 def test_metadata_cannot_hide_where_a_document_stands(catalog: Catalog, collection: CollectionRecord) -> None:

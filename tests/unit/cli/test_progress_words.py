@@ -74,3 +74,11 @@ def test_no_time_is_promised_at_the_very_start():
 
 def test_durations_read_well():
     assert [duration(s) for s in (3, 89, 90, 600, 5399, 7200)] == ["3 s", "89 s", "2 min", "10 min", "90 min", "2.0 h"]
+
+
+def test_waiting_for_another_process_is_said_until_it_ends():
+    run, _ = course()
+    run.see(Event("wait", 0, 0, "notes"))
+    assert run.words() == "waiting for the other process"
+    run.see(Event("scan", 0, 0, "notes"))
+    assert run.words() == "looking through notes"

@@ -93,13 +93,17 @@ def test_null_means_not_given(library: Library) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({}, InvalidInput, "query: field required"),
-        ({"query": ""}, InvalidInput, "query: string should have at least 1 character"),
+        ({}, InvalidInput, "query is missing"),
+        ({"query": ""}, InvalidInput, "query cannot be '': it has to be text, 1 or more characters long"),
         ({"query": "x", "limit": 3}, InvalidInput, "there is no parameter 'limit'"),
         ({"query": "x", "top_k": 51}, InvalidInput, "At most 50"),
-        ({"query": "x", "mode": "fuzzy"}, InvalidInput, "mode: input should be 'auto'"),
-        ({"query": "x", "filters": "status=beta"}, InvalidInput, "filters: input should be a valid dict"),
-        ({"query": "x", "filters": {"status": {"near": 1}}}, InvalidFilter, "cannot be"),
+        ({"query": "x", "mode": "fuzzy"}, InvalidInput, "mode cannot be 'fuzzy': it has to be 'auto', 'hybrid'"),
+        (
+            {"query": "x", "filters": "status=beta"},
+            InvalidInput,
+            "filters cannot be 'status=beta': it has to be an object of names and values",
+        ),
+        ({"query": "x", "filters": {"status": {"near": 1}}}, InvalidFilter, "no operator 'near'"),
         ({"query": "x", "path": "a", "filters": {"path": "b"}}, InvalidInput, "given twice"),
         ({"query": "\ud800"}, InvalidInput, "half a character"),
         ({"query": "x", "collection": "nope"}, NotFound, "Collections: notes"),
