@@ -27,8 +27,8 @@ class Home:
     work: Path
 
     def open(self) -> Library:
-        """Open the library."""
-        return Library.open(self.folder, profile=self.corpus.profile or None)
+        """Open the library; nothing is remembered of questions asked before."""
+        return Library.open(self.folder, profile=self.corpus.profile or None, search__remembered_queries=0)
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start ``pinakes WORDS`` on this home; ``options`` go to ``Popen``."""

@@ -74,6 +74,10 @@ def more(figures: Figures) -> list[tuple[str, str]]:
                 "  processor time",
                 f"server {served.cpu_ms_per_answer:.1f} ms per answer, {clients}",
             ),
+            (
+                "  questions asked before",
+                f"{served.load_repeated.answers_per_s:.0f} answers/s, {_ms(served.load_repeated.times)}",
+            ),
             ("serving memory", f"anonymous {served.memory_anonymous_mb:.0f} MB, peak {served.memory_peak_mb:.0f} MB"),
         ]
     if size := figures.size:

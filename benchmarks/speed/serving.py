@@ -23,6 +23,7 @@ from benchmarks.speed.queries import MODES, TOP_K
 from pinakes.types import JSON
 
 CLIENTS = 8
+NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0")
 _START_TIMEOUT_S = 120.0
 _POLL_S = 0.01
 
@@ -32,12 +33,14 @@ class Served:
     """Start in seconds (median of ``starts_s``), times per mode, load, and memory of the process in MB after it.
 
     ``cpu_ms_per_answer`` is processor time of the server under the load: it shows less of what else the machine does.
+    Nothing is remembered of questions asked before, but in ``load_repeated``.
     """
 
     start_s: float
     starts_s: tuple[float, ...]
     http: Mapping[str, Spread]
     load: Load
+    load_repeated: Load
     cpu_ms_per_answer: float
     memory_mb: float
     memory_peak_mb: float
@@ -50,18 +53,21 @@ def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
     for _ in range(starts - 1):
         with _server(home) as (_, _, seconds):
             times.append(seconds)
-    with _server(home) as (process, port, seconds):
+    with _server(home, *NOTHING_REMEMBERED) as (process, port, seconds):
         times.append(seconds)
         answered: dict[str, Spread] = {mode: _ask(home, port, mode, rounds) for mode in MODES}
         used = cpu_seconds(process.pid)
         load = _load(home, port, load_s)
         used = (cpu_seconds(process.pid) - used) * 1000 / load.times.count
         memory = memory_mb(process.pid)
+    with _server(home) as (_, port, _):
+        repeated = _load(home, port, load_s)
     return Served(
         start_s=median(times),
         starts_s=tuple(times),
         http=answered,
         load=load,
+        load_repeated=repeated,
         cpu_ms_per_answer=used,
         memory_mb=memory["now"],
         memory_peak_mb=memory["peak"],
@@ -70,12 +76,12 @@ def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
 
 
 @contextmanager
-def _server(home: Home) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
+def _server(home: Home, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
     """Give a serving process, its port, and the seconds from its start to its first answer to a search."""
     port, log = _free_port(), home.work / "serve.log"
     with log.open("wb") as stderr:
         began = time.perf_counter()
-        process = home.start("serve", "--port", str(port), stdout=subprocess.DEVNULL, stderr=stderr)
+        process = home.start("serve", "--port", str(port), *options, stdout=subprocess.DEVNULL, stderr=stderr)
         try:
             body = _body(home.corpus.questions[0], "hybrid")
             while not _answers(port, body):

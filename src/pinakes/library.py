@@ -353,7 +353,7 @@ def _answer(shelves: Shelves, name: str, request: search.Request) -> Results:
         search.search,
         request,
         catalog=shelves.catalog,
-        embedder=shelves.embedder,
+        vectors=shelves.query_vectors,
         settings=shelves.settings.search,
         totals=shelves.totals,
         watch=watch,

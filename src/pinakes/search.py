@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,13 +89,39 @@ class Totals:
         return known
 
 
+class QueryVectors:
+    """Embeds questions, remembering those asked last. Thread-safe."""
+
+    def __init__(self, embedder: Embedder, remembered: int) -> None:
+        self._embedder = embedder
+        self._known = lru_cache(maxsize=remembered)(self._embed)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the embedder."""
+        return self._embedder.fingerprint
+
+    def of(self, query: str) -> Float32:
+        """Return float32 (dim,), unit length, not to be changed.
+
+        Raises:
+            ModelUnavailable: the model cannot be had.
+        """
+        return self._known(query)
+
+    def _embed(self, query: str) -> Float32:
+        vector = self._embedder.embed_query(query)
+        vector.flags.writeable = False
+        return vector
+
+
 def search(
     request: Request,
     *,
     catalog: Catalog,
     collection: CollectionRecord,
     index: Index,
-    embedder: Embedder,
+    vectors: QueryVectors,
     settings: SearchSettings,
     totals: Totals,
     watch: Watch,
@@ -113,8 +140,8 @@ def search(
     vector: Float32 | None = None
     if query and request.mode != "keyword":
         with watch.stage("embed") as detail:
-            vector, degraded = _embedded(query, request.mode, embedder)
-            detail["model"] = collection.fingerprint if vector is None else embedder.fingerprint
+            vector, degraded = _embedded(query, request.mode, vectors)
+            detail["model"] = collection.fingerprint if vector is None else vectors.fingerprint
     found = _gather(request, query, vector, index, settings, watch) if query else _nothing()
     with watch.stage("fuse") as detail:
         ranked, scores = _fused(request, found, settings)
@@ -158,9 +185,9 @@ def _cleaned(query: str, most: int, notes: list[str]) -> str:
     return query[:most]
 
 
-def _embedded(query: str, mode: SearchMode, embedder: Embedder) -> tuple[Float32 | None, str | None]:
+def _embedded(query: str, mode: SearchMode, vectors: QueryVectors) -> tuple[Float32 | None, str | None]:
     try:
-        return embedder.embed_query(query), None
+        return vectors.of(query), None
     except ModelUnavailable as error:
         if mode == "vector":
             raise

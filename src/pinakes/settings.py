@@ -67,6 +67,7 @@ class SearchSettings(Section):
     top_k: int = Field(10, ge=1, description="Results when the caller does not say.")
     max_top_k: int = Field(50, ge=1, description="Most results a caller may ask for.")
     max_query_chars: int = Field(2000, ge=1, description="A longer query is cut here, and the answer says so.")
+    remembered_queries: int = Field(1000, ge=0, description="Questions whose vectors are remembered; 0 = none.")
     candidates: int = Field(100, ge=1, description="Candidates taken from each arm, at least 4 per result.")
     fusion: Literal["weighted", "rrf"] = Field("weighted", description="How the two arms become one ranking.")
     semantic_weight: float = Field(0.7, ge=0, description="Weight of cosine in weighted fusion.")
@@ -83,6 +84,11 @@ class IngestSettings(Section):
     max_file_bytes: int = Field(50_000_000, ge=1, description="Larger files are skipped, in bytes.")
     max_text_chars: int = Field(20_000_000, ge=1, description="Documents with more text than this are skipped.")
     min_text_chars: int = Field(1, ge=0, description="Documents with less text than this are skipped.")
+    processes: int | None = Field(
+        None,
+        ge=0,
+        description="Processes that read and cut many files at once; none = one a core, 0 = no other process.",
+    )
     read_timeout_s: float = Field(120, gt=0, description="A file that takes longer to read is skipped, in seconds.")
     batch_chunks: int = Field(512, ge=1, description="Chunks committed together; a crash loses at most one batch.")
     git_timeout_s: float = Field(1800, gt=0, description="A git command that takes longer is stopped, in seconds.")

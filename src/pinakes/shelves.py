@@ -13,12 +13,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pinakes import readers
-from pinakes.analysis import estimated_token_starts
 from pinakes.catalog import Catalog, collections, selection, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
-from pinakes.chunking import Sizing, chunk, sizing_for
+from pinakes.cutting import Recipe, cutting
 from pinakes.embedders import open_embedder
 from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable, storing
 from pinakes.follow import Followers, ModelChanged, catch_up
@@ -26,7 +24,7 @@ from pinakes.indexes import open_index
 from pinakes.ingest import Event, Ingest, Tools, embed_pending
 from pinakes.locks import awaited, held
 from pinakes.ports import Index, Source
-from pinakes.search import Totals
+from pinakes.search import QueryVectors, Totals
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.types import JSON, Filter, Int64
@@ -35,9 +33,6 @@ _log = logging.getLogger(__name__)
 
 READING_VERSION = 1
 """Raised when readers or chunkers change so much that every document should be read again."""
-
-_USUAL_MAX_TOKENS = 254
-"""What the default model reads: how large passages become while it is not known which model will embed them."""
 
 
 class Shelves:
@@ -49,6 +44,7 @@ class Shelves:
         self.embedder = open_embedder(settings.embedding, settings.cache)
         self.followers = Followers(self.catalog, self._open_index)
         self.totals = Totals()
+        self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
 
     def index(self, name: str, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
         """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew."""
@@ -215,18 +211,16 @@ class Shelves:
         return Tools(
             catalog=self.catalog,
             embedder=self.embedder,
-            read=partial(readers.read, max_chars=limits.max_text_chars, timeout_s=limits.read_timeout_s),
-            chunk=partial(chunk, sizing=self._sizing(record.name)),
+            cutting=partial(cutting, self._recipe(record.name), self.embedder),
             follow=partial(self.index, record.name),
             limits=limits,
             rules=self.settings.of_collection(record.name),
         )
 
-    def _sizing(self, name: str) -> Sizing:
-        chunking = self.settings.chunking_of(name)
-        if self._counts_tokens():
-            return sizing_for(chunking, self.embedder.token_starts, self.embedder.max_tokens)
-        return sizing_for(chunking, estimated_token_starts, _USUAL_MAX_TOKENS)
+    def _recipe(self, name: str) -> Recipe:
+        settings = self.settings
+        counted = self._counts_tokens()
+        return Recipe(settings.ingest, settings.chunking_of(name), settings.embedding, settings.cache, counted)
 
     def _fingerprint(self) -> str | None:
         """Return the fingerprint of the configured model, None while it is not known."""

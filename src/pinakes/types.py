@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -102,6 +102,16 @@ class Chunk:
     def embedded_text(self) -> str:
         """What the embedder reads: the header line, then the text."""
         return f"{self.header}\n{self.text}" if self.header else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A file that was read and cut into chunks, and how long either took, in seconds."""
+
+    document: Document
+    chunks: Sequence[Chunk]
+    read_s: float
+    chunk_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy
 
-from pinakes import ingest, shelves
+from pinakes import shelves
 from pinakes.catalog import collections, documents, embeddings, sources
 from pinakes.errors import PinakesError, exit_code
 from pinakes.indexes import keyword, vectors
+from pinakes.ingest import run
 from pinakes.library import Library
 
 SMALL: dict[str, Any] = {"embedding__provider": "deterministic", "ingest__batch_chunks": 6}
@@ -70,7 +71,7 @@ def main() -> int:
     """Do ``ACTION`` once a line arrives; say what went wrong in one line."""
     home, action, location, collection, point, number = sys.argv[1:]
     # Small steps, so that a small corpus has as many moments to die at as a large one.
-    ingest._FOLLOW_AFTER_CHUNKS = 10
+    run._FOLLOW_AFTER_CHUNKS = 10
     vectors._SAVE_AFTER_ROWS = 10
     if point == "limit":
         limit_files(int(number))

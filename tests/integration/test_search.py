@@ -349,3 +349,24 @@ class TestReading:
         with pytest.raises(InvalidInput, match="2 documents") as caught:
             library.read("README.md")
         assert "a/README.md" in caught.value.hint
+
+
+def test_a_question_asked_again_is_not_embedded_again(filled: Library) -> None:
+    first = filled.search("heron lotus")
+    known = filled.shelves.query_vectors.of("heron lotus")
+    assert filled.shelves.query_vectors.of("heron lotus") is known
+    again = filled.search("heron lotus")
+    assert [(hit.chunk_id, hit.scores) for hit in again.hits] == [(hit.chunk_id, hit.scores) for hit in first.hits]
+
+
+def test_nothing_is_remembered_where_that_is_turned_off(open_library: OpenLibrary, docs: Path) -> None:
+    library = open_library(search__remembered_queries=0)
+    library.add(str(write_files(docs, texts(5))))
+    assert library.search("heron").hits
+    assert library.shelves.query_vectors.of("heron") is not library.shelves.query_vectors.of("heron")
+
+
+def test_a_filter_on_a_field_nobody_has_is_told(filled: Library) -> None:
+    answer = filled.search("heron", filters={"file_nam": "file3.md"})
+    assert answer.hits == ()
+    assert "no document has a field 'file_nam': did you mean 'file_name'?" in answer.notes

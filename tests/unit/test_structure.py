@@ -34,7 +34,7 @@ LAYERS = (
         },
     ),
     ("flow", {"evaluation", "follow", "graph", "ingest", "search", "staged"}),
-    ("root", {"library", "shelves"}),
+    ("root", {"cutting", "library", "shelves"}),
     ("tool", {"tools"}),
     ("interface", {"__init__", "__main__", "cli", "serve", "web"}),
 )

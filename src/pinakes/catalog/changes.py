@@ -16,10 +16,8 @@ _BATCH = 500
 
 def record(connection: Connection, collection_id: int, document_id: int, op: Literal["put", "remove"]) -> None:
     """Note that a document changed; an older note on the same document is superseded."""
-    connection.execute(
-        delete(changes).where(changes.c.collection_id == collection_id, changes.c.document_id == document_id)
-    )
-    connection.execute(changes.insert().values(collection_id=collection_id, document_id=document_id, op=op))
+    connection.execute(_SUPERSEDE, {"collection": collection_id, "document": document_id})
+    connection.execute(changes.insert(), {"collection_id": collection_id, "document_id": document_id, "op": op})
 
 
 def record_everything(connection: Connection, collection_id: int) -> None:
@@ -123,4 +121,7 @@ _SINCE_WITH_LENGTH = _SINCE.add_columns(
     .where(documents.c.id == changes.c.document_id)
     .scalar_subquery()
     .label("chars")
+)
+_SUPERSEDE = delete(changes).where(
+    changes.c.collection_id == bindparam("collection"), changes.c.document_id == bindparam("document")
 )

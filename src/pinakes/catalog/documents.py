@@ -69,34 +69,24 @@ def put(connection: Connection, collection_id: int, new: NewDocument) -> int:
     The uri of a file may change (that of a git file names its branch), and another document may stand at the new one:
     that one is removed.
     """
-    same_file = and_(documents.c.source_id == (new.source_id or 0), documents.c.path == new.path)
-    found = connection.execute(
-        select(documents.c.id, documents.c.version)
-        .where(documents.c.collection_id == collection_id, or_(same_file, documents.c.uri == new.uri))
-        .order_by(func.coalesce(same_file, False).desc())
-    ).all()
+    place = {"collection": collection_id, "source": new.source_id or 0, "path": new.path, "uri": new.uri}
+    found = connection.execute(_AT_PLACE, place).all()
     for other in found[1:]:
         remove(connection, other.id)
-    old = found[0] if found else None
-    values = _values(new)
-    if old is None:
+    values = {**_values(new), "inherited": {}}
+    if not found:
         row = {"uid": str(uuid.uuid4()), "collection_id": collection_id, "version": 1, "created_at": now()}
-        result = connection.execute(documents.insert().values(**row, **values, inherited={}))
-        document_id, version = _only_key(result), 1
+        document_id, version = _only_key(connection.execute(documents.insert(), row | values)), 1
     else:
-        document_id, version = old.id, old.version + 1
-        connection.execute(
-            update(documents).where(documents.c.id == document_id).values(version=version, inherited={}, **values)
-        )
-        connection.execute(delete(chunks).where(chunks.c.document_id == document_id))
-    connection.execute(
-        versions.insert().values(
-            document_id=document_id, number=version, content_hash=new.content_hash, recorded_at=now()
-        )
-    )
+        document_id, version = found[0].id, found[0].version + 1
+        connection.execute(_UPDATE.values(version=version, **values), {"document": document_id})
+        connection.execute(_DROP_CHUNKS, {"document": document_id})
+        connection.execute(_DROP_FIELDS, {"document": document_id})
+    recorded = {"document_id": document_id, "number": version, "content_hash": new.content_hash, "recorded_at": now()}
+    connection.execute(versions.insert(), recorded)
     if new.chunks:
         connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in new.chunks])
-    _set_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
+    _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
     changes.record(connection, collection_id, document_id, "put")
     return document_id
 
@@ -207,8 +197,15 @@ def paths(connection: Connection, collection_id: int) -> list[str]:
 def _set_fields(
     connection: Connection, collection_id: int, document_id: int, place: Metadata, own: Metadata, inherited: Metadata
 ) -> None:
+    """Write anew what filters see of a document."""
+    connection.execute(_DROP_FIELDS, {"document": document_id})
+    _add_fields(connection, collection_id, document_id, place, own, inherited)
+
+
+def _add_fields(
+    connection: Connection, collection_id: int, document_id: int, place: Metadata, own: Metadata, inherited: Metadata
+) -> None:
     """Write what filters see of a document: its place, and its own metadata, which wins over what it inherits."""
-    connection.execute(delete(fields).where(fields.c.document_id == document_id))
     values = {
         (name, normal_text(value)): number(value) for name, value in (*flatten(place), *flatten({**inherited, **own}))
     }
@@ -316,3 +313,12 @@ _GROUPS = (
     )
     .order_by(documents.c.group_key, documents.c.path)
 )
+_SAME_FILE = and_(documents.c.source_id == bindparam("source"), documents.c.path == bindparam("path"))
+_AT_PLACE = (
+    select(documents.c.id, documents.c.version)
+    .where(documents.c.collection_id == bindparam("collection"), or_(_SAME_FILE, documents.c.uri == bindparam("uri")))
+    .order_by(func.coalesce(_SAME_FILE, False).desc())
+)
+_UPDATE = update(documents).where(documents.c.id == bindparam("document"))
+_DROP_CHUNKS = delete(chunks).where(chunks.c.document_id == bindparam("document"))
+_DROP_FIELDS = delete(fields).where(fields.c.document_id == bindparam("document"))

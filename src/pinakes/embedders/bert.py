@@ -41,7 +41,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class _Model:
     session: Any
     tokenizer: Tokenizer
-    token_starts: TokenStarts
     max_tokens: int
 
     def run(self, ids: Sequence[int]) -> Float32:
@@ -61,6 +60,7 @@ class BertEmbedder:
         self._pin = weights.PINS.get(settings.model)
         self._lock = threading.Lock()
         self._model: _Model | None = None
+        self._counter: TokenStarts | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._details: tuple[str, int, int] | None = None
         self._failure: tuple[float, ModelUnavailable] | None = None
@@ -135,7 +135,7 @@ class BertEmbedder:
         Raises:
             ModelUnavailable: the model cannot be had.
         """
-        return self._load().token_starts.of(_clean(text))
+        return self._tokens().of(_clean(text))
 
     def _known(self) -> tuple[str, int, int]:
         """Return SHA-256 of the weights, dimension, and tokens read with special ones."""
@@ -151,14 +151,22 @@ class BertEmbedder:
     def _load(self) -> _Model:
         if self._model is not None:
             return self._model
+        tokens = self._tokens()
         with self._lock:
             if self._model is None:
                 installed = self._install()
                 session = _session(installed.graph_folder(self._settings.precision) / convert.GRAPH)
-                tokenizer = _tokenizer(installed.folder)
-                max_tokens = convert.read_config(installed.folder).max_tokens
-                self._model = _Model(session, tokenizer, TokenStarts(tokenizer), max_tokens)
+                self._model = _Model(session, tokens.tokenizer, convert.read_config(installed.folder).max_tokens)
             return self._model
+
+    def _tokens(self) -> TokenStarts:
+        """Return what counts tokens; the model itself is not loaded for that."""
+        if self._counter is not None:
+            return self._counter
+        with self._lock:
+            if self._counter is None:
+                self._counter = TokenStarts(_tokenizer(self._install().folder))
+            return self._counter
 
     def _install(self) -> weights.Installed:
         """Make the model ready, but do not try the network again soon after it failed."""

@@ -30,7 +30,7 @@ class TokenStarts:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._known: dict[str, tuple[int, ...]] = {}
 
     def of(self, text: str) -> Int64:
@@ -52,7 +52,7 @@ class TokenStarts:
 
     def _learned(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield each word with the offsets in it at which its tokens start."""
-        encoding = self._tokenizer.encode(" ".join(words), add_special_tokens=False)
+        encoding = self.tokenizer.encode(" ".join(words), add_special_tokens=False)
         starts = np.fromiter((start for start, _ in encoding.offsets), np.int64, len(encoding))
         begins = np.cumsum([0, *(len(word) + 1 for word in words)])
         edges = starts.searchsorted(begins)

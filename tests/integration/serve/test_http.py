@@ -185,6 +185,12 @@ def test_a_query_that_is_cut_is_said_to_be(server: Running) -> None:
     assert "notes" not in server.client.post("/search", json={"query": "tokens"}).json()
 
 
+def test_a_filter_on_a_field_nobody_has_is_told(server: Running) -> None:
+    answer = server.client.post("/search", json={"query": "tokens", "filters": {"sig_nam": "sig-node"}}).json()
+    assert answer["results"] == []
+    assert answer["notes"] == ["no document has a field 'sig_nam': did you mean 'sig_name'?"]
+
+
 def test_an_unknown_collection_is_not_found(server: Running) -> None:
     answer = server.client.post("/search", json={"query": "a", "collection": "nope"})
     assert answer.status_code == 404

@@ -13,6 +13,7 @@ import pytest
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import InvalidFilter, InvalidInput, InvalidSetting, ModelUnavailable, NotFound
 from pinakes.library import Library
+from pinakes.search import QueryVectors
 from pinakes.settings import NamedSearch, load
 from pinakes.tools import TOOLS, tools_of
 from pinakes.tools.declare import Tool, listing
@@ -236,6 +237,6 @@ def test_a_named_search_says_what_was_not_done_in_full(tmp_path: Path) -> None:
         assert named_tool(named).call(library, {"query": "pollen"}).as_text() == "Apples\n---\n"
         cut = named_tool(named).call(library, {"query": "pollen of trees"}).as_text()
         assert cut == "Apples\n---\n\nNote: the query was cut from 15 to 6 characters."
-        library.shelves.embedder = _Modelless()
+        library.shelves.query_vectors = QueryVectors(_Modelless(), 0)
         degraded = named_tool(named).call(library, {"query": "pollen"}).as_text()
         assert degraded.startswith("Apples\n---\n\nNote: keyword search only")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Protocol, TypeAlias
 
 from sqlalchemy import Connection
 
@@ -22,63 +23,37 @@ from pinakes.catalog import Catalog, collections, documents, embeddings, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
-from pinakes.errors import Empty, InvalidInput, ModelUnavailable, PinakesError, Unreadable
+from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
+from pinakes.ingest.embedding import bind, embed, embed_pending
+from pinakes.ingest.report import Event, Report
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, IngestSettings
 from pinakes.templates import fields_of, key_of
-from pinakes.types import JSON, Chunk, Document, Float32, Item, Scan, Skipped
+from pinakes.types import JSON, Chunk, Cut, Float32, Item, Scan, Skipped
 
 _log = logging.getLogger(__name__)
 
 _REMOVED_PER_STEP = 500
-_EMBEDDED_PER_EVENT = 64
 _FOLLOW_AFTER_CHUNKS = 4096
 """The index follows after so many; each time costs a commit. A search in between makes it follow at once."""
 
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
-
-    "wait": another process reads the same source.
-    """
-
-    stage: Literal["wait", "scan", "read", "embed", "index"]
-    done: int
-    total: int
-    detail: str = ""
+_AHEAD_BYTES = 8_000_000
+"""Files being read and cut at once have so many bytes together."""
 
 
-@dataclass(slots=True)
-class Report:
-    """How an ingest ended. Seconds are per stage; ``skipped`` and ``failed`` name files with the reason.
+class Cutter(Protocol):
+    """Reads and cuts files, several at once where it has processes for that."""
 
-    Both name every such file of the source, also those that an earlier run found; ``excluded`` says in words what
-    rules left out.
-    ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
-    """
+    files_ahead: int
+    """How many files it can be given before the first result is asked for."""
 
-    collection: str
-    source: str
-    added: int = 0
-    changed: int = 0
-    moved: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    chunks: int = 0
-    embedded: int = 0
-    reused: int = 0
-    pending: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    failed: list[Skipped] = field(default_factory=list)
-    excluded: list[str] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
-    degraded: str | None = None
-    error: PinakesError | None = None
+    def begin(self, data: bytes, path: str) -> Callable[[], Cut]:
+        """Return a function that waits for the result.
 
-    def reasons(self) -> Counter[str]:
-        """Count skipped and failed files by reason."""
-        return Counter(entry.reason for entry in [*self.skipped, *self.failed])
+        Raises (that function):
+            Unreadable: the file cannot be read, for whatever reason.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +62,7 @@ class Tools:
 
     catalog: Catalog
     embedder: Embedder
-    read: Callable[[bytes, str], Document]
-    chunk: Callable[[Document], list[Chunk]]
+    cutting: Callable[[Sequence[Item]], AbstractContextManager[Cutter]]
     follow: Callable[[], object]
     limits: IngestSettings
     rules: CollectionSettings
@@ -118,6 +92,9 @@ class _Note:
 
     record: FileRecord
     remove: int | None = None
+
+
+_Entry: TypeAlias = _Put | _Move | _Note
 
 
 class Ingest:
@@ -174,13 +151,14 @@ class Ingest:
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
         self.report.excluded = [entry.reason for entry in scan.skipped if entry.path == "."]
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
-        batch: list[_Put | _Move | _Note] = []
-        for done, item in enumerate(wanted, start=1):
-            batch.append(self._prepare(item))
-            yield Event("read", done, len(wanted), item.path)
-            if _weight(batch) >= self._tools.limits.batch_chunks:
-                yield from self._commit(batch)
-                batch = []
+        batch: list[_Entry] = []
+        with self._tools.cutting(wanted) as cutter:
+            for done, (item, entry) in enumerate(self._prepared(wanted, cutter), start=1):
+                batch.append(entry)
+                yield Event("read", done, len(wanted), item.path)
+                if _weight(batch) >= self._tools.limits.batch_chunks:
+                    yield from self._commit(batch)
+                    batch = []
         yield from self._commit(batch)
         if self._record.error and not self.report.degraded:
             yield from self._embed_waiting()
@@ -204,20 +182,39 @@ class Ingest:
             return True
         return known.status == "indexed" and known.uri != item.uri  # another branch, or another source changed it
 
-    def _prepare(self, item: Item) -> _Put | _Move | _Note:
-        """Read and cut one file; whatever is wrong with it becomes a note and the rest goes on."""
+    def _prepared(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, _Entry]]:
+        """Read and cut all files, in their order, as many at once as ``cutter`` takes."""
+        ahead: deque[tuple[Item, Callable[[], _Entry]]] = deque()
+        size = 0
+        for item in wanted:
+            ahead.append((item, self._begun(item, cutter)))
+            size += item.size_bytes
+            while len(ahead) > cutter.files_ahead or (ahead and size > _AHEAD_BYTES):
+                first, entry_of = ahead.popleft()
+                size -= first.size_bytes
+                yield first, entry_of()
+        for item, entry_of in ahead:
+            yield item, entry_of()
+
+    def _begun(self, item: Item, cutter: Cutter) -> Callable[[], _Entry]:
+        """Begin with one file; whatever is wrong with it becomes a note and the rest goes on."""
         known = self._known.get(item.path)
-        had = known.document_id if known else None
         try:
             with self._timed("read"):
                 data = self._source.read(item)
         except PinakesError as error:
-            return self._failed(item, str(error))
+            return partial(self._failed, item, str(error))
         digest = hashlib.sha256(data).hexdigest()
         if known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri:
-            return _Note(replace(known, fingerprint=item.fingerprint))
+            return partial(_Note, replace(known, fingerprint=item.fingerprint))
+        return partial(self._prepare, item, digest, cutter.begin(data, item.path))
+
+    def _prepare(self, item: Item, digest: str, cut: Callable[[], Cut]) -> _Entry:
+        """Make what is to be written of one file, once it is cut."""
+        known = self._known.get(item.path)
+        had = known.document_id if known else None
         try:
-            new = self._new_document(item, data, digest)
+            new = self._new_document(item, self._waited(cut), digest)
         except Unreadable as error:
             return _Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
         except (PinakesError, MemoryError):  # not about this file
@@ -229,6 +226,19 @@ class Ingest:
             return _Move(item, new, old)
         return _Put(item, new, is_new=had is None)
 
+    def _waited(self, cut: Callable[[], Cut]) -> Cut:
+        """Return the result; the time it took to come is divided as the work was."""
+        start = time.perf_counter()
+        read_share = 1.0
+        try:
+            done = cut()
+            read_share = done.read_s / max(done.read_s + done.chunk_s, 1e-9)
+        finally:
+            waited = time.perf_counter() - start
+            self._spent("read", waited * read_share)
+            self._spent("chunk", waited * (1 - read_share))
+        return done
+
     def _failed(self, item: Item, reason: str) -> _Note:
         """Report a file that could not be read; what it gave before stays, and it is tried again each time."""
         self.report.failed.append(Skipped(item.path, reason))
@@ -236,21 +246,15 @@ class Ingest:
         digest, had = (known.content_hash, known.document_id) if known else (None, None)
         return _Note(FileRecord(item.path, item.fingerprint, digest, "error", reason, had))
 
-    def _new_document(self, item: Item, data: bytes, digest: str) -> NewDocument:
-        rules, limits = self._tools.rules, self._tools.limits
-        with self._timed("read"):
-            document = self._tools.read(data, item.path)
-        if len(document.text.strip()) < max(1, limits.min_text_chars):
-            raise Empty(f"Only {len(document.text.strip())} characters of text (at least {limits.min_text_chars}).")
-        with self._timed("chunk"):
-            chunks = self._tools.chunk(document)
+    def _new_document(self, item: Item, cut: Cut, digest: str) -> NewDocument:
+        rules, document = self._tools.rules, cut.document
         from_path = fields_of(item.path, rules.path_templates)
         key = key_of(from_path, rules.document_key)
         metadata: dict[str, JSON] = {**item.metadata, **document.metadata, **from_path}
         if key:
             metadata[rules.key_field] = key
         title = document.title or PurePosixPath(item.path).stem
-        return NewDocument(item.uri, item.path, document, chunks, digest, title, metadata, key, self._record.id)
+        return NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
 
     def _moved_from(self, item: Item, new: NewDocument) -> FileRecord | None:
         """Return the record of the same document at another place: of a vanished file, or of this one."""
@@ -270,7 +274,7 @@ class Ingest:
                 return self._gone.pop(record.path)
         return None
 
-    def _commit(self, batch: Sequence[_Put | _Move | _Note]) -> Iterator[Event]:
+    def _commit(self, batch: Sequence[_Entry]) -> Iterator[Event]:
         """Embed what is new in ``batch``, then write all of it in one transaction; the index follows now and then."""
         if not batch:
             return
@@ -291,7 +295,7 @@ class Ingest:
         if self._unfollowed >= _FOLLOW_AFTER_CHUNKS:
             self._follow()
 
-    def _apply(self, connection: Connection, entry: _Put | _Move | _Note) -> FileRecord:
+    def _apply(self, connection: Connection, entry: _Entry) -> FileRecord:
         if isinstance(entry, _Note):
             self._remove(connection, entry.record.path, entry.remove)
             return entry.record
@@ -325,7 +329,7 @@ class Ingest:
                 documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
         self._groups.clear()
 
-    def _without(self, entry: _Put | _Move | _Note, refused: Mapping[bytes, str]) -> _Put | _Move | _Note:
+    def _without(self, entry: _Entry, refused: Mapping[bytes, str]) -> _Entry:
         """Return ``entry``, or a note that its file failed if the model refused a passage of it."""
         if isinstance(entry, _Put):
             for chunk in entry.new.chunks:
@@ -395,81 +399,10 @@ class Ingest:
         try:
             yield
         finally:
-            self.report.seconds[stage] = self.report.seconds.get(stage, 0.0) + time.perf_counter() - start
+            self._spent(stage, time.perf_counter() - start)
 
-
-def embed(
-    embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str] | None = None
-) -> Generator[Event, None, dict[bytes, Float32]]:
-    """Embed ``texts``, shortest first so that batches need little padding; return key → float32 (dim,).
-
-    Texts that the model refuses have no vector then; the reasons are put into ``refused`` where it is given.
-
-    Raises:
-        ModelUnavailable: the model cannot be loaded or does not answer.
-        InvalidInput: a text is longer than the model reads, and there is no ``refused``.
-    """
-    keys = sorted(texts, key=lambda key: len(texts[key]))
-    vectors: dict[bytes, Float32] = {}
-    for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
-        part = keys[start : start + _EMBEDDED_PER_EVENT]
-        try:
-            vectors |= zip(part, embedder.embed([texts[key] for key in part]), strict=True)
-        except InvalidInput:
-            if refused is None:
-                raise
-            vectors |= _one_by_one(embedder, {key: texts[key] for key in part}, refused)
-        yield Event("embed", start + len(part), len(keys))
-    return vectors
-
-
-def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str]) -> dict[bytes, Float32]:
-    """Embed each text by itself, so that one the model refuses does not keep the others from their vectors."""
-    vectors: dict[bytes, Float32] = {}
-    for key, text in texts.items():
-        try:
-            vectors[key] = embedder.embed([text])[0]
-        except InvalidInput as error:
-            refused[key] = str(error)
-    return vectors
-
-
-def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> CollectionRecord:
-    """Make ``embedder`` the model of ``collection``; return the collection as it is then."""
-    with catalog.write() as connection:
-        collections.bind_model(connection, collection.id, embedder.fingerprint, embedder.dimension)
-        return collections.get(connection, collection.name)
-
-
-def embed_pending(
-    catalog: Catalog, collection: CollectionRecord, embedder: Embedder, follow: Callable[[], object], batch: int
-) -> Iterator[Event]:
-    """Embed every chunk that still has no vector; the index follows batch by batch.
-
-    Raises:
-        ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
-        InvalidInput: a passage is longer than the model reads.
-    """
-    with catalog.read() as connection:
-        total, done = collections.count(connection, collection).pending, 0
-    while True:
-        with catalog.read() as connection:
-            rows = embeddings.pending(connection, collection.id, collection.model_id, batch)
-        if not rows:
-            return
-        try:
-            vectors = yield from embed(embedder, dict(rows))
-        except InvalidInput as error:
-            raise InvalidInput(
-                error.message, hint="Passages were cut before this model was there. Cut them anew: pinakes sync"
-            ) from error
-        collection = bind(catalog, collection, embedder) if collection.model_id is None else collection
-        with catalog.write() as connection:
-            assert collection.model_id is not None
-            embeddings.store(connection, collection.model_id, vectors)
-        follow()
-        done += len(rows)
-        yield Event("index", done, max(done, total))
+    def _spent(self, stage: str, seconds: float) -> None:
+        self.report.seconds[stage] = self.report.seconds.get(stage, 0.0) + seconds
 
 
 def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
@@ -482,10 +415,10 @@ def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
     return {path: known[path] for path in left if path in known}
 
 
-def _chunks(batch: Sequence[_Put | _Move | _Note]) -> list[Chunk]:
+def _chunks(batch: Sequence[_Entry]) -> list[Chunk]:
     return [chunk for entry in batch if isinstance(entry, _Put) for chunk in entry.new.chunks]
 
 
-def _weight(batch: Sequence[_Put | _Move | _Note]) -> int:
+def _weight(batch: Sequence[_Entry]) -> int:
     """Return how full a batch is: its chunks, and something for what has none."""
     return sum(len(entry.new.chunks) if isinstance(entry, _Put) else 1 for entry in batch)

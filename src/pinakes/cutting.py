@@ -1,0 +1,241 @@
+"""Reading files and cutting them into chunks: here, or in processes of their own when there is much to do.
+
+A process is ``python -m pinakes.cutting``. It knows how files are to be cut, is sent one file after the other and
+answers each. It ends with the one that started it, and what it does to itself concerns one file only.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from pinakes import readers
+from pinakes.analysis import estimated_token_starts
+from pinakes.chunking import chunk, sizing_for
+from pinakes.embedders import open_embedder
+from pinakes.errors import Empty, PinakesError, Unreadable
+from pinakes.ports import Embedder
+from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
+from pinakes.types import Cut, Item
+
+_log = logging.getLogger(__name__)
+
+_WORTH_BYTES = 4_000_000
+"""Processes take half a second to start: less than this, about two seconds of work, is done here."""
+
+_FILES_AHEAD = 256
+_START_TIMEOUT_S = 60
+_READY = "ready"
+_COLLECTED_AFTER = 10_000
+_NICENESS = 5
+"""Embedding, which goes on at the same time, comes first: it takes nine tenths of a run."""
+
+_USUAL_MAX_TOKENS = 254
+"""What the default model reads: how large chunks become while it is not known which model will embed them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that decides what a file becomes; ``counted``: by the model's tokenizer, else tokens are estimated."""
+
+    limits: IngestSettings
+    chunking: ChunkingSettings
+    embedding: EmbeddingSettings
+    cache: Path
+    counted: bool
+
+
+class Here:
+    """Reads and cuts in this process, when the result is asked for."""
+
+    files_ahead = 0
+
+    def __init__(self, recipe: Recipe, embedder: Embedder) -> None:
+        self._limits = recipe.limits
+        counted = recipe.counted
+        starts = embedder.token_starts if counted else estimated_token_starts
+        most = embedder.max_tokens if counted else _USUAL_MAX_TOKENS
+        self._sizing = sizing_for(recipe.chunking, starts, most)
+
+    def begin(self, data: bytes, path: str) -> Callable[[], Cut]:
+        """Return a function that does the work. See ``ingest.Cutter``."""
+        return partial(self.cut, data, path)
+
+    def cut(self, data: bytes, path: str) -> Cut:
+        """Read and cut one file.
+
+        Raises:
+            Unreadable: it cannot be read, or has too little text.
+        """
+        limits = self._limits
+        start = time.perf_counter()
+        document = readers.read(data, path, max_chars=limits.max_text_chars, timeout_s=limits.read_timeout_s)
+        length = len(document.text.strip())
+        if length < max(1, limits.min_text_chars):
+            raise Empty(f"Only {length} characters of text (at least {limits.min_text_chars}).")
+        middle = time.perf_counter()
+        chunks = chunk(document, self._sizing)
+        return Cut(document, chunks, middle - start, time.perf_counter() - middle)
+
+
+class Beside:
+    """Reads and cuts in other processes, each kept busy by a thread of this one."""
+
+    files_ahead = _FILES_AHEAD
+
+    def __init__(self, recipe: Recipe, here: Here, processes: int) -> None:
+        self._recipe = recipe
+        self._here = here
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="pinakes-cut")
+        self._mine = threading.local()
+        self._started: list[_Process] = []
+
+    def begin(self, data: bytes, path: str) -> Callable[[], Cut]:
+        """Hand a file to the next process that is free. See ``ingest.Cutter``."""
+        return self._threads.submit(self._cut, data, path).result
+
+    def close(self) -> None:
+        """End the processes, also one that is still at work; what was not begun is dropped."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for process in self._started:
+            process.kill()
+        self._threads.shutdown()
+        for process in self._started:
+            process.close()
+
+    def _cut(self, data: bytes, path: str) -> Cut:
+        process: _Process | None = getattr(self._mine, "process", None)
+        if process is None or process.ended:
+            process = self._mine.process = _Process(self._recipe)
+            self._started.append(process)
+        return process.cut(data, path) if process.usable else self._here.cut(data, path)
+
+
+class _Process:
+    """A process that reads and cuts files; ``usable`` if it could be started."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # -P: the folder this is called in may hold anything, also modules
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from pinakes import cutting; cutting.serve({theirs.fileno()})"],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        self._connection = Connection(ours.detach())
+        self._timeout_s = 2 * recipe.limits.read_timeout_s
+        self.ended = False
+        self.usable = self._greeted(recipe)
+
+    def cut(self, data: bytes, path: str) -> Cut:
+        """Read and cut one file.
+
+        Raises:
+            Unreadable: it cannot be read; also where reading it ended the process, or took too long.
+        """
+        try:
+            self._connection.send((data, path))
+            answer = self._connection.recv() if self._connection.poll(self._timeout_s) else None
+        except (EOFError, OSError):
+            self.kill()
+            raise Unreadable(
+                f"Reading it ended the process that read it ({_how(self._process.wait())}).",
+                hint="The file is damaged, or needs more memory than there is.",
+            ) from None
+        if answer is None:
+            self.kill()
+            raise Unreadable(f"Reading it took longer than {self._timeout_s:g} seconds.", hint="ingest.read_timeout_s")
+        if isinstance(answer, PinakesError):
+            raise answer
+        if not isinstance(answer, Cut):
+            raise RuntimeError(answer)
+        return answer
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.ended = True
+        self._process.kill()
+
+    def close(self) -> None:
+        """Release what belonged to a process that was killed."""
+        self._process.wait()
+        self._connection.close()
+
+    def _greeted(self, recipe: Recipe) -> bool:
+        try:
+            self._connection.send(recipe)
+            if self._connection.poll(_START_TIMEOUT_S) and self._connection.recv() == _READY:
+                return True
+        except (EOFError, OSError):
+            pass
+        _log.warning("no process could be started to read files beside this one; reading them here")
+        self._process.kill()
+        return False
+
+
+@contextmanager
+def cutting(recipe: Recipe, embedder: Embedder, wanted: Sequence[Item]) -> Iterator[Here | Beside]:
+    """Give what reads and cuts the files ``wanted``, for as long as the block takes."""
+    here = Here(recipe, embedder)
+    processes = recipe.limits.processes if recipe.limits.processes is not None else os.cpu_count() or 1
+    much = len(wanted) > 1 and sum(item.size_bytes for item in wanted) >= _WORTH_BYTES
+    if not (much and processes and os.name == "posix" and sys.executable):
+        yield here
+        return
+    beside = Beside(recipe, here, processes)
+    try:
+        yield beside
+    finally:
+        beside.close()
+
+
+def serve(descriptor: int) -> None:
+    """Be such a process: read the recipe, then file after file, until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the one who asked decides
+    os.nice(_NICENESS)
+    logging.getLogger().addHandler(logging.NullHandler())
+    connection = Connection(descriptor)
+    try:
+        recipe: Recipe = connection.recv()
+        here = Here(recipe, open_embedder(recipe.embedding, recipe.cache))
+        connection.send(_READY)
+        gc.freeze()
+        gc.set_threshold(_COLLECTED_AFTER)
+        while True:
+            data, path = connection.recv()
+            connection.send(_answer(here, data, path))
+    except (EOFError, OSError):
+        return
+
+
+def _answer(here: Here, data: bytes, path: str) -> Cut | PinakesError | str:
+    try:
+        return here.cut(data, path)
+    except PinakesError as error:
+        error.__cause__ = error.__context__ = None
+        return error
+    except MemoryError:
+        return Unreadable("Reading it needs more memory than there is.", hint="Split the file.")
+    except Exception as error:  # noqa: BLE001 - told to the other side, which reports it for this file
+        return f"{type(error).__name__}: {error}"
+
+
+def _how(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"

@@ -1,0 +1,55 @@
+"""What a run tells while it goes on, and at its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pinakes.errors import PinakesError
+from pinakes.types import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
+
+    "wait": another process reads the same source.
+    """
+
+    stage: Literal["wait", "scan", "read", "embed", "index"]
+    done: int
+    total: int
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """How an ingest ended. Seconds are per stage; ``skipped`` and ``failed`` name files with the reason.
+
+    Both name every such file of the source, also those that an earlier run found; ``excluded`` says in words what
+    rules left out.
+    ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
+    """
+
+    collection: str
+    source: str
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    reused: int = 0
+    pending: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Skipped] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    degraded: str | None = None
+    error: PinakesError | None = None
+
+    def reasons(self) -> Counter[str]:
+        """Count skipped and failed files by reason."""
+        return Counter(entry.reason for entry in [*self.skipped, *self.failed])

@@ -1,0 +1,167 @@
+"""Files are read and cut in other processes, with real ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pinakes.cutting import Beside, Here, Recipe, cutting
+from pinakes.embedders import open_embedder
+from pinakes.errors import Binary, Unreadable
+from pinakes.library import Library
+from pinakes.ports import Embedder
+from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
+from pinakes.types import Item
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="other processes are used on POSIX systems only")
+
+SLOW = ("# A\n\n" + "- one\n  - two\n    - three\n" * 40_000).encode()
+"""Takes seconds to cut."""
+
+
+def recipe(tmp_path: Path, **limits: object) -> Recipe:
+    embedding = EmbeddingSettings(provider="deterministic")
+    return Recipe(IngestSettings.model_validate(limits), ChunkingSettings(), embedding, tmp_path, counted=True)
+
+
+@pytest.fixture
+def embedder(tmp_path: Path) -> Embedder:
+    return open_embedder(EmbeddingSettings(provider="deterministic"), tmp_path)
+
+
+def started(recipe: Recipe, embedder: Embedder, processes: int = 1) -> closing[Beside]:
+    return closing(Beside(recipe, Here(recipe, embedder), processes))
+
+
+def busy(beside: Beside) -> int:
+    """Wait until the first process has been given something to do for a while; return its id."""
+    deadline = time.monotonic() + 60
+    while not (beside._started and beside._started[0].usable):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.3)
+    return beside._started[0]._process.pid
+
+
+def test_other_processes_cut_as_this_one_does(tmp_path: Path, embedder: Embedder) -> None:
+    texts = {f"{n}.md": f"# Title {n}\n\nSome words of file {n}.\n\n- a\n- b\n".encode() for n in range(20)}
+    with started(recipe(tmp_path), embedder, 2) as beside:
+        results = {path: beside.begin(data, path) for path, data in texts.items()}
+        for path, result in results.items():
+            here, there = Here(recipe(tmp_path), embedder).cut(texts[path], path), result()
+            assert (there.document, list(there.chunks)) == (here.document, list(here.chunks))
+
+
+def test_what_is_wrong_with_a_file_is_told_as_it_is_here(tmp_path: Path, embedder: Embedder) -> None:
+    with started(recipe(tmp_path), embedder) as beside:
+        with pytest.raises(Binary) as told:
+            beside.begin(b"\0\1\2" * 100, "x.md")()
+        with pytest.raises(Binary) as expected:
+            Here(recipe(tmp_path), embedder).cut(b"\0\1\2" * 100, "x.md")
+        assert (told.value.message, told.value.hint) == (expected.value.message, expected.value.hint)
+
+
+def test_a_killed_process_costs_one_file(tmp_path: Path, embedder: Embedder) -> None:
+    with started(recipe(tmp_path), embedder) as beside:
+        first, second = beside.begin(SLOW, "slow.md"), beside.begin(b"words", "next.md")
+        os.kill(busy(beside), signal.SIGKILL)
+        with pytest.raises(Unreadable, match="SIGKILL"):
+            first()
+        assert second().document.text.strip() == "words"
+
+
+def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path, embedder: Embedder) -> None:
+    with started(recipe(tmp_path, read_timeout_s=0.1), embedder) as beside:
+        first, second = beside.begin(SLOW, "slow.md"), beside.begin(b"words", "next.md")
+        with pytest.raises(Unreadable, match="took longer than"):
+            first()
+        assert second().document.text.strip() == "words"
+
+
+def test_closing_does_not_wait_for_a_file_at_work(tmp_path: Path, embedder: Embedder) -> None:
+    with started(recipe(tmp_path), embedder) as beside:
+        beside.begin(SLOW, "slow.md")
+        pid = busy(beside)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+    script = f"""
+from pathlib import Path
+from pinakes.cutting import *
+from pinakes.settings import *
+
+embedding = EmbeddingSettings(provider="deterministic")
+recipe = Recipe(IngestSettings(), ChunkingSettings(), embedding, Path({str(tmp_path)!r}), True)
+beside = Beside(recipe, Here(recipe, open_embedder(embedding, recipe.cache)), 1)
+beside.begin(b"words", "a.md")()
+print(beside._started[0]._process.pid, flush=True)
+input()
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+    assert gone(child)
+
+
+def gone(pid: int) -> bool:
+    """Wait until a process that belongs to nobody has ended."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Iterator[Path]:
+    """A folder with enough in it for processes to be worth their start."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(60):
+        lines = (f"Line {line} of file {number} tells of herons and reeds.\n" for line in range(1800))
+        (folder / f"{number}.txt").write_text("".join(lines))
+    return folder
+
+
+def test_a_large_folder_is_indexed_alike_with_and_without_processes(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (many / "yaml.py").write_text("raise SystemExit('code of a folder that is indexed was run')\n")
+    (many / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
+    monkeypatch.chdir(many)
+    found = []
+    for processes in (0, 2):
+        settings = {"embedding__provider": "deterministic", "ingest__processes": processes}
+        with Library.open(tmp_path / f"home{processes}", **settings) as library:
+            report = library.add(str(many))
+            assert not any(library.verify().values())
+            hits = library.search("heron 1799 file 7", top_k=3).hits
+            found.append((report.added, report.chunks, report.skipped, [(hit.path, hit.text) for hit in hits]))
+    assert found[0] == found[1]
+    assert found[0][0] == 61
+    assert [entry.path for entry in found[0][2]] == ["broken.pdf"]
+
+
+def test_little_is_done_here(tmp_path: Path, embedder: Embedder) -> None:
+    items = [Item(f"{n}", f"{n}", 1000, "") for n in range(10)]
+    with cutting(recipe(tmp_path), embedder, items) as cutter:
+        assert isinstance(cutter, Here)
+    items = [Item(f"{n}", f"{n}", 1_000_000, "") for n in range(10)]
+    with cutting(recipe(tmp_path), embedder, items) as cutter:
+        assert isinstance(cutter, Beside)
