@@ -1,7 +1,7 @@
 """Reading files and cutting them into chunks: here, or in processes of their own when there is much to do.
 
-A process is ``python -m pinakes.cutting``. It knows how files are to be cut, is sent one file after the other and
-answers each. It ends with the one that started it, and what it does to itself concerns one file only.
+Such a process runs ``serve``: it is told once how files are to be cut, is then sent one after the other and answers
+each. It ends with the one that started it, and whatever brings it down concerns one file only.
 """
 
 from __future__ import annotations
