@@ -31,7 +31,7 @@ from pinakes.types import JSON, Filter, Int64
 
 _log = logging.getLogger(__name__)
 
-READING_VERSION = 1
+READING_VERSION = 2
 """Raised when readers or chunkers change so much that every document should be read again."""
 
 

@@ -20,6 +20,8 @@ AFTER_COLON = BLOCK - 2
 AFTER_HEADING = BLOCK - 4
 NESTED = BLOCK - 6
 ROW = 30
+BEFORE_TABLE = ROW - 1
+"""Between a heading and a table: a table is rather cut between its rows than parted from its heading."""
 MAX_NESTING = 20
 
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
@@ -88,7 +90,7 @@ class _Blocks:
         if level == AFTER_HEADING and kind not in _SOLID:
             self.glue.add(start)
         else:
-            self.cuts.add(start, level)
+            self.cuts.add(start, BEFORE_TABLE if level == AFTER_HEADING and kind == "table_open" else level)
 
     def _nested(self, token: Token) -> None:
         start, end = self._span(token)

@@ -56,6 +56,15 @@ def test_a_heading_stays_with_its_text() -> None:
     assert deep.heading_path == ("Top", "Empty", "Deep")
 
 
+def test_a_table_is_rather_cut_between_rows_than_parted_from_its_heading() -> None:
+    rows = [f"| {words(3, f'r{number}')} | {words(3, f's{number}')} |" for number in range(5)]
+    table = "\n".join(["| a | b |", "|---|---|", *rows])
+    chunks = cut(f"# Top\n\n{words(30)}\n\n## Tools\n\n{table}\n", len(table.split()) + 3)
+    first = next(each.text for each in chunks if "## Tools" in each.text)
+    assert first.startswith("\n".join(["## Tools", "", "| a | b |", "|---|---|", rows[0]]))
+    assert f"{first}\n{chunks[-1].text}".endswith("\n".join(rows))
+
+
 def test_empty_headings_at_the_end_go_with_the_text_before() -> None:
     chunks = cut(f"# Top\n\n{sentences(12)}\n\n## Drawbacks\n\n## Alternatives\n")
     assert chunks[-1].text.endswith("## Drawbacks\n\n## Alternatives")
