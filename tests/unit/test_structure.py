@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "pinakes"
 
 LAYERS = (
     ("foundation", {"types", "errors", "settings", "ports", "profiles"}),
-    ("pure", {"analysis", "filters", "fusion", "templates", "locks", "disk"}),
+    ("pure", {"analysis", "approximation", "filters", "fusion", "templates", "locks", "disk"}),
     (
         "shelf",
         {

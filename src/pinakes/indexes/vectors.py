@@ -59,6 +59,10 @@ _Snapshot: TypeAlias = tuple[Int64, Int64, np.ndarray[Any, np.dtype[np.float16]]
 """Chunk ids, document ids, vectors and position."""
 
 
+class _OtherModelError(ValueError):
+    """A snapshot from before the collection got its model, or another one: as it should be."""
+
+
 class VectorIndex:
     """Cosine ranking over the vectors of one collection generation."""
 
@@ -188,7 +192,8 @@ class VectorIndex:
                     try:
                         return _read_snapshot(folder, self._dimension, self._label)
                     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-                        _log.warning("vector snapshot %s is unusable: %s", folder, error)
+                        level = logging.INFO if isinstance(error, _OtherModelError) else logging.WARNING
+                        _log.log(level, "vector snapshot %s is unusable: %s", folder, error)
                         shutil.rmtree(folder, ignore_errors=True)
         except OSError as error:
             _log.warning("vector snapshots in %s cannot be read: %s", self._folder, error)
@@ -236,7 +241,7 @@ def _read_snapshot(folder: Path, dimension: int, label: str) -> _Snapshot:
     """
     about = json.loads((folder / "about.json").read_text("utf-8"))
     if about["label"] != label:
-        raise ValueError(f"its vectors are those of {about['label']!r}, not of {label!r}")
+        raise _OtherModelError(f"its vectors are those of {about['label']!r}, not of {label!r}")
     ids, documents, matrix = parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in _PARTS]
     if _checksum(parts) != about["checksum"]:
         raise ValueError("the checksum differs")
