@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ HEAD = "0001"
 """The newest migration; a test compares it with the migrations folder."""
 
 BUSY_TIMEOUT_S = 60
+_SWITCH_STEP_S = 0.02
 
 
 class Catalog:
@@ -96,14 +98,27 @@ def _engine(url: str) -> Engine:
 
 def _configure(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None
+    _use_wal(connection)
     for pragma in (
-        "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
         "cache_size=-32768",
         "mmap_size=268435456",
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging. SQLite does not wait for others that are switching, it fails at once."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(_SWITCH_STEP_S)
 
 
 def _begin(connection: Connection) -> None:

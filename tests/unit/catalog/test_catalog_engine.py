@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -174,3 +176,18 @@ def test_an_error_nobody_foresaw_is_called_a_bug(catalog: Catalog) -> None:
 def test_our_own_errors_pass_through(catalog: Catalog) -> None:
     with pytest.raises(NotFound), catalog.read() as connection:
         collections.get(connection, "nothing")
+
+
+def test_many_may_open_a_new_home_at_once(tmp_path: Path) -> None:
+    for number in range(6):
+        begin = threading.Barrier(6)
+
+        def opened(_: int, home: Path = tmp_path / str(number), begin: threading.Barrier = begin) -> None:
+            begin.wait()
+            catalog = Catalog.at(home)
+            with catalog.write():
+                pass
+            catalog.close()
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(opened, range(6)))
