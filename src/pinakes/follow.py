@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import Busy, IndexCorrupt
 from pinakes.ports import Index
-from pinakes.types import Int64
+from pinakes.types import Float32, IndexEntry, Int64
 
 _DOCUMENTS_PER_STEP = 500
 _CHARS_PER_STEP = 8_000_000
@@ -22,6 +24,9 @@ _COMPARISONS = 5
 _COMPARED_PER_STEP = 2000
 _LARGEST_DIFFERENCE = 2e-3
 """Stored vectors are float16; an index may hold them a little less exactly."""
+
+
+Fill: TypeAlias = Callable[[Sequence[IndexEntry]], Sequence[IndexEntry]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,10 @@ class ModelChanged(Busy):
         self.collection = collection
 
 
-def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> Iterator[int]:
+def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None = None) -> Iterator[int]:
     """Apply every change the index has not seen, yielding how many documents that were so far.
+
+    ``fill`` may give chunks that wait for their vectors approximate ones.
 
     Raises:
         IndexCorrupt: the index has seen changes that the catalogue does not know.
@@ -68,23 +75,23 @@ def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index) -> It
                 hint="Rebuild the index: pinakes reindex",
             )
         position = found[-1][0]
-        index.apply(document_ids, entries, position)
+        index.apply(document_ids, entries if fill is None else fill(entries), position)
         seen += len(found)
         yield seen
 
 
-def compare(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
-    """Compare every chunk id and vector of the index, caught up, with the catalogue's.
+def compare(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None = None) -> list[Difference]:
+    """Compare every chunk id and vector of the index, caught up, with the catalogue's and with what ``fill`` gives.
 
     Raises:
         Busy: others change the collection so often that it never held still meanwhile.
     """
     try:
         for _ in range(_COMPARISONS):
-            for _ in catch_up(catalog, collection, index):
+            for _ in catch_up(catalog, collection, index, fill):
                 pass
             position = index.position()
-            found = _compared(catalog, collection, index)
+            found = _compared(catalog, collection, index, fill)
             with catalog.read() as connection:
                 if index.position() == position == changes.head(connection, collection.id):
                     return found
@@ -98,10 +105,16 @@ def compare(catalog: Catalog, collection: CollectionRecord, index: Index) -> lis
     )
 
 
-def _compared(catalog: Catalog, collection: CollectionRecord, index: Index) -> list[Difference]:
+def _compared(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None) -> list[Difference]:
     with catalog.read() as connection:
         every, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
     contents = index.contents()
+    approximate = np.setdiff1d(every, embedded)
+    held_anyhow = np.intersect1d(approximate, contents["vector"])
+    wrong = _wrong(index, embedded, contents["vector"], partial(_stored, catalog, collection))
+    if fill is not None and len(held_anyhow):
+        wrong += _wrong(index, approximate, contents["vector"], partial(_filled, catalog, fill))
+        embedded = every
     found = []
     for part, expected in (("keyword", every), ("vector", embedded)):
         held = contents[part]
@@ -109,25 +122,34 @@ def _compared(catalog: Catalog, collection: CollectionRecord, index: Index) -> l
         found += _differences(part, "not in the catalogue", np.setdiff1d(held, expected))
         values, times = np.unique(held, return_counts=True)
         found += _differences(part, "in the index more than once", values[times > 1])
-    common = np.intersect1d(embedded, contents["vector"])
-    wrong = [
-        chunk_id
-        for start in range(0, len(common), _COMPARED_PER_STEP)
-        for chunk_id in _wrong_vectors(catalog, collection, index, common[start : start + _COMPARED_PER_STEP])
-    ]
-    return found + _differences("vector", "vector differs", np.array(wrong, np.int64))
+    return found + _differences("vector", "vector differs", np.array(sorted(wrong), np.int64))
 
 
-def _wrong_vectors(catalog: Catalog, collection: CollectionRecord, index: Index, chunk_ids: Int64) -> list[int]:
+def _stored(catalog: Catalog, collection: CollectionRecord, chunk_ids: Int64) -> Mapping[int, Float32]:
     with catalog.read() as connection:
-        stored = embeddings.of_chunks(connection, collection.model_id, chunk_ids.tolist())
-    held = index.vectors(chunk_ids)
-    nothing = np.full(held.shape[1], np.nan, np.float32)
-    return [
-        chunk_id
-        for chunk_id, vector in zip(chunk_ids.tolist(), held, strict=True)
-        if not np.abs(stored.get(chunk_id, nothing) - vector).max() <= _LARGEST_DIFFERENCE
-    ]
+        return embeddings.of_chunks(connection, collection.model_id, chunk_ids.tolist())
+
+
+def _filled(catalog: Catalog, fill: Fill, chunk_ids: Int64) -> Mapping[int, Float32]:
+    with catalog.read() as connection:
+        entries = changes.entries_of(connection, chunk_ids.tolist())
+    return {entry.chunk_id: entry.vector for entry in fill(entries) if entry.vector is not None}
+
+
+def _wrong(index: Index, expected: Int64, held: Int64, right: Callable[[Int64], Mapping[int, Float32]]) -> list[int]:
+    """Return those of ``expected`` that the index holds with another vector than ``right`` gives."""
+    common = np.intersect1d(expected, held)
+    found: list[int] = []
+    for start in range(0, len(common), _COMPARED_PER_STEP):
+        chunk_ids = common[start : start + _COMPARED_PER_STEP]
+        vectors, stored = index.vectors(chunk_ids), right(chunk_ids)
+        nothing = np.full(vectors.shape[1], np.nan, np.float32)
+        found += [
+            chunk_id
+            for chunk_id, vector in zip(chunk_ids.tolist(), vectors, strict=True)
+            if not np.abs(stored.get(chunk_id, nothing) - vector).max() <= _LARGEST_DIFFERENCE
+        ]
+    return found
 
 
 def _differences(part: str, problem: str, chunk_ids: Int64) -> list[Difference]:
@@ -142,6 +164,7 @@ class _Open:
 
     collection: CollectionRecord
     index: Index
+    fill: Fill | None
     following: threading.Lock = field(default_factory=threading.Lock)
     ready: bool = False
 
@@ -156,9 +179,15 @@ class _Open:
 class Followers:
     """The open indexes of all collections, each brought up to date before it is used."""
 
-    def __init__(self, catalog: Catalog, open_index: Callable[[CollectionRecord], Index]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        open_index: Callable[[CollectionRecord], Index],
+        fill_of: Callable[[CollectionRecord], Fill | None],
+    ) -> None:
         self._catalog = catalog
         self._open_index = open_index
+        self._fill_of = fill_of
         self._open: dict[int, _Open] = {}
         self._opening = threading.Lock()
 
@@ -187,7 +216,7 @@ class Followers:
     def _follow(self, opened: _Open, *, wait: bool) -> None:
         if opened.following.acquire(blocking=wait):
             try:
-                for _ in catch_up(self._catalog, opened.collection, opened.index):
+                for _ in catch_up(self._catalog, opened.collection, opened.index, opened.fill):
                     pass
                 opened.ready = True
             except ModelChanged:
@@ -224,5 +253,6 @@ class Followers:
             if opened is None or not opened.serves(collection):
                 if opened is not None:
                     opened.index.close()
-                opened = self._open[collection.id] = _Open(collection, self._open_index(collection))
+                index, fill = self._open_index(collection), self._fill_of(collection)
+                opened = self._open[collection.id] = _Open(collection, index, fill)
             return opened

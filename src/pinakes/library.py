@@ -167,7 +167,9 @@ class Library:
     def verify(self, collection: str | None = None) -> dict[str, list[Difference]]:
         """Compare each index with the catalogue: collection → differences, none when all is well."""
         return {
-            record.name: follow.compare(self.shelves.catalog, *self.shelves.index(record.name))
+            record.name: follow.compare(
+                self.shelves.catalog, *self.shelves.index(record.name), self.shelves.fill_of(record)
+            )
             for record in self.collections(collection)
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pinakes.types import Document, Filter, Float32, IndexEntry, Int64, Item, Ranking, Scan
 
@@ -76,6 +76,19 @@ class Embedder(Protocol):
 
     def token_starts(self, text: str) -> Int64:
         """Return int64 (n,), ascending: the character offset at which each token of ``text`` starts."""
+        ...
+
+
+@runtime_checkable
+class Vocabulary(Protocol):
+    """What an embedder can also do when its model runs here: tell what it makes of single tokens."""
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of each text as numbers below the size of the vocabulary, special ones among them."""
+        ...
+
+    def prior(self) -> Float32:
+        """Return float32 (vocabulary, dim): the vector of each token by itself, unit length. Slow once, then kept."""
         ...
 
 

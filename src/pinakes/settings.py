@@ -49,6 +49,11 @@ class EmbeddingSettings(Section):
     path: Path | None = Field(None, description="Folder with the model's files; nothing is downloaded then.")
     precision: Literal["int8", "fp32"] = Field("int8", description="Arithmetic of the converted model.")
     threads: int = Field(0, ge=0, description="Threads of the model; 0 = one per core.")
+    mode: Literal["full", "progressive"] = Field(
+        "full", description="progressive = search large collections by approximate vectors until all are embedded."
+    )
+    sample_chunks: int = Field(1000, ge=1, description="Chunks embedded first; the approximate vectors come from them.")
+    progressive_chunks: int = Field(2000, ge=1, description="Fewer waiting chunks than this are embedded at once.")
 
 
 class ChunkingSettings(Section):

@@ -19,11 +19,11 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.embedders import open_embedder
 from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable, storing
-from pinakes.follow import Followers, ModelChanged, catch_up
+from pinakes.follow import Fill, Followers, ModelChanged, catch_up
 from pinakes.indexes import open_index
-from pinakes.ingest import Event, Ingest, Tools, embed_pending
+from pinakes.ingest import Approximator, Event, Ingest, Tools, embed_pending, follow_anew, sampled
 from pinakes.locks import awaited, held
-from pinakes.ports import Index, Source
+from pinakes.ports import Index, Source, Vocabulary
 from pinakes.search import QueryVectors, Totals
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import open_source
@@ -42,7 +42,7 @@ class Shelves:
         self.settings = settings
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
-        self.followers = Followers(self.catalog, self._open_index)
+        self.followers = Followers(self.catalog, self._open_index, self.fill_of)
         self.totals = Totals()
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
 
@@ -131,7 +131,13 @@ class Shelves:
         self.check_model(record)
         follow = partial(self.index, record.name)
         follow()  # before changes are made: an index newer than the catalogue shows only now
-        return embed_pending(self.catalog, record, self.embedder, follow, self.settings.ingest.batch_chunks)
+        batch = self.settings.ingest.batch_chunks
+        return embed_pending(self.catalog, record, self.embedder, lambda _: follow(), batch)
+
+    def fill_of(self, record: CollectionRecord) -> Fill | None:
+        """Return what gives approximate vectors to chunks of a collection that wait for theirs, if anything does."""
+        approximator = self._approximator(record)
+        return approximator.fill if approximator else None
 
     def close(self) -> None:
         """Save and release everything."""
@@ -149,6 +155,7 @@ class Shelves:
                 total = collections.count(connection, fresh).documents
             yield Event("index", 0, total)
             self._drop_folders(old)
+            self._keep_map(old, fresh)
             yield from self._fill(fresh, total)
             with self.catalog.write() as connection:
                 collections.next_generation(connection, old.id)
@@ -160,11 +167,38 @@ class Shelves:
         while True:
             try:
                 with closing(self._open_index(fresh)) as index:
-                    for done in catch_up(self.catalog, fresh, index):
+                    for done in catch_up(self.catalog, fresh, index, self.fill_of(fresh)):
                         yield Event("index", done, max(done, total))
                 return
             except ModelChanged as changed:
                 fresh = replace(changed.collection, generation=fresh.generation)
+
+    def _approximator(self, record: CollectionRecord) -> Approximator | None:
+        if not (record.fingerprint and isinstance(self.embedder, Vocabulary)):
+            return None
+        return Approximator(self._map(record), record.fingerprint, self.embedder)
+
+    def _approximate(self, name: str) -> Iterator[Event]:
+        """Embed a sample of a collection, fit a map to it, and give all other chunks approximate vectors."""
+        settings = self.settings.embedding
+        sample = yield from sampled(self.catalog, self._record(name), self.embedder, settings.sample_chunks)
+        record = self._record(name)
+        approximator = self._approximator(record)
+        if approximator is not None:
+            self._map(record).parent.mkdir(parents=True, exist_ok=True)
+            approximator.fit(sample)
+            follow_anew(self.catalog, record)
+            self.index(name)
+            yield Event("searchable", 1, 1)
+
+    def _keep_map(self, old: CollectionRecord, fresh: CollectionRecord) -> None:
+        if self._map(old).exists():
+            with storing("The search index"):
+                self._map(fresh).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self._map(old), self._map(fresh))
+
+    def _map(self, record: CollectionRecord) -> Path:
+        return self._folder(record) / "map.npz"
 
     def _rebuilding(self, name: str) -> FileLock:
         folder = self.settings.home / "index"
@@ -213,6 +247,8 @@ class Shelves:
             embedder=self.embedder,
             cutting=partial(cutting, self._recipe(record.name), self.embedder),
             follow=partial(self.index, record.name),
+            approximate=partial(self._approximate, record.name) if self._is_progressive() else None,
+            defer_chunks=self.settings.embedding.progressive_chunks,
             limits=limits,
             rules=self.settings.of_collection(record.name),
         )
@@ -221,6 +257,9 @@ class Shelves:
         settings = self.settings
         counted = self._counts_tokens()
         return Recipe(settings.ingest, settings.chunking_of(name), settings.embedding, settings.cache, counted)
+
+    def _is_progressive(self) -> bool:
+        return self.settings.embedding.mode == "progressive" and isinstance(self.embedder, Vocabulary)
 
     def _fingerprint(self) -> str | None:
         """Return the fingerprint of the configured model, None while it is not known."""

@@ -161,6 +161,11 @@ class IndexEntry:
     symbols: tuple[str, ...]
     vector: Float32 | None
 
+    @property
+    def embedded_text(self) -> str:
+        """What the embedder reads: the header line, then the text."""
+        return f"{self.header}\n{self.text}" if self.header else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:

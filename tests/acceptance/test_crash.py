@@ -151,9 +151,20 @@ def test_a_kill_while_reindexing(point: str, number: int, home: Path, docs: Path
     assert len([path for path in (home / "index").iterdir() if path.is_dir()]) == 1
 
 
+def time_of_adding(home: Path, docs: Path) -> float:
+    """Return how many seconds a child takes for a dozen changed files, from when it is told to go."""
+    fill(home, docs)
+    write_files(docs, dict(list(files("timed").items())[:12]))
+    child = start(home, "add", docs)
+    began = time.monotonic()
+    assert release([child]) == [(0, "")]
+    return time.monotonic() - began
+
+
 def test_kills_at_random_moments(home: Path, docs: Path) -> None:
     chance = random.Random(20)
     killed = 0
+    took = time_of_adding(home, docs)
     for attempt in range(10):
         write_files(docs, dict(chance.sample(list(files(f"salt{attempt}").items()), 12)))
         if attempt % 3 == 2:
@@ -162,7 +173,7 @@ def test_kills_at_random_moments(home: Path, docs: Path) -> None:
         assert child.stdin is not None
         child.stdin.write("go\n")
         child.stdin.flush()
-        time.sleep(chance.uniform(0.02, 0.7))
+        time.sleep(chance.uniform(0.02, 0.8) * took)
         child.kill()
         child.communicate()
         killed += child.returncode == KILLED

@@ -20,7 +20,7 @@ from pinakes.errors import InvalidInput, ModelUnavailable
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Document
 
-REFERENCE = Path(__file__).parents[1] / "unit/embedders/bert_reference.py"
+REFERENCE = Path(__file__).parents[1] / "shared/bert_reference.py"
 TEXTS = [
     "How do I configure the scheduler?",
     "A pod is the smallest deployable unit of computing that you can create and manage.",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, delete, func, literal, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, literal, select
 
 from pinakes.catalog.schema import changes, chunks, collections, documents, embeddings
 from pinakes.types import IndexEntry
@@ -71,14 +71,15 @@ def since(
 
 def entries(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[IndexEntry]:
     """Return the chunks of these documents as an index stores them, with vectors where they exist."""
-    texts = {
-        row.id: row
-        for row in connection.execute(
-            select(documents.c.id, documents.c.title, documents.c.path, documents.c.text).where(
-                documents.c.id.in_(document_ids)
-            )
-        )
-    }
+    return _entries(connection, chunks.c.document_id.in_(document_ids), model_id)
+
+
+def entries_of(connection: Connection, chunk_ids: Sequence[int]) -> list[IndexEntry]:
+    """Return these chunks as an index stores them, without their vectors."""
+    return _entries(connection, chunks.c.id.in_(chunk_ids), None)
+
+
+def _entries(connection: Connection, which: ColumnElement[bool], model_id: int | None) -> list[IndexEntry]:
     rows = connection.execute(
         select(
             chunks.c.id,
@@ -94,9 +95,12 @@ def entries(connection: Connection, document_ids: Sequence[int], model_id: int |
                 embeddings, (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
             )
         )
-        .where(chunks.c.document_id.in_(document_ids))
+        .where(which)
         .order_by(chunks.c.id)
-    )
+    ).all()
+    columns = select(documents.c.id, documents.c.title, documents.c.path, documents.c.text)
+    wanted = {row.document_id for row in rows}
+    texts = {row.id: row for row in connection.execute(columns.where(documents.c.id.in_(wanted)))}
     found = []
     for row in rows:
         document = texts[row.document_id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, select
@@ -54,9 +55,35 @@ def pending(connection: Connection, collection_id: int, model_id: int | None, li
         .order_by(chunks.c.id)
         .limit(limit)
     ).all()
-    wanted = {row.document_id for row in rows}
-    texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
-    return [(row.embedding_key, _embedded(row.header, texts[row.document_id][row.start : row.end])) for row in rows]
+    return _with_texts(connection, rows)
+
+
+def texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[bytes, str]:
+    """Return key → embedded text of these chunks."""
+    found: dict[bytes, str] = {}
+    for i in range(0, len(chunk_ids), _BATCH):
+        rows = connection.execute(
+            select(chunks.c.document_id, chunks.c.embedding_key, chunks.c.header, chunks.c.start, chunks.c.end)
+            .where(chunks.c.id.in_(chunk_ids[i : i + _BATCH]))
+            .order_by(chunks.c.id)
+        ).all()
+        found |= _with_texts(connection, rows)
+    return found
+
+
+def of_keys(connection: Connection, model_id: int, keys: Sequence[bytes]) -> dict[bytes, Float32]:
+    """Return key → float32 (dim,) for those of ``keys`` that have a vector by the model, in the order of ``keys``."""
+    found: dict[bytes, Float32] = {}
+    for i in range(0, len(keys), _BATCH):
+        part = keys[i : i + _BATCH]
+        rows = connection.execute(
+            select(embeddings.c.key, embeddings.c.vector).where(
+                embeddings.c.key.in_(part), embeddings.c.model_id == model_id
+            )
+        )
+        vectors = {row.key: np.frombuffer(row.vector, np.float16).astype(np.float32) for row in rows}
+        found |= {key: vectors[key] for key in part if key in vectors}
+    return found
 
 
 def of_chunks(connection: Connection, model_id: int | None, chunk_ids: Sequence[int]) -> dict[int, Float32]:
@@ -85,6 +112,12 @@ def chunk_ids(connection: Connection, collection_id: int, model_id: int | None) 
         .order_by(chunks.c.id)
     )
     return all_ids, np.fromiter(connection.scalars(embedded), np.int64)
+
+
+def _with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[bytes, str]]:
+    wanted = {row.document_id for row in rows}
+    texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
+    return [(row.embedding_key, _embedded(row.header, texts[row.document_id][row.start : row.end])) for row in rows]
 
 
 def _embedded(header: str, text: str) -> str:

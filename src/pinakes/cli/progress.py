@@ -42,11 +42,17 @@ class Course:
         self._embedded = self._batch = 0
         self._detail = ""
         self._stage = ""
+        self._searchable = False
 
     def see(self, event: Event) -> None:
         """Take note of ``event``."""
         self._stage = event.stage
-        if event.stage == "read":
+        if event.stage == "searchable":
+            self._searchable, self._start, self._total = True, self._clock(), 0
+        elif self._searchable:
+            if event.stage == "index":
+                self._settled, self._total = event.done, event.total
+        elif event.stage == "read":
             self._files, self._total = event.done, event.total
         elif event.stage == "embed":
             self._see_embedded(event)
@@ -66,12 +72,12 @@ class Course:
 
     @property
     def done(self) -> float:
-        """Files done, those of a batch in the share of its chunks that are embedded."""
+        """Files done, those of a batch in the share of its chunks that are embedded; chunks once it is searchable."""
         return self._settled if self._embedding_since is not None else self._files
 
     @property
     def total(self) -> int:
-        """Files to do; 0 while that is not known."""
+        """Files to do, or chunks once it is searchable; 0 while that is not known."""
         return self._total
 
     def words(self) -> str:
@@ -80,6 +86,8 @@ class Course:
             return "waiting for the other process"
         if self._stage == "scan" and not self._total:
             return f"looking through {self._detail}" if self._detail else "looking"
+        if self._searchable:
+            return self._words_of_embedding()
         parts = [f"{self._files:,} of {self._total:,} files read"] if self._total else []
         if self._embedding_since is not None:
             parts.append(f"{self._embedded:,} chunks embedded")
@@ -92,6 +100,13 @@ class Course:
         if left is not None:
             parts.append(f"{duration(left)} left")
         return ", ".join(parts)
+
+    def _words_of_embedding(self) -> str:
+        if not self._total:
+            return "searchable; embedding the rest"
+        left = self.seconds_left()
+        words = f"searchable; {self._settled:,.0f} of the other {self._total:,} chunks embedded"
+        return words if left is None else f"{words}, {duration(left)} left"
 
     def seconds_left(self) -> float | None:
         """Return the estimated time left in seconds, None while there is too little to go by."""
@@ -127,6 +142,8 @@ def following(screen: Screen) -> Iterator[OnEvent]:
 
         def on_event(event: Event) -> None:
             course.see(event)
+            if event.stage == "searchable":
+                screen.say("Searchable now. The rest is being embedded; it can be stopped, the next run goes on.")
             show(course.words(), course.done, course.total)
 
         yield on_event

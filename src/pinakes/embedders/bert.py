@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinakes.embedders import convert, weights
+from pinakes.embedders import convert, folders, weights
 from pinakes.embedders.token_starts import TokenStarts
 from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable
 from pinakes.settings import EmbeddingSettings
@@ -33,6 +33,8 @@ RETRY_S = 60.0
 
 _SPECIAL_TOKENS = 2
 _GROUP = 1024
+_TOKENS_PER_RUN = 256
+_PRIOR = "prior.npy"
 _QUERY_CHARS_PER_TOKEN = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -136,6 +138,45 @@ class BertEmbedder:
             ModelUnavailable: the model cannot be had.
         """
         return self._tokens().of(_clean(text))
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of the tokens of each text, [CLS] and [SEP] among them.
+
+        Raises:
+            ModelUnavailable: the model cannot be had.
+        """
+        return [row.ids for row in self._tokens().tokenizer.encode_batch_fast([_clean(text) for text in texts])]
+
+    def prior(self) -> Float32:
+        """Return float32 (vocabulary, dim): what the model says of each token alone, kept beside its graph.
+
+        Making it takes some seconds, once for each model and precision.
+
+        Raises:
+            ModelUnavailable: the model cannot be had, or the cache not be written.
+        """
+        model = self._load()
+        installed = self._install()
+        graph = installed.graph_folder(self._settings.precision)
+        folder = graph.with_name(f"prior-{graph.name}")
+        if not folders.intact(folder):
+            with folders.exclusive(folder.parent, weights.LOCK_TIMEOUT_S):
+                if not folders.intact(folder):
+                    with folders.filled(folder, {"weights_sha256": installed.weights_sha256}) as unfinished:
+                        np.save(unfinished / _PRIOR, self._alone(model).astype(np.float16), allow_pickle=False)
+        table: Float32 = np.load(folder / _PRIOR, allow_pickle=False).astype(np.float32)
+        return table
+
+    def _alone(self, model: _Model) -> Float32:
+        """Return float32 (vocabulary, dim): the vector of each token between [CLS] and [SEP]."""
+        first, last = model.tokenizer.encode("").ids
+        size = model.tokenizer.get_vocab_size()
+        rows = np.stack([np.full(size, first), np.arange(size), np.full(size, last)], axis=1).astype(np.int32)
+        starts = range(0, size, _TOKENS_PER_RUN)
+        parts = self._workers(self._settings.threads or _cores()).map(
+            lambda start: model.session.run(None, {"input_ids": rows[start : start + _TOKENS_PER_RUN]})[0], starts
+        )
+        return np.concatenate(list(parts))
 
     def _known(self) -> tuple[str, int, int]:
         """Return SHA-256 of the weights, dimension, and tokens read with special ones."""

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from pinakes.ingest.embedding import bind, embed_pending
+from pinakes.ingest.progressive import Approximator, follow_anew, sampled
 from pinakes.ingest.report import Event, Report
 from pinakes.ingest.run import Ingest, Tools
 
-__all__ = ["Event", "Ingest", "Report", "Tools", "bind", "embed_pending"]
+__all__ = [
+    "Approximator",
+    "Event",
+    "Ingest",
+    "Report",
+    "Tools",
+    "bind",
+    "embed_pending",
+    "follow_anew",
+    "sampled",
+]

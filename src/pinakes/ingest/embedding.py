@@ -58,15 +58,16 @@ def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> 
 
 
 def embed_pending(
-    catalog: Catalog, collection: CollectionRecord, embedder: Embedder, follow: Callable[[], object], batch: int
+    catalog: Catalog, collection: CollectionRecord, embedder: Embedder, follow: Callable[[int], object], batch: int
 ) -> Iterator[Event]:
-    """Embed every chunk that still has no vector; the index follows batch by batch.
+    """Embed every chunk that still has no vector; ``follow`` is told after each batch how many chunks it had.
 
     Raises:
         ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
         InvalidInput: a passage is longer than the model reads.
     """
     with catalog.read() as connection:
+        collection = collections.get(connection, collection.name)
         total, done = collections.count(connection, collection).pending, 0
     while True:
         with catalog.read() as connection:
@@ -83,6 +84,6 @@ def embed_pending(
         with catalog.write() as connection:
             assert collection.model_id is not None
             embeddings.store(connection, collection.model_id, vectors)
-        follow()
+        follow(len(rows))
         done += len(rows)
         yield Event("index", done, max(done, total))

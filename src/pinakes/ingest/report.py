@@ -14,10 +14,10 @@ from pinakes.types import Skipped
 class Event:
     """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
 
-    "wait": another process reads the same source.
+    "wait": another process reads the same source. "searchable": every chunk has a vector, most an approximate one.
     """
 
-    stage: Literal["wait", "scan", "read", "embed", "index"]
+    stage: Literal["wait", "scan", "read", "embed", "index", "searchable"]
     done: int
     total: int
     detail: str = ""

@@ -37,6 +37,9 @@ _REMOVED_PER_STEP = 500
 _FOLLOW_AFTER_CHUNKS = 4096
 """The index follows after so many; each time costs a commit. A search in between makes it follow at once."""
 
+_BYTES_PER_CHUNK = 700
+"""A usual chunk of prose or code; only to tell a large run from a small one before anything is read."""
+
 _AHEAD_BYTES = 8_000_000
 """Files being read and cut at once have so many bytes together."""
 
@@ -64,6 +67,8 @@ class Tools:
     embedder: Embedder
     cutting: Callable[[Sequence[Item]], AbstractContextManager[Cutter]]
     follow: Callable[[], object]
+    approximate: Callable[[], Iterator[Event]] | None
+    defer_chunks: int
     limits: IngestSettings
     rules: CollectionSettings
 
@@ -111,6 +116,7 @@ class Ingest:
         self._placed: set[int] = set()
         self._groups: set[str] = set()
         self._unfollowed = 0
+        self._deferring = False
         self.report = Report(collection.name, record.location)
 
     def run(self) -> Iterator[Event]:
@@ -151,6 +157,7 @@ class Ingest:
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
         self.report.excluded = [entry.reason for entry in scan.skipped if entry.path == "."]
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
+        self._deferring = self._defers(wanted)
         batch: list[_Entry] = []
         with self._tools.cutting(wanted) as cutter:
             for done, (item, entry) in enumerate(self._prepared(wanted, cutter), start=1):
@@ -160,21 +167,39 @@ class Ingest:
                     yield from self._commit(batch)
                     batch = []
         yield from self._commit(batch)
-        if self._record.error and not self.report.degraded:
+        if (self._record.error or self._tools.approximate) and not self.report.degraded:
             yield from self._embed_waiting()
         self._finish(scan)
         self._follow()
         yield Event("index", 1, 1)
 
     def _embed_waiting(self) -> Iterator[Event]:
-        """Embed what an earlier run could not."""
+        """Embed what this run deferred and what an earlier one could not; a large collection is searchable first."""
         tools = self._tools
-        batch = tools.limits.batch_chunks
+        with tools.catalog.read() as connection:
+            waiting = collections.count(connection, self._collection).pending
         try:
             with self._timed("embed"):
-                yield from embed_pending(tools.catalog, self._collection, tools.embedder, tools.follow, batch)
+                if tools.approximate and waiting >= tools.defer_chunks:
+                    yield from self._counted(tools.approximate())
+                batch = tools.limits.batch_chunks
+                rest = embed_pending(tools.catalog, self._collection, tools.embedder, self._follow_sometimes, batch)
+                yield from self._counted(rest)
         except (InvalidInput, ModelUnavailable) as error:
             self.report.degraded = str(error)
+
+    def _counted(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Pass events on, noting how many chunks were embedded that this run had left waiting."""
+        for event in events:
+            if event.stage == "embed" and event.done == event.total:
+                self.report.embedded += event.total
+                self.report.pending = max(0, self.report.pending - event.total)
+            yield event
+
+    def _defers(self, wanted: Sequence[Item]) -> bool:
+        """Say whether so much is to be read that it is embedded when all of it is in the catalogue."""
+        expected = sum(item.size_bytes for item in wanted) // _BYTES_PER_CHUNK
+        return self._tools.approximate is not None and expected >= self._tools.defer_chunks
 
     def _may_differ(self, item: Item) -> bool:
         known = self._known.get(item.path)
@@ -291,9 +316,8 @@ class Ingest:
             sources.note(connection, self._record.id, records)
             self._inherit(connection)
         self.report.chunks += len(chunks)
-        self._unfollowed += len(chunks)
-        if self._unfollowed >= _FOLLOW_AFTER_CHUNKS:
-            self._follow()
+        if not self._deferring:
+            self._follow_sometimes(len(chunks))
 
     def _apply(self, connection: Connection, entry: _Entry) -> FileRecord:
         if isinstance(entry, _Note):
@@ -342,7 +366,7 @@ class Ingest:
     ) -> Generator[Event, None, dict[bytes, Float32]]:
         """Return embedding key → vector of the chunks that have none yet, yielding progress."""
         texts = {embedding_key(chunk): chunk.embedded_text for chunk in chunks}
-        if not texts or self.report.degraded:
+        if not texts or self.report.degraded or self._deferring:
             self.report.pending += len(chunks)
             return {}
         try:
@@ -387,6 +411,11 @@ class Ingest:
             self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched
         for status, entries in (("skipped", self.report.skipped), ("error", self.report.failed)):
             entries[:] = [Skipped(file.path, file.reason or "") for file in left_out if file.status == status]
+
+    def _follow_sometimes(self, chunks: int) -> None:
+        self._unfollowed += chunks
+        if self._unfollowed >= _FOLLOW_AFTER_CHUNKS:
+            self._follow()
 
     def _follow(self) -> None:
         with self._timed("index"):

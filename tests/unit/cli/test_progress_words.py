@@ -82,3 +82,16 @@ def test_waiting_for_another_process_is_said_until_it_ends():
     assert run.words() == "waiting for the other process"
     run.see(Event("scan", 0, 0, "notes"))
     assert run.words() == "looking through notes"
+
+
+def test_once_it_is_searchable_the_chunks_left_are_counted():
+    run, clock = course()
+    run.see(Event("read", 20, 20))
+    run.see(Event("embed", 64, 64))
+    run.see(Event("searchable", 1, 1))
+    assert run.words() == "searchable; embedding the rest"
+    run.see(Event("embed", 64, 512))
+    clock.now += 10
+    run.see(Event("index", 512, 2048))
+    assert run.words() == "searchable; 512 of the other 2,048 chunks embedded, 30 s left"
+    assert (run.done, run.total) == (512, 2048)
