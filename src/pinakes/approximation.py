@@ -8,6 +8,7 @@ faster than the model. Measured on six corpora with 1,000 samples, the cosine wi
 from __future__ import annotations
 
 import io
+import tempfile
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -99,12 +100,11 @@ class Map:
             mean=self.mean,
             agreement=self.agreement,
         )
-        unfinished = path.with_name(f"{path.name}.unfinished")
         with storing(f"{str(path)!r}"):
-            with unfinished.open("wb") as file:
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
                 file.write(zlib.crc32(parts.getbuffer()).to_bytes(_CHECKSUM_BYTES))
                 file.write(parts.getbuffer())
-            unfinished.replace(path)
+            Path(file.name).replace(path)
 
     @classmethod
     def load(cls, path: Path, label: str) -> Self:

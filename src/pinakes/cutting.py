@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +40,13 @@ _WORTH_BYTES = 4_000_000
 _FILES_AHEAD = 256
 _START_TIMEOUT_S = 60
 _READY = "ready"
+_PROGRAM = """
+import signal, sys
+for number in (signal.SIGINT, signal.SIGTERM):  # they reach the whole group; the one who asked decides
+    signal.signal(number, signal.SIG_IGN)
+from pinakes import cutting
+cutting.serve(int(sys.argv[1]))
+"""
 _COLLECTED_AFTER = 10_000
 _NICENESS = 5
 """Embedding, which goes on at the same time, comes first: it takes nine tenths of a run."""
@@ -102,7 +109,9 @@ class Beside:
         self._here = here
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="pinakes-cut")
         self._mine = threading.local()
+        self._lock = threading.Lock()
         self._started: list[_Process] = []
+        self._closing = False
 
     def begin(self, data: bytes, path: str) -> Callable[[], Cut]:
         """Hand a file to the next process that is free. See ``ingest.Cutter``."""
@@ -111,57 +120,97 @@ class Beside:
     def close(self) -> None:
         """End the processes, also one that is still at work; what was not begun is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for process in self._started:
-            process.kill()
+        with self._lock:
+            self._closing = True
+            for process in self._started:
+                process.kill()
         self._threads.shutdown()
         for process in self._started:
             process.close()
 
     def _cut(self, data: bytes, path: str) -> Cut:
+        process = self._process()
+        if not process.usable:
+            return self._here.cut(data, path)
+        try:
+            return process.cut(data, path)
+        except ChildProcessError:  # perhaps ended by somebody else: the file gets another chance
+            process = self._process()
+            return process.cut(data, path) if process.usable else self._here.cut(data, path)
+
+    def _process(self) -> _Process:
+        """Return the process of this thread, a new one where the last has ended."""
         process: _Process | None = getattr(self._mine, "process", None)
         if process is None or process.ended:
-            process = self._mine.process = _Process(self._recipe)
-            self._started.append(process)
-        return process.cut(data, path) if process.usable else self._here.cut(data, path)
+            with self._lock:
+                if self._closing:
+                    raise CancelledError
+                process = self._mine.process = _Process(self._recipe)
+                self._started.append(process)
+            process.greet()
+            if process.ended:
+                raise CancelledError
+        return process
 
 
 class _Process:
-    """A process that reads and cuts files; ``usable`` if it could be started."""
+    """A process that reads and cuts files; ``usable`` once it has answered."""
 
     def __init__(self, recipe: Recipe) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            # -P: the folder this is called in may hold anything, also modules
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from pinakes import cutting; cutting.serve({theirs.fileno()})"],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        self._connection = Connection(ours.detach())
+        self._recipe = recipe
         self._timeout_s = 2 * recipe.limits.read_timeout_s
-        self.ended = False
-        self.usable = self._greeted(recipe)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.usable = self.ended = False
+        ours, theirs = socket.socketpair()
+        self._connection = Connection(ours.detach())
+        try:
+            with theirs:
+                # -P: the folder this is called in may hold anything, also modules
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+        except OSError as error:
+            _log.info("a process could not be started: %s", error)
+
+    @property
+    def pid(self) -> int | None:
+        """Its number, None where it could not be started."""
+        return self._process.pid if self._process else None
+
+    def greet(self) -> None:
+        """Tell it how to cut, and wait until it is ready; one that is not stays unusable."""
+        try:
+            if self._process is not None:
+                self._connection.send(self._recipe)
+                self.usable = self._connection.poll(_START_TIMEOUT_S) and self._connection.recv() == _READY
+        except (EOFError, OSError):
+            self.usable = False
+        if not self.usable and not self.ended:
+            _log.warning("no process could be started to read files beside this one; reading them here")
 
     def cut(self, data: bytes, path: str) -> Cut:
         """Read and cut one file.
 
         Raises:
-            Unreadable: it cannot be read; also where reading it ended the process, or took too long.
+            Unreadable: it cannot be read.
+            ChildProcessError: the process ended.
+            TimeoutError: it took too long, and the process was ended.
         """
         try:
             self._connection.send((data, path))
             answer = self._connection.recv() if self._connection.poll(self._timeout_s) else None
-        except (EOFError, OSError):
+        except (EOFError, OSError) as error:
             self.kill()
-            raise Unreadable(
-                f"Reading it ended the process that read it ({_how(self._process.wait())}).",
-                hint="The file is damaged, or needs more memory than there is.",
-            ) from None
+            raise ChildProcessError(
+                f"Reading it ended the process that read it ({self._how()}). It may be damaged or need too much memory."
+            ) from error
         if answer is None:
             self.kill()
-            raise Unreadable(f"Reading it took longer than {self._timeout_s:g} seconds.", hint="ingest.read_timeout_s")
+            raise TimeoutError(f"Reading it took longer than {self._timeout_s:g} seconds (ingest.read_timeout_s).")
         if isinstance(answer, PinakesError):
             raise answer
         if not isinstance(answer, Cut):
@@ -171,23 +220,19 @@ class _Process:
     def kill(self) -> None:
         """End the process at once."""
         self.ended = True
-        self._process.kill()
+        if self._process is not None:
+            self._process.kill()
 
     def close(self) -> None:
-        """Release what belonged to a process that was killed."""
-        self._process.wait()
+        """Release what belonged to a process; one that lives on is ended."""
+        self.kill()
         self._connection.close()
+        if self._process is not None:
+            self._process.wait()
 
-    def _greeted(self, recipe: Recipe) -> bool:
-        try:
-            self._connection.send(recipe)
-            if self._connection.poll(_START_TIMEOUT_S) and self._connection.recv() == _READY:
-                return True
-        except (EOFError, OSError):
-            pass
-        _log.warning("no process could be started to read files beside this one; reading them here")
-        self._process.kill()
-        return False
+    def _how(self) -> str:
+        code = self._process.wait() if self._process else 0
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 @contextmanager
@@ -208,7 +253,6 @@ def cutting(recipe: Recipe, embedder: Embedder, wanted: Sequence[Item]) -> Itera
 
 def serve(descriptor: int) -> None:
     """Be such a process: read the recipe, then file after file, until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the one who asked decides
     os.nice(_NICENESS)
     logging.getLogger().addHandler(logging.NullHandler())
     connection = Connection(descriptor)
@@ -235,7 +279,3 @@ def _answer(here: Here, data: bytes, path: str) -> Cut | PinakesError | str:
         return Unreadable("Reading it needs more memory than there is.", hint="Split the file.")
     except Exception as error:  # noqa: BLE001 - told to the other side, which reports it for this file
         return f"{type(error).__name__}: {error}"
-
-
-def _how(code: int) -> str:
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"

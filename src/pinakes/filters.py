@@ -37,7 +37,7 @@ COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "<": operator.lt,
 }
 _EXAMPLE = 'Write for example {"status": "beta"}, {"number": {"gte": 100}} or {"path": {"glob": "docs/**"}}.'
-_WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(.*)", re.DOTALL)
+_WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(?![=<>])(.*)", re.DOTALL)
 _WORDS = {"=": "in", "==": "in", "!=": "ne", ">=": "gte", ">": "gt", "<=": "lte", "<": "lt"}
 _ALIKE = 70
 _SHOWN_CHARS = 40
@@ -75,6 +75,8 @@ def parse_words(words: Iterable[str]) -> Filter:
         stated = merged.setdefault(name, {})
         if sign in ("in", "ne"):
             stated[sign] = [*stated.get(sign, ()), *(part.strip() for part in value.split(","))]
+        elif sign in stated:
+            raise InvalidFilter(f"Filter {name!r} has two bounds of one kind.", hint="State the narrower one only.")
         else:
             stated[sign] = value
     return parse(merged)
@@ -184,9 +186,16 @@ def _conditions(name: str, value: JSON) -> Iterator[Condition]:
         if sign == "glob":
             yield _like(field, value[sign])
         elif sign == "ne":
-            yield Condition(field, none_of=_texts(field, value[sign]))
+            yield _differs(field, value[sign])
         elif sign not in bounds:
             yield _equals(field, value[sign])
+
+
+def _differs(field: str, value: JSON) -> Condition:
+    texts = _texts(field, value)
+    if field == "path" and any(set("*?[") & set(text) for text in texts):
+        raise InvalidFilter("A filter cannot leave out a pattern of paths.", hint="Name whole paths.")
+    return Condition(field, none_of=texts)
 
 
 def _equals(field: str, value: JSON) -> Condition:

@@ -174,7 +174,7 @@ class Shelves:
                 fresh = replace(changed.collection, generation=fresh.generation)
 
     def _approximator(self, record: CollectionRecord) -> Approximator | None:
-        if not (record.fingerprint and isinstance(self.embedder, Vocabulary)):
+        if not record.fingerprint:
             return None
         return Approximator(self._map(record), record.fingerprint, self.embedder)
 

@@ -15,7 +15,7 @@ import pytest
 
 from pinakes.cutting import Beside, Here, Recipe, cutting
 from pinakes.embedders import open_embedder
-from pinakes.errors import Binary, Unreadable
+from pinakes.errors import Binary
 from pinakes.library import Library
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
@@ -44,11 +44,11 @@ def started(recipe: Recipe, embedder: Embedder, processes: int = 1) -> closing[B
 def busy(beside: Beside) -> int:
     """Wait until the first process has been given something to do for a while; return its id."""
     deadline = time.monotonic() + 60
-    while not (beside._started and beside._started[0].usable):
+    while not (beside._started and beside._started[-1].usable and not beside._started[-1].ended):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     time.sleep(0.3)
-    return beside._started[0]._process.pid
+    return beside._started[-1].pid
 
 
 def test_other_processes_cut_as_this_one_does(tmp_path: Path, embedder: Embedder) -> None:
@@ -69,11 +69,19 @@ def test_what_is_wrong_with_a_file_is_told_as_it_is_here(tmp_path: Path, embedde
         assert (told.value.message, told.value.hint) == (expected.value.message, expected.value.hint)
 
 
-def test_a_killed_process_costs_one_file(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_file_whose_process_is_killed_gets_another_chance(tmp_path: Path, embedder: Embedder) -> None:
+    with started(recipe(tmp_path), embedder) as beside:
+        first = beside.begin(SLOW, "slow.md")
+        os.kill(busy(beside), signal.SIGKILL)
+        assert first().document.title == "A"
+
+
+def test_a_file_that_ends_two_processes_costs_itself_only(tmp_path: Path, embedder: Embedder) -> None:
     with started(recipe(tmp_path), embedder) as beside:
         first, second = beside.begin(SLOW, "slow.md"), beside.begin(b"words", "next.md")
-        os.kill(busy(beside), signal.SIGKILL)
-        with pytest.raises(Unreadable, match="SIGKILL"):
+        for _ in range(2):
+            os.kill(busy(beside), signal.SIGKILL)
+        with pytest.raises(ChildProcessError, match="SIGKILL"):
             first()
         assert second().document.text.strip() == "words"
 
@@ -81,9 +89,28 @@ def test_a_killed_process_costs_one_file(tmp_path: Path, embedder: Embedder) -> 
 def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path, embedder: Embedder) -> None:
     with started(recipe(tmp_path, read_timeout_s=0.1), embedder) as beside:
         first, second = beside.begin(SLOW, "slow.md"), beside.begin(b"words", "next.md")
-        with pytest.raises(Unreadable, match="took longer than"):
+        with pytest.raises(TimeoutError, match="took longer than"):
             first()
         assert second().document.text.strip() == "words"
+
+
+@pytest.mark.parametrize("after_s", [0, 0.1, 0.3])
+def test_closing_while_processes_start_does_not_hang(tmp_path: Path, embedder: Embedder, after_s: float) -> None:
+    with started(recipe(tmp_path), embedder, 2) as beside:
+        for number in range(4):
+            beside.begin(SLOW, f"{number}.md")
+        time.sleep(after_s)
+    assert all(process.pid is not None and gone(process.pid) for process in beside._started)
+
+
+def test_without_another_process_files_are_read_here(
+    tmp_path: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    with started(recipe(tmp_path), embedder) as beside:
+        for _ in range(3):
+            assert beside.begin(b"words", "a.md")().document.text.strip() == "words"
+        assert len(beside._started) == 1
 
 
 def test_closing_does_not_wait_for_a_file_at_work(tmp_path: Path, embedder: Embedder) -> None:
@@ -104,7 +131,7 @@ embedding = EmbeddingSettings(provider="deterministic")
 recipe = Recipe(IngestSettings(), ChunkingSettings(), embedding, Path({str(tmp_path)!r}), True)
 beside = Beside(recipe, Here(recipe, open_embedder(embedding, recipe.cache)), 1)
 beside.begin(b"words", "a.md")()
-print(beside._started[0]._process.pid, flush=True)
+print(beside._started[-1].pid, flush=True)
 input()
 """
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:

@@ -191,3 +191,18 @@ def test_each_token_has_a_vector_of_its_own_kept_on_disk(progressive: Open) -> N
     assert prior[ids[1]] @ embedder.embed(["quick"])[0] == pytest.approx(1, abs=0.02)
     again = progressive().shelves.embedder.prior()
     assert np.array_equal(prior, again)
+
+
+def test_with_another_model_nothing_is_approximated_and_words_still_find(
+    progressive: Open, folder: Path, tmp_path: Path
+) -> None:
+    library = progressive()
+    with pytest.raises(StoppedError):
+        library.add(str(folder), on_event=stop_at("searchable"))
+    other = make_tiny_bert(tmp_path / "other", seed=8)
+    library = progressive(embedding__model="acme/other", embedding__path=str(other))
+    library.reindex()
+    assert library.search("quick brown fox", mode="keyword").hits
+    library = progressive()
+    assert not any(library.verify().values())
+    assert library.search("quick brown fox").hits

@@ -258,3 +258,9 @@ def test_a_condition_is_read_back_from_its_parts() -> None:
     )
     assert filters.parse({"n": {"ne": ["B", 1]}}) == (Condition("n", none_of=("b", "1")),)
     assert filters.parse({"Path": "a/*"}) == (Condition("path", glob=("a/*",)),)
+
+
+@pytest.mark.parametrize("words", [["rank>4", "rank>1"], ["rank<>3"], ["rank=>3"], ["rank>>3"], ["path!=docs/*"]])
+def test_what_could_be_misunderstood_is_refused(words: list[str]) -> None:
+    with pytest.raises(InvalidFilter):
+        filters.parse_words(words)

@@ -71,7 +71,7 @@ def texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[bytes, str]:
     return found
 
 
-def of_keys(connection: Connection, model_id: int, keys: Sequence[bytes]) -> dict[bytes, Float32]:
+def of_keys(connection: Connection, model_id: int | None, keys: Sequence[bytes]) -> dict[bytes, Float32]:
     """Return key → float32 (dim,) for those of ``keys`` that have a vector by the model, in the order of ``keys``."""
     found: dict[bytes, Float32] = {}
     for i in range(0, len(keys), _BATCH):

@@ -19,6 +19,9 @@ _PART = re.compile(r"[^ \t\n\r]{1,8192}|[ \t\n\r]+")
 only count one token too many."""
 
 _REMEMBERED = 200_000
+_REMEMBERED_CHARS = 64
+"""Longer words hardly come again, and a line of Chinese is one."""
+
 _CHARS_PER_CALL = 1 << 13
 
 
@@ -42,8 +45,11 @@ class TokenStarts:
             if len(known) + len(unknown) > _REMEMBERED:
                 known = self._known = {}
                 unknown = list(words)
+            long: dict[str, tuple[int, ...]] = {}
             for group in _grouped(unknown):
-                known.update(self._learned(group))
+                for word, offsets in self._learned(group):
+                    (known if len(word) <= _REMEMBERED_CHARS else long)[word] = offsets
+            known = {word: long[word] if word in long else known[word] for word in words} if long else known
         inside = list(map(known.__getitem__, parts))
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         counts = np.fromiter(map(len, inside), np.int64, len(inside))

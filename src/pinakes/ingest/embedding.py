@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 
+from sqlalchemy import Connection
+
 from pinakes.catalog import Catalog, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
@@ -50,6 +52,13 @@ def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[by
     return vectors
 
 
+def keep(connection: Connection, embedder: Embedder, vectors: Mapping[bytes, Float32]) -> None:
+    """Store what ``embedder`` made, as its own: the collection may have got another model meanwhile."""
+    model_id = collections.model_id(connection, embedder.fingerprint)
+    if vectors and model_id is not None:
+        embeddings.store(connection, model_id, vectors)
+
+
 def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> CollectionRecord:
     """Make ``embedder`` the model of ``collection``; return the collection as it is then."""
     with catalog.write() as connection:
@@ -82,8 +91,7 @@ def embed_pending(
             ) from error
         collection = bind(catalog, collection, embedder) if collection.model_id is None else collection
         with catalog.write() as connection:
-            assert collection.model_id is not None
-            embeddings.store(connection, collection.model_id, vectors)
+            keep(connection, embedder, vectors)
         follow(len(rows))
         done += len(rows)
         yield Event("index", done, max(done, total))

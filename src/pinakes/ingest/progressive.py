@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +12,15 @@ import numpy as np
 
 from pinakes import approximation
 from pinakes.approximation import Map, Tokens
-from pinakes.catalog import Catalog, changes, embeddings
+from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable
-from pinakes.ingest.embedding import bind, embed
+from pinakes.ingest.embedding import bind, embed, keep
 from pinakes.ingest.report import Event
 from pinakes.ports import Embedder, Vocabulary
 from pinakes.types import Float32, IndexEntry
+
+_log = logging.getLogger(__name__)
 
 _TEXTS_PER_STEP = 2048
 
@@ -36,10 +39,11 @@ class Approximator:
     Thread-safe. Other processes may replace the map: it is read anew when the file is another.
     """
 
-    def __init__(self, path: Path, label: str, vocabulary: Vocabulary) -> None:
+    def __init__(self, path: Path, label: str, embedder: Embedder) -> None:
+        """Keep the map of the model ``label``; with another ``embedder`` there is nothing to fill with."""
         self._path = path
         self._label = label
-        self._vocabulary = vocabulary
+        self._embedder = embedder
         self._lock = threading.Lock()
         self._map: Map | None = None
         self._seen: tuple[int, int] | None = None
@@ -49,18 +53,23 @@ class Approximator:
         waiting = [number for number, entry in enumerate(entries) if entry.vector is None]
         found = list(entries)
         fitted = self.map() if waiting else None
-        if fitted is None:
-            return found
-        for start in range(0, len(waiting), _TEXTS_PER_STEP):
-            part = waiting[start : start + _TEXTS_PER_STEP]
-            texts = [entries[number].embedded_text for number in part]
-            for number, vector in zip(part, self.vectors(fitted, texts), strict=True):
-                found[number] = replace(entries[number], vector=vector)
+        try:
+            vocabulary = self._vocabulary() if fitted else None
+            if fitted is None or vocabulary is None:
+                return found
+            for start in range(0, len(waiting), _TEXTS_PER_STEP):
+                part = waiting[start : start + _TEXTS_PER_STEP]
+                tokens = Tokens.of(vocabulary.token_ids([entries[number].embedded_text for number in part]))
+                for number, vector in zip(part, fitted.apply(tokens), strict=True):
+                    found[number] = replace(entries[number], vector=vector)
+        except ModelUnavailable as error:
+            _log.warning("passages that wait for their vectors are found by words only: %s", error.message)
         return found
 
-    def vectors(self, fitted: Map, texts: Sequence[str]) -> Float32:
-        """Return float32 (n, dim), unit length: what the map makes of ``texts``."""
-        return fitted.apply(Tokens.of(self._vocabulary.token_ids(texts)))
+    def _vocabulary(self) -> Vocabulary | None:
+        """Return the embedder where it is the model of the map and can tell of tokens."""
+        embedder = self._embedder
+        return embedder if isinstance(embedder, Vocabulary) and embedder.fingerprint == self._label else None
 
     def map(self) -> Map | None:
         """Return the map, None where there is none for this model."""
@@ -79,9 +88,16 @@ class Approximator:
             return self._map
 
     def fit(self, sample: Sample) -> Map:
-        """Fit a map to ``sample`` and keep it."""
-        tokens = Tokens.of(self._vocabulary.token_ids(sample.texts))
-        fitted = approximation.fit(tokens, sample.vectors, self._vocabulary.prior(), self._label)
+        """Fit a map to ``sample`` and keep it.
+
+        Raises:
+            ModelUnavailable: the model is not that of the collection, or cannot be had.
+        """
+        vocabulary = self._vocabulary()
+        if vocabulary is None:
+            raise ModelUnavailable(f"The model is not {self._label}.", hint="Set embedding.model back.")
+        tokens = Tokens.of(vocabulary.token_ids(sample.texts))
+        fitted = approximation.fit(tokens, sample.vectors, vocabulary.prior(), self._label)
         fitted.save(self._path)
         return fitted
 
@@ -103,11 +119,11 @@ def sampled(
     vectors = yield from embed(embedder, missing, refused)
     if collection.model_id is None:
         collection = bind(catalog, collection, embedder)
-    assert collection.model_id is not None
     with catalog.write() as connection:
-        embeddings.store(connection, collection.model_id, vectors)
+        keep(connection, embedder, vectors)
     with catalog.read() as connection:
-        found = embeddings.of_keys(connection, collection.model_id, [key for key in texts if key not in refused])
+        model_id = collections.model_id(connection, embedder.fingerprint)
+        found = embeddings.of_keys(connection, model_id, [key for key in texts if key not in refused])
     if not found:
         raise ModelUnavailable("The model embedded none of the sample.", hint="See the files that failed.")
     return Sample([texts[key] for key in found], np.stack(list(found.values())))

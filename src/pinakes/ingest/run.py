@@ -24,7 +24,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
-from pinakes.ingest.embedding import bind, embed, embed_pending
+from pinakes.ingest.embedding import bind, embed, embed_pending, keep
 from pinakes.ingest.report import Event, Report
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, IngestSettings
@@ -54,7 +54,8 @@ class Cutter(Protocol):
         """Return a function that waits for the result.
 
         Raises (that function):
-            Unreadable: the file cannot be read, for whatever reason.
+            Unreadable: the file cannot be read.
+            ChildProcessError, TimeoutError: reading it did not come to an end; it may be tried again.
         """
         ...
 
@@ -242,6 +243,8 @@ class Ingest:
             new = self._new_document(item, self._waited(cut), digest)
         except Unreadable as error:
             return _Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
+        except (ChildProcessError, TimeoutError) as error:
+            return self._failed(item, str(error))
         except (PinakesError, MemoryError):  # not about this file
             raise
         except Exception as error:  # noqa: BLE001 - a bug of one reader must not keep the other files from being read
@@ -310,8 +313,8 @@ class Ingest:
             batch = [self._without(entry, refused) for entry in batch]
             chunks = _chunks(batch)
         with self._timed("catalog"), self._tools.catalog.write() as connection:
-            if vectors and self._collection.model_id is not None:
-                embeddings.store(connection, self._collection.model_id, vectors)
+            if vectors:
+                keep(connection, self._tools.embedder, vectors)
             records = [self._apply(connection, entry) for entry in batch]
             sources.note(connection, self._record.id, records)
             self._inherit(connection)

@@ -207,3 +207,9 @@ def test_a_model_that_could_not_be_had_is_found_when_it_arrives(
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(file.read_bytes())
     assert embedder.embed_query("dog").shape == (32,)
+
+
+def test_words_too_long_to_come_again_are_counted_alike(embedder: BertEmbedder, folder: Path) -> None:
+    text = " ".join(["dog" * 50, "fox", "漢字" * 200, "dog" * 50, "fox"])
+    for _ in range(2):
+        assert embedder.token_starts(text).tolist() == one_pass(folder, text)
