@@ -23,7 +23,7 @@ from pinakes.types import Item
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other processes are used on POSIX systems only")
 
-SLOW = ("# A\n\n" + "- one\n  - two\n    - three\n" * 40_000).encode()
+SLOW = ("# A\n\n" + "- one\n  - two\n    - three\n" * 80_000).encode()
 """Takes seconds to cut."""
 
 
@@ -41,14 +41,16 @@ def started(recipe: Recipe, embedder: Embedder, processes: int = 1) -> closing[B
     return closing(Beside(recipe, Here(recipe, embedder), processes))
 
 
-def busy(beside: Beside) -> int:
-    """Wait until the first process has been given something to do for a while; return its id."""
+def busy(beside: Beside, number: int = 1) -> int:
+    """Wait until process ``number`` has been given something to do for a while; return its id."""
     deadline = time.monotonic() + 60
-    while not (beside._started and beside._started[-1].usable and not beside._started[-1].ended):
+    while not (len(beside._started) >= number and beside._started[number - 1].usable):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     time.sleep(0.3)
-    return beside._started[-1].pid
+    pid = beside._started[number - 1].pid
+    assert pid is not None
+    return pid
 
 
 def test_other_processes_cut_as_this_one_does(tmp_path: Path, embedder: Embedder) -> None:
@@ -79,8 +81,8 @@ def test_a_file_whose_process_is_killed_gets_another_chance(tmp_path: Path, embe
 def test_a_file_that_ends_two_processes_costs_itself_only(tmp_path: Path, embedder: Embedder) -> None:
     with started(recipe(tmp_path), embedder) as beside:
         first, second = beside.begin(SLOW, "slow.md"), beside.begin(b"words", "next.md")
-        for _ in range(2):
-            os.kill(busy(beside), signal.SIGKILL)
+        for number in (1, 2):
+            os.kill(busy(beside, number), signal.SIGKILL)
         with pytest.raises(ChildProcessError, match="SIGKILL"):
             first()
         assert second().document.text.strip() == "words"
