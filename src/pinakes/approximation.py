@@ -8,27 +8,24 @@ faster than the model. Measured on six corpora with 1,000 samples, the cosine wi
 from __future__ import annotations
 
 import io
-import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pinakes.errors import IndexCorrupt, InvalidInput, storing
-from pinakes.types import Float32, Int64
+from pinakes.types import Float32, Int32, Int64
 
 RIDGE = 0.4
 """Weight of the prior against the sample; 0.2 to 0.8 differ by 0.002 in cosine."""
 
 _TINY = 1e-9
-_FORMAT = 1
+_FORMAT = 2
 _CHECKSUM_BYTES = 4
-_Int32: TypeAlias = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +36,17 @@ class Tokens:
     int64 (n + 1,): text i has ``offsets[i]:offsets[i + 1]``.
     """
 
-    ids: _Int32
+    ids: Int32
     counts: Float32
     offsets: Int64
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[int]]) -> Self:
-        """Count the tokens of texts given as token ids (0 or more); special tokens may be among them."""
-        rows = list(rows)
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        ids = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    def of(cls, ids: Int32, offsets: Int64) -> Self:
+        """Count the tokens of n texts: ``ids`` int32 (m,), text i having ``ids[offsets[i]:offsets[i + 1]]``."""
         width = int(ids.max(initial=0)) + 1
-        keys, counts = np.unique(np.repeat(np.arange(len(rows)), lengths) * width + ids, return_counts=True)
-        offsets = np.searchsorted(keys, np.arange(len(rows) + 1) * width)
-        return cls((keys % width).astype(np.int32), counts.astype(np.float32), offsets.astype(np.int64))
+        rows = np.arange(len(offsets)) * width
+        keys, counts = np.unique(np.repeat(rows[:-1], np.diff(offsets)) + ids, return_counts=True)
+        return cls((keys % width).astype(np.int32), counts.astype(np.float32), keys.searchsorted(rows))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -65,7 +59,7 @@ class Map:
     ``rarity`` float32 (V,): weight of each token of the vocabulary. ``table`` float16 (V, dim): what it adds.
     ``mean`` float32 (dim,): of the sample. ``agreement``: mean cosine of approximate and real vectors of the sample,
     each text left out in turn: somewhat cautious, since in a sample no text stands near the one left out. ``label``
-    names the model.
+    names the model. ``samples``: how many texts were embedded for it, out of ``of_texts`` there were.
     """
 
     label: str
@@ -73,6 +67,8 @@ class Map:
     table: NDArray[np.float16]
     mean: Float32
     agreement: float
+    samples: int
+    of_texts: int
 
     def apply(self, tokens: Tokens) -> Float32:
         """Return float32 (n, dim), unit length; a text without tokens gets the mean's direction.
@@ -85,7 +81,7 @@ class Map:
         return _placed(self.mean, _product(tokens, weights, places, self.table[used].astype(np.float32)))
 
     def save(self, path: Path) -> None:
-        """Write to ``path``, whole or not at all.
+        """Write to ``path``, whole or not at all; one process at a time.
 
         Raises:
             StorageFull: it cannot be written.
@@ -99,12 +95,19 @@ class Map:
             table=self.table,
             mean=self.mean,
             agreement=self.agreement,
+            samples=self.samples,
+            of_texts=self.of_texts,
         )
+        unfinished = path.with_name(f"{path.name}.unfinished")
         with storing(f"{str(path)!r}"):
-            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-                file.write(zlib.crc32(parts.getbuffer()).to_bytes(_CHECKSUM_BYTES))
-                file.write(parts.getbuffer())
-            Path(file.name).replace(path)
+            try:
+                with unfinished.open("wb") as file:
+                    file.write(zlib.crc32(parts.getbuffer()).to_bytes(_CHECKSUM_BYTES))
+                    file.write(parts.getbuffer())
+                unfinished.replace(path)
+            except OSError:
+                unfinished.unlink(missing_ok=True)
+                raise
 
     @classmethod
     def load(cls, path: Path, label: str) -> Self:
@@ -121,8 +124,9 @@ class Map:
                 found = str(parts["label"])
                 if int(parts["format"]) != _FORMAT or found != label:
                     raise ValueError(f"it is of {found!r}, format {parts['format']}, not of {label!r}, {_FORMAT}")
-                return cls(label, parts["rarity"], parts["table"], parts["mean"], float(parts["agreement"]))
-        except (OSError, ValueError, EOFError) as error:
+                numbers = float(parts["agreement"]), int(parts["samples"]), int(parts["of_texts"])
+                return cls(label, parts["rarity"], parts["table"], parts["mean"], *numbers)
+        except (OSError, ValueError, KeyError, EOFError) as error:
             raise IndexCorrupt(
                 f"{str(path)!r} cannot be used: {error}.", hint="Fit it again; nothing else depends on it."
             ) from error
@@ -139,8 +143,10 @@ def sample(total: int, count: int, seed: int = 0) -> Int64:
     return np.random.default_rng(seed).integers(edges[:-1], edges[1:], dtype=np.int64)
 
 
-def fit(tokens: Tokens, exact: Float32, prior: Float32, label: str = "", ridge: float = RIDGE) -> Map:
-    """Fit a map to a sample: its ``tokens``, and its vectors by the model, ``exact`` float32 (n, dim), unit length.
+def fit(
+    tokens: Tokens, exact: Float32, prior: Float32, label: str = "", of_texts: int | None = None, ridge: float = RIDGE
+) -> Map:
+    """Fit a map to a sample of ``of_texts``: its ``tokens``, and its vectors by the model, ``exact`` float32 (n, dim).
 
     ``prior`` float32 (V, dim) has the model's vector of each token of the vocabulary alone.
     With X (n, V) the weighted tokens, Y the vectors and P the prior, both centred, this minimises
@@ -171,7 +177,7 @@ def fit(tokens: Tokens, exact: Float32, prior: Float32, label: str = "", ridge: 
     table[used] += columns @ dual
     left_out = exact - mean - dual / np.diag(inverse)[:, None]
     agreement = float(np.mean(np.sum(_placed(mean, left_out) * exact, axis=1)))
-    return Map(label, rarity, table.astype(np.float16), mean, agreement)
+    return Map(label, rarity, table.astype(np.float16), mean, agreement, len(tokens), of_texts or len(tokens))
 
 
 def _rarity(tokens: Tokens, vocabulary: int) -> Float32:

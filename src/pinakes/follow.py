@@ -11,10 +11,11 @@ from typing import TypeAlias
 import numpy as np
 
 from pinakes.catalog import Catalog, changes, collections, embeddings
+from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import Busy, IndexCorrupt
 from pinakes.ports import Index
-from pinakes.types import Float32, IndexEntry, Int64
+from pinakes.types import Float32, IndexEntry, Int64, VectorEntry
 
 _DOCUMENTS_PER_STEP = 500
 _CHARS_PER_STEP = 8_000_000
@@ -26,7 +27,7 @@ _LARGEST_DIFFERENCE = 2e-3
 """Stored vectors are float16; an index may hold them a little less exactly."""
 
 
-Fill: TypeAlias = Callable[[Sequence[IndexEntry]], Sequence[IndexEntry]]
+Fill: TypeAlias = Callable[[Sequence[IndexEntry]], list[IndexEntry]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class ModelChanged(Busy):
 
 
 def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None = None) -> Iterator[int]:
-    """Apply every change the index has not seen, yielding how many documents that were so far.
+    """Apply every change the index has not seen, yielding how many that were so far.
 
     ``fill`` may give chunks that wait for their vectors approximate ones.
 
@@ -58,6 +59,7 @@ def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index, fill:
     """
     seen = 0
     position = index.position()
+    written_at: dict[int, int] = {}
     while True:
         with catalog.read() as connection:
             now = collections.get(connection, collection.name)
@@ -67,17 +69,37 @@ def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index, fill:
             if position == head:
                 return
             found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP, _CHARS_PER_STEP)
-            document_ids = [document_id for _, document_id in found]
-            entries = changes.entries(connection, document_ids, collection.model_id)
+            written = _of(found, "put", "remove")
+            entries = changes.entries(connection, written, collection.model_id)
+            embedded = changes.vectors(connection, _of(found, "embed", but=written), collection.model_id)
+            stale = [change for change in found if change.seq > written_at.get(change.document_id, 0)]
+            waiting = changes.waiting(connection, _of(stale, "approximate", but=written), collection.model_id)
+            written_at |= dict.fromkeys(written, head)  # all that was fitted until then is in what they are filled with
         if position > head:
             raise IndexCorrupt(
                 f"The index stands at change {position}, the catalogue at {head}: it was put back to an older state.",
                 hint="Rebuild the index: pinakes reindex",
             )
-        position = found[-1][0]
-        index.apply(document_ids, entries if fill is None else fill(entries), position)
+        position = found[-1].seq
+        if fill is not None:
+            entries, waiting = fill(entries), fill(waiting)
+        index.apply(written, entries, position, embedded + _vectors(waiting))
         seen += len(found)
         yield seen
+
+
+def _of(found: Sequence[Change], *ops: Op, but: Sequence[int] = ()) -> list[int]:
+    """Return the documents that one of ``ops`` happened to, less those in ``but``."""
+    left_out = set(but)
+    return [change.document_id for change in found if change.op in ops and change.document_id not in left_out]
+
+
+def _vectors(entries: Sequence[IndexEntry]) -> list[VectorEntry]:
+    return [
+        VectorEntry(entry.chunk_id, entry.document_id, entry.vector, entry.exact)
+        for entry in entries
+        if entry.vector is not None
+    ]
 
 
 def compare(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None = None) -> list[Difference]:
@@ -109,20 +131,22 @@ def _compared(catalog: Catalog, collection: CollectionRecord, index: Index, fill
     with catalog.read() as connection:
         every, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
     contents = index.contents()
-    approximate = np.setdiff1d(every, embedded)
-    held_anyhow = np.intersect1d(approximate, contents["vector"])
-    wrong = _wrong(index, embedded, contents["vector"], partial(_stored, catalog, collection))
-    if fill is not None and len(held_anyhow):
-        wrong += _wrong(index, approximate, contents["vector"], partial(_filled, catalog, fill))
-        embedded = every
+    held = contents["vector"]
+    waiting = np.setdiff1d(every, embedded)
+    wrong = _wrong(index, embedded, held, partial(_stored, catalog, collection))
+    with_vector = embedded
+    if fill is not None and len(np.intersect1d(waiting, held)):
+        wrong += _wrong(index, waiting, held, partial(_filled, catalog, fill))
+        with_vector = every
     found = []
-    for part, expected in (("keyword", every), ("vector", embedded)):
-        held = contents[part]
-        found += _differences(part, "missing from the index", np.setdiff1d(expected, held))
-        found += _differences(part, "not in the catalogue", np.setdiff1d(held, expected))
-        values, times = np.unique(held, return_counts=True)
+    for part, expected in (("keyword", every), ("vector", with_vector)):
+        found += _differences(part, "missing from the index", np.setdiff1d(expected, contents[part]))
+        found += _differences(part, "not in the catalogue", np.setdiff1d(contents[part], expected))
+        values, times = np.unique(contents[part], return_counts=True)
         found += _differences(part, "in the index more than once", values[times > 1])
-    return found + _differences("vector", "vector differs", np.array(sorted(wrong), np.int64))
+    found += _differences("vector", "vector differs", np.array(sorted(wrong), np.int64))
+    taken = np.setxor1d(np.intersect1d(embedded, held), contents["exact"])
+    return found + _differences("vector", "exact and approximate are confused", taken)
 
 
 def _stored(catalog: Catalog, collection: CollectionRecord, chunk_ids: Int64) -> Mapping[int, Float32]:

@@ -21,6 +21,7 @@ from pinakes.errors import IndexCorrupt, InvalidInput, NotFound, PinakesError
 from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
+from pinakes.ports import Index
 from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves, settings_of
 from pinakes.sources import read_at, recognise
@@ -46,7 +47,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class CollectionStatus:
-    """What a collection holds, where it comes from, and how far its vectors and index are."""
+    """What a collection holds, where it comes from, and how far its vectors and index are.
+
+    ``pending`` chunks have no vector by the model yet, ``approximate`` of them an approximate one, the others none.
+    """
 
     name: str
     description: str
@@ -55,10 +59,26 @@ class CollectionStatus:
     chunks: int
     tokens: int
     pending: int
+    approximate: int
     model: str
     sources: tuple[dict[str, JSON], ...]
     problems: tuple[dict[str, JSON], ...]
     index: Mapping[str, JSON]
+
+    @property
+    def exact(self) -> int:
+        """How many chunks have the model's own vector."""
+        return self.chunks - self.pending
+
+    @property
+    def waiting(self) -> int:
+        """How many chunks have no vector at all, not even an approximate one: they are found by words only."""
+        return self.pending - self.approximate
+
+    @property
+    def exact_share(self) -> float:
+        """The share of the chunks that is exact, 0 to 1, rounded down: 1 only when all are, or there are none."""
+        return self.exact * 10_000 // self.chunks / 10_000 if self.chunks else 1.0
 
 
 class Library:
@@ -142,7 +162,8 @@ class Library:
         """
         name = self.chosen(collection)
         request = _request(self.settings, name, query, mode, top_k, filters, fusion, min_score)
-        return _answer(self.shelves, name, request)
+        with self.shelves.traffic.search():
+            return _answer(self.shelves, name, request)
 
     def read(self, reference: str, collection: str | None = None, lines: tuple[int, int] | None = None) -> Text:
         """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
@@ -192,7 +213,7 @@ class Library:
             ModelUnavailable: there still is no model.
         """
         for record in self.collections(collection):
-            _drain(self.shelves.embed_pending(record), on_event)
+            _drain(self.shelves.embed_waiting(record.name), on_event)
 
     def collections(self, name: str | None = None) -> list[CollectionRecord]:
         """Return the records of all collections, or of one.
@@ -356,6 +377,7 @@ def _answer(shelves: Shelves, name: str, request: search.Request) -> Results:
         request,
         catalog=shelves.catalog,
         vectors=shelves.query_vectors,
+        refiner=shelves.refiner,
         settings=shelves.settings.search,
         totals=shelves.totals,
         watch=watch,
@@ -403,11 +425,19 @@ def _status(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         chunks=counts.chunks,
         tokens=counts.tokens,
         pending=counts.pending,
+        approximate=_approximate(counts, index),
         model=record.fingerprint,
         sources=tuple(_source(kept, count) for kept, count in zip(known, files, strict=True)),
         problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
         index=index.describe(),
     )
+
+
+def _approximate(counts: collections.Counts, index: Index) -> int:
+    """Return how many chunks have an approximate vector; the index may be a moment behind the catalogue."""
+    held = index.describe()
+    vectors = int(held.get("vectors", 0))
+    return min(counts.pending, vectors - int(held.get("exact_vectors", vectors)))
 
 
 def _source(kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:

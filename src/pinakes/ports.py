@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from pinakes.types import Document, Filter, Float32, IndexEntry, Int64, Item, Ranking, Scan
+from pinakes.types import Document, Filter, Float32, IndexEntry, Int32, Int64, Item, Ranking, Scan, VectorEntry
 
 
 class Source(Protocol):
@@ -83,8 +83,15 @@ class Embedder(Protocol):
 class Vocabulary(Protocol):
     """What an embedder can also do when its model runs here: tell what it makes of single tokens."""
 
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the tokens of each text as numbers below the size of the vocabulary, special ones among them."""
+    def vocabulary_size(self) -> int:
+        """How many tokens there are."""
+        ...
+
+    def token_ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
+        """Return the tokens of all texts as numbers below the size of the vocabulary, special ones left out.
+
+        ids int32 (m,), and offsets int64 (n + 1,): text i has ``ids[offsets[i]:offsets[i + 1]]``, in no order.
+        """
         ...
 
     def prior(self) -> Float32:
@@ -102,10 +109,17 @@ class Index(Protocol):
         """Return the change number up to which every change has been applied."""
         ...
 
-    def apply(self, removed: Iterable[int], added: Iterable[IndexEntry], position: int) -> None:
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),
+    ) -> None:
         """Drop all chunks of the ``removed`` documents, add ``added``, then stand at ``position``.
 
-        Doing it twice is harmless; a crash in the middle leaves an older position.
+        ``vectors`` are those that chunks already there get, in place of what they had or of none; cheap, since the
+        keywords stay. Doing it twice is harmless; a crash in the middle leaves an older position.
         """
         ...
 
@@ -118,7 +132,10 @@ class Index(Protocol):
         ...
 
     def contents(self) -> Mapping[str, Int64]:
-        """Return the sorted chunk ids each part of the index holds ("keyword", "vector"), for ``verify``."""
+        """Return the sorted chunk ids each part of the index holds, for ``verify``.
+
+        "keyword", "vector", and "exact": those whose vector is the model's own.
+        """
         ...
 
     def vectors(self, chunk_ids: Int64) -> Float32:

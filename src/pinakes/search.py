@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,18 @@ from pinakes.catalog import Catalog, documents, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput, ModelUnavailable
 from pinakes.ports import Embedder, Index
+from pinakes.refine import Refiner
 from pinakes.settings import SearchSettings
-from pinakes.types import JSON, Filter, Float32, Hit, Int64, Ranking, Results, Scores, SearchMode, Stage, Trace
+from pinakes.types import JSON, Bool, Filter, Float32, Hit, Int64, Ranking, Results, Scores, SearchMode, Stage, Trace
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "vector", "keyword")
 FUSIONS = ("weighted", "rrf")
 _CANDIDATES_PER_RESULT = 4
+_HEAD = 10
+_MOST_REFINED = 20
+_REFINED_AT_ONCE = 4
+"""Few enough to keep to the time, enough to keep two cores at work."""
+
 _REMEMBERED_TOTALS = 256
 
 
@@ -42,12 +48,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Every chunk either arm found. Arrays share their order; NaN where a chunk has no vector."""
+    """Every chunk either arm found. Arrays share their order; NaN where a chunk has no vector.
+
+    ``exact`` False: the cosine is that of an approximate vector; None: none is.
+    """
 
     ids: Int64
     cosine: Float32 | None
     bm25: Float32 | None
     arms: dict[str, Ranking]
+    exact: Bool | None = None
 
 
 class Watch:
@@ -122,11 +132,14 @@ def search(
     collection: CollectionRecord,
     index: Index,
     vectors: QueryVectors,
+    refiner: Refiner,
     settings: SearchSettings,
     totals: Totals,
     watch: Watch,
 ) -> Results:
     """Answer ``request`` from one collection.
+
+    Where passages have approximate vectors, those of the head get the model's, as far as the time for that goes.
 
     Raises:
         InvalidInput: an unknown mode or fusion, or a top_k out of range.
@@ -143,9 +156,15 @@ def search(
             vector, degraded = _embedded(query, request.mode, vectors)
             detail["model"] = collection.fingerprint if vector is None else vectors.fingerprint
     found = _gather(request, query, vector, index, settings, watch) if query else _nothing()
+    if vector is not None and found.exact is not None:
+        with watch.stage("refine") as detail:
+            found = _refined(request, found, vector, partial(refiner.vectors, collection), settings, detail, notes)
     with watch.stage("fuse") as detail:
         ranked, scores = _fused(request, found, settings)
         detail |= {"candidates": len(found.ids), "fusion": request.fusion}
+    if found.exact is not None:
+        near = ranked[: max(request.top_k, _MOST_REFINED)]
+        refiner.meet(collection, reversed(found.ids[near[~found.exact[near]]].tolist()))
     with watch.stage("hydrate"), catalog.read() as connection:
         total = totals.count(connection, collection, index.position(), request.where)
         notes += selection.doubts(connection, collection.id, request.where, total)
@@ -210,27 +229,94 @@ def _gather(
             detail["found"] = len(arms["vector"])
     ids = np.unique(np.concatenate([arm.ids for arm in arms.values()]))
     cosine = bm25 = None
+    exact = None
     with watch.stage("score"):
         if vector is not None:
-            cosine = _scores(ids, arms["vector"], lambda rest: index.vector(vector, len(rest), None, rest), np.nan)
+            both = _asked(ids, arms["vector"], lambda rest: index.vector(vector, len(rest), None, rest))
+            cosine, exact = _scores(ids, both, np.nan), _exact(ids, both)
         if "keyword" in arms:
-            bm25 = _scores(ids, arms["keyword"], lambda rest: index.keyword(query, len(rest), None, rest), 0.0)
-    return Candidates(ids, cosine, bm25, arms)
+            both = _asked(ids, arms["keyword"], lambda rest: index.keyword(query, len(rest), None, rest))
+            bm25 = _scores(ids, both, 0.0)
+    return Candidates(ids, cosine, bm25, arms, exact)
 
 
 def _nothing() -> Candidates:
     return Candidates(np.empty(0, np.int64), None, None, {})
 
 
-def _scores(ids: Int64, arm: Ranking, ask: Any, absent: float) -> Float32:
-    """Return the arm's score of every candidate, asking for those it did not rank; ``absent`` where none."""
-    scores = np.full(len(ids), absent, np.float32)
-    scores[np.searchsorted(ids, arm.ids)] = arm.scores
+def _asked(ids: Int64, arm: Ranking, ask: Callable[[Int64], Ranking]) -> list[Ranking]:
+    """Return what the arm ranked, and what it says of those of ``ids`` that it did not."""
     rest = np.setdiff1d(ids, arm.ids, assume_unique=True)
-    if len(rest):
-        more = ask(rest)
-        scores[np.searchsorted(ids, more.ids)] = more.scores
+    return [arm, ask(rest)] if len(rest) else [arm]
+
+
+def _scores(ids: Int64, rankings: Sequence[Ranking], absent: float) -> Float32:
+    """Return the score of each of ``ids``; ``absent`` where there is none."""
+    scores = np.full(len(ids), absent, np.float32)
+    for ranking in rankings:
+        scores[np.searchsorted(ids, ranking.ids)] = ranking.scores
     return scores
+
+
+def _exact(ids: Int64, rankings: Sequence[Ranking]) -> Bool | None:
+    """Return which of ``ids`` are not scored by an approximate vector; None: all."""
+    if all(ranking.exact is None for ranking in rankings):
+        return None
+    exact = np.ones(len(ids), np.bool_)
+    for ranking in rankings:
+        if ranking.exact is not None:
+            exact[np.searchsorted(ids, ranking.ids)] = ranking.exact
+    return exact
+
+
+def _refined(
+    request: Request,
+    found: Candidates,
+    query: Float32,
+    vectors_of: Callable[[Sequence[int]], Mapping[int, Float32]],
+    settings: SearchSettings,
+    detail: dict[str, JSON],
+    notes: list[str],
+) -> Candidates:
+    """Score the best candidates with the model's own vectors, a few at a time, until the head has none but these.
+
+    Ends before when the time is over: the next few would take too long.
+    """
+    assert found.exact is not None
+    start, step_s, refined = time.perf_counter(), 0.0, 0
+    untried = ~found.exact
+    while settings.refine_ms and refined < _MOST_REFINED:
+        head = _fused(request, found, settings)[0][:_HEAD]
+        rows = head[untried[head]][:_REFINED_AT_ONCE]
+        passed = time.perf_counter() - start
+        if not len(rows) or (refined and passed + step_s > settings.refine_ms / 1000):
+            break
+        try:
+            vectors = vectors_of(found.ids[rows].tolist())
+        except ModelUnavailable as error:
+            notes.append(f"the best passages are ranked by approximate vectors: {error.message}")
+            break
+        found = _rescored(found, vectors, query)
+        untried[rows] = False
+        refined += len(rows)
+        step_s = time.perf_counter() - start - passed
+    assert found.exact is not None
+    detail |= {"refined": refined, "approximate": int(np.count_nonzero(~found.exact))}
+    return found
+
+
+def _rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) -> Candidates:
+    """Return ``found`` with the cosines that these ``vectors`` of some chunks give."""
+    assert found.cosine is not None
+    assert found.exact is not None
+    cosine, exact, arm = found.cosine.copy(), found.exact.copy(), found.arms["vector"]
+    rows = np.searchsorted(found.ids, np.fromiter(vectors, np.int64, len(vectors)))
+    cosine[rows] = [float(vector @ query) for vector in vectors.values()]
+    exact[rows] = True
+    scores = cosine[np.searchsorted(found.ids, arm.ids)]
+    order = np.lexsort((arm.ids, -scores))
+    arms = {**found.arms, "vector": Ranking(arm.ids[order], scores[order])}
+    return replace(found, cosine=cosine, exact=exact, arms=arms)
 
 
 def _fused(request: Request, found: Candidates, settings: SearchSettings) -> tuple[Int64, Float32]:
@@ -259,7 +345,7 @@ def _hydrated(
     offsets = documents.preceding_chunks(connection, collection.id, groups) if groups else {}
     arm_ids = {name: set(arm.ids.tolist()) for name, arm in found.arms.items()}
     return [
-        _hit(passages[chunk_id], collection.name, offsets, float(score), _raw(found, row, float(score)), arm_ids)
+        _hit(passages[chunk_id], collection.name, offsets, _raw(found, row, score), arm_ids, _guessed(found, row))
         for chunk_id, row, score in zip(chunk_ids, rows, scores, strict=True)
         if chunk_id in passages
     ]
@@ -267,16 +353,21 @@ def _hydrated(
 
 def _raw(found: Candidates, row: int, fused: float) -> Scores:
     cosine = None if found.cosine is None or np.isnan(found.cosine[row]) else float(found.cosine[row])
-    return Scores(cosine=cosine, bm25=None if found.bm25 is None else float(found.bm25[row]), fused=fused)
+    return Scores(cosine=cosine, bm25=None if found.bm25 is None else float(found.bm25[row]), fused=float(fused))
+
+
+def _guessed(found: Candidates, row: int) -> bool:
+    """Say whether the cosine of a candidate is that of an approximate vector."""
+    return found.exact is not None and not found.exact[row]
 
 
 def _hit(
     row: Any,
     collection: str,
     offsets: dict[int, int],
-    score: float,
     scores: Scores,
     arms: dict[str, set[int]],
+    approximate: bool,
 ) -> Hit:
     chunk_index = offsets.get(row.document_id, 0) + row.ordinal
     return Hit(
@@ -292,8 +383,9 @@ def _hit(
         end_line=row.end_line,
         heading_path=tuple(row.heading_path),
         symbols=tuple(row.symbols),
-        score=score,
+        score=scores.fused or 0.0,
         scores=scores,
         matched_by=tuple(name for name in ("vector", "keyword") if row.id in arms.get(name, ())),
         metadata={**row.inherited, **row.metadata},
+        approximate=approximate,
     )

@@ -49,8 +49,10 @@ class EmbeddingSettings(Section):
     path: Path | None = Field(None, description="Folder with the model's files; nothing is downloaded then.")
     precision: Literal["int8", "fp32"] = Field("int8", description="Arithmetic of the converted model.")
     threads: int = Field(0, ge=0, description="Threads of the model; 0 = one per core.")
-    mode: Literal["full", "progressive"] = Field(
-        "full", description="progressive = search large collections by approximate vectors until all are embedded."
+    mode: Literal["full", "progressive", "lazy"] = Field(
+        "full",
+        description="progressive = a large collection is searched by approximate vectors until all are embedded; "
+        "lazy = it stays so, and only what searches meet is embedded.",
     )
     sample_chunks: int = Field(1000, ge=1, description="Chunks embedded first; the approximate vectors come from them.")
     progressive_chunks: int = Field(2000, ge=1, description="Fewer waiting chunks than this are embedded at once.")
@@ -77,6 +79,9 @@ class SearchSettings(Section):
     fusion: Literal["weighted", "rrf"] = Field("weighted", description="How the two arms become one ranking.")
     semantic_weight: float = Field(0.7, ge=0, description="Weight of cosine in weighted fusion.")
     keyword_weight: float = Field(0.3, ge=0, description="Weight of BM25 / best BM25 in weighted fusion.")
+    refine_ms: float = Field(
+        100, ge=0, description="Time to embed the best passages that have approximate vectors, in ms; 0 = never."
+    )
     rrf_k: int = Field(60, ge=1, le=1000, description="k of reciprocal rank fusion: a list adds 1 / (k + rank).")
     title_boost: float = Field(0.3, ge=0, description="Weight of the title field beside the text (1.0) in BM25.")
     path_boost: float = Field(0.1, ge=0, description="Weight of the path field beside the text (1.0) in BM25.")

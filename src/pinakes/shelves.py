@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from pinakes.catalog import Catalog, collections, selection, sources
 from pinakes.catalog.collections import CollectionRecord
@@ -21,12 +21,14 @@ from pinakes.embedders import open_embedder
 from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable, storing
 from pinakes.follow import Fill, Followers, ModelChanged, catch_up
 from pinakes.indexes import open_index
-from pinakes.ingest import Approximator, Event, Ingest, Tools, embed_pending, follow_anew, sampled
+from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools
 from pinakes.locks import awaited, held
-from pinakes.ports import Index, Source, Vocabulary
+from pinakes.ports import Embedder, Index, Source, Vocabulary
+from pinakes.refine import Refiner
 from pinakes.search import QueryVectors, Totals
-from pinakes.settings import Settings, SourceSettings
+from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
+from pinakes.traffic import Traffic
 from pinakes.types import JSON, Filter, Int64
 
 _log = logging.getLogger(__name__)
@@ -36,15 +38,22 @@ READING_VERSION = 2
 
 
 class Shelves:
-    """Catalogue, embedder and indexes of one home. Models and indexes open when first needed."""
+    """Catalogue, embedder and indexes of one home. Models and indexes open when first needed.
+
+    ``embeds_later``: something else embeds what large runs leave waiting, so that they need not.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
+        self._vocabulary = _vocabulary(settings, self.embedder)
         self.followers = Followers(self.catalog, self._open_index, self.fill_of)
         self.totals = Totals()
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
+        self.refiner = Refiner(self.catalog, self.embedder, self.index)
+        self.traffic = Traffic()
+        self.embeds_later = False
 
     def index(self, name: str, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
         """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew."""
@@ -122,17 +131,54 @@ class Shelves:
         """
         return self._rebuild(record.name)
 
-    def embed_pending(self, record: CollectionRecord) -> Iterator[Event]:
-        """Embed what waits for a vector, yielding events.
+    def embed_waiting(
+        self,
+        name: str,
+        *,
+        embedder: Embedder | None = None,
+        on_batch: Callable[[int], object] | None = None,
+        rest: bool = True,
+    ) -> Generator[Event, None, None]:
+        """Embed what waits for a vector, yielding events; where that is much, make it searchable first.
+
+        ``embedder`` may do the work in place of the configured one, being the same model. ``on_batch`` is told of
+        every batch, how many chunks it had, and has the index follow; without it the index follows each batch.
+        Without ``rest``, and in the mode "lazy", the work ends once all is searchable. Where another process is at
+        it the only event is "elsewhere".
 
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
+            ModelUnavailable: the model cannot be had.
         """
+        record = self._record(name)
         self.check_model(record)
-        follow = partial(self.index, record.name)
-        follow()  # before changes are made: an index newer than the catalogue shows only now
-        batch = self.settings.ingest.batch_chunks
-        return embed_pending(self.catalog, record, self.embedder, lambda _: follow(), batch)
+        with self._embedding(record) as alone:
+            if not alone:
+                yield Event("elsewhere", 0, 0)
+                return
+            if on_batch is None:
+                self.index(name)  # before changes are made: an index newer than the catalogue shows only now
+            backlog = Backlog(
+                catalog=self.catalog,
+                name=name,
+                embedder=embedder or self.embedder,
+                settings=self.settings.embedding,
+                approximator=self._approximator,
+                follow=partial(self.index, name),
+            )
+            if self._is_progressive():
+                searchable = yield from backlog.make_searchable()
+                if searchable and (self.settings.embedding.mode == "lazy" or not rest):
+                    return
+                if searchable:
+                    yield from backlog.enlarge_sample()
+            batch, wanted = self.settings.ingest.batch_chunks, partial(self.refiner.take_met, record)
+            yield from backlog.embed_all(batch, on_batch, wanted)
+
+    def is_lazy(self, name: str) -> bool:
+        """Say whether new passages of a collection are to be embedded only when a search meets them."""
+        approximator = self._approximator(self._record(name))
+        return self.settings.embedding.mode == "lazy" and approximator is not None and approximator.map() is not None
 
     def fill_of(self, record: CollectionRecord) -> Fill | None:
         """Return what gives approximate vectors to chunks of a collection that wait for theirs, if anything does."""
@@ -141,6 +187,7 @@ class Shelves:
 
     def close(self) -> None:
         """Save and release everything."""
+        self.refiner.close()
         self.followers.close()
         self.catalog.close()
 
@@ -174,22 +221,23 @@ class Shelves:
                 fresh = replace(changed.collection, generation=fresh.generation)
 
     def _approximator(self, record: CollectionRecord) -> Approximator | None:
-        if not record.fingerprint:
+        if not record.fingerprint or self._vocabulary is None:
             return None
-        return Approximator(self._map(record), record.fingerprint, self.embedder)
+        return Approximator(self._map(record), record.fingerprint, self.embedder, self._vocabulary)
 
-    def _approximate(self, name: str) -> Iterator[Event]:
-        """Embed a sample of a collection, fit a map to it, and give all other chunks approximate vectors."""
-        settings = self.settings.embedding
-        sample = yield from sampled(self.catalog, self._record(name), self.embedder, settings.sample_chunks)
-        record = self._record(name)
-        approximator = self._approximator(record)
-        if approximator is not None:
-            self._map(record).parent.mkdir(parents=True, exist_ok=True)
-            approximator.fit(sample)
-            follow_anew(self.catalog, record)
-            self.index(name)
-            yield Event("searchable", 1, 1)
+    @contextmanager
+    def _embedding(self, record: CollectionRecord) -> Iterator[bool]:
+        """Keep other processes from embedding the same passages; give False where one is at it."""
+        folder = self.settings.home / "index"
+        with storing(f"The folder {str(folder)!r}"):
+            folder.mkdir(exist_ok=True)
+        lock = FileLock(folder / f"{record.id}.embedding.lock", thread_local=False)
+        with storing("The search index"), suppress(Timeout):
+            lock.acquire(blocking=False)
+        try:
+            yield lock.is_locked
+        finally:
+            lock.release()
 
     def _keep_map(self, old: CollectionRecord, fresh: CollectionRecord) -> None:
         if self._map(old).exists():
@@ -247,8 +295,10 @@ class Shelves:
             embedder=self.embedder,
             cutting=partial(cutting, self._recipe(record.name), self.embedder),
             follow=partial(self.index, record.name),
-            approximate=partial(self._approximate, record.name) if self._is_progressive() else None,
-            defer_chunks=self.settings.embedding.progressive_chunks,
+            embed_waiting=lambda on_batch: self.embed_waiting(
+                record.name, on_batch=on_batch, rest=not self.embeds_later
+            ),
+            defer_chunks=self._defer_chunks(record.name),
             limits=limits,
             rules=self.settings.of_collection(record.name),
         )
@@ -259,7 +309,13 @@ class Shelves:
         return Recipe(settings.ingest, settings.chunking_of(name), settings.embedding, settings.cache, counted)
 
     def _is_progressive(self) -> bool:
-        return self.settings.embedding.mode == "progressive" and isinstance(self.embedder, Vocabulary)
+        return self.settings.embedding.mode != "full" and self._vocabulary is not None
+
+    def _defer_chunks(self, name: str) -> int | None:
+        """Return from how many new chunks on they are first put into the catalogue and then embedded; None: never."""
+        if not self._is_progressive():
+            return None
+        return 0 if self.is_lazy(name) else self.settings.embedding.progressive_chunks
 
     def _fingerprint(self) -> str | None:
         """Return the fingerprint of the configured model, None while it is not known."""
@@ -295,6 +351,14 @@ def settings_of(kept: SourceRecord) -> SourceSettings:
     """Return the settings of a source that the catalogue remembers."""
     options = {name: kept.options[name] for name in ("ref", "include", "exclude")}
     return SourceSettings.model_validate({"kind": kept.kind, "location": kept.location, **options})
+
+
+def _vocabulary(settings: Settings, embedder: Embedder) -> Vocabulary | None:
+    """Return what tells the tokens of texts: the embedder, or where that cannot and is lazy, the default model."""
+    if isinstance(embedder, Vocabulary):
+        return embedder
+    default = open_embedder(EmbeddingSettings(), settings.cache) if settings.embedding.mode == "lazy" else None
+    return default if isinstance(default, Vocabulary) else None
 
 
 def _check_model(record: CollectionRecord, fingerprint: str | None) -> None:

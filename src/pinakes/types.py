@@ -15,7 +15,9 @@ JSON: TypeAlias = Any
 
 Metadata: TypeAlias = Mapping[str, JSON]
 Float32: TypeAlias = "NDArray[np.float32]"
+Int32: TypeAlias = "NDArray[np.int32]"
 Int64: TypeAlias = "NDArray[np.int64]"
+Bool: TypeAlias = "NDArray[np.bool_]"
 
 SearchMode = Literal["hybrid", "vector", "keyword"]
 DocumentKind = Literal["markdown", "code", "text"]
@@ -139,10 +141,14 @@ Filter: TypeAlias = tuple[Condition, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Chunk ids with their scores, best first: ``ids`` int64 (n,), ``scores`` float32 (n,)."""
+    """Chunk ids with their scores, best first: ``ids`` int64 (n,), ``scores`` float32 (n,).
+
+    ``exact`` bool (n,): which scores come from the model's own vectors, not from approximate ones; None = all do.
+    """
 
     ids: Int64
     scores: Float32
+    exact: Bool | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -150,7 +156,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One chunk as an index stores it. ``vector`` is float32 (dim,), unit length, or None while pending."""
+    """One chunk as an index stores it. ``vector`` is float32 (dim,), unit length, or None while pending.
+
+    ``exact``: the vector is the model's own, not an approximate one.
+    """
 
     chunk_id: int
     document_id: int
@@ -160,11 +169,22 @@ class IndexEntry:
     text: str
     symbols: tuple[str, ...]
     vector: Float32 | None
+    exact: bool = True
 
     @property
     def embedded_text(self) -> str:
         """What the embedder reads: the header line, then the text."""
         return f"{self.header}\n{self.text}" if self.header else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class VectorEntry:
+    """The vector a chunk gets, float32 (dim,), unit length; ``exact`` as in ``IndexEntry``."""
+
+    chunk_id: int
+    document_id: int
+    vector: Float32
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +199,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One passage that answers a query, with where it stands and why it ranks there."""
+    """One passage that answers a query, with where it stands and why it ranks there.
+
+    ``approximate``: its cosine is that of an approximate vector; it is still to be embedded.
+    """
 
     chunk_id: str
     document_id: str
@@ -197,6 +220,7 @@ class Hit:
     scores: Scores
     matched_by: tuple[Literal["vector", "keyword"], ...]
     metadata: Metadata
+    approximate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,10 @@ from pinakes.types import Float32
 
 VOCABULARY, DIMENSION = 400, 24
 Rows = list[list[int]]
+
+
+def counted(rows: Rows) -> Tokens:
+    return Tokens.of(np.array(list(chain.from_iterable(rows)), np.int32), np.cumsum([0, *map(len, rows)]))
 
 
 def unit(rows: Float32) -> Float32:
@@ -50,24 +55,24 @@ def cosine(left: Float32, right: Float32) -> float:
 
 def fitted(world: World, count: int = 150) -> tuple[Map, Rows]:
     rows = world.texts(count)
-    return fit(Tokens.of(rows), world.exact(rows), world.prior, "model"), rows
+    return fit(counted(rows), world.exact(rows), world.prior, "model"), rows
 
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=30), max_size=8))
 def test_tokens_are_counted_text_by_text(rows: Rows) -> None:
-    tokens = Tokens.of(rows)
+    tokens = counted(rows)
     assert len(tokens) == len(rows)
     for number, row in enumerate(rows):
         part = slice(tokens.offsets[number], tokens.offsets[number + 1])
-        counted = dict(zip(tokens.ids[part].tolist(), tokens.counts[part].tolist(), strict=True))
-        assert counted == {token: row.count(token) for token in row}
+        found = dict(zip(tokens.ids[part].tolist(), tokens.counts[part].tolist(), strict=True))
+        assert found == {token: row.count(token) for token in row}
     assert [part.dtype.name for part in (tokens.ids, tokens.counts, tokens.offsets)] == ["int32", "float32", "int64"]
 
 
 def test_unseen_texts_get_vectors_near_their_real_ones(world: World) -> None:
     rows = world.texts(300)
     exact = world.exact(rows)
-    tokens = Tokens.of(rows)
+    tokens = counted(rows)
     known = fitted(world)[0].apply(tokens)
     assert known.dtype == np.float32
     assert np.linalg.norm(known, axis=1) == pytest.approx(1, abs=1e-5)
@@ -78,20 +83,20 @@ def test_unseen_texts_get_vectors_near_their_real_ones(world: World) -> None:
 
 def test_prior_and_sample_together_are_better_than_either(world: World) -> None:
     rows, new = world.texts(150), world.texts(300)
-    exact, tokens, target = world.exact(rows), Tokens.of(rows), world.exact(new)
+    exact, tokens, target = world.exact(rows), counted(rows), world.exact(new)
     maps = {
         "both": fit(tokens, exact, world.prior),
         "prior": fit(tokens, exact, world.prior, ridge=1e6),
         "sample": fit(tokens, exact, np.zeros_like(world.prior)),
     }
-    found = {name: cosine(one.apply(Tokens.of(new)), target) for name, one in maps.items()}
+    found = {name: cosine(one.apply(counted(new)), target) for name, one in maps.items()}
     assert found["both"] > found["prior"] + 0.02
     assert found["both"] > found["sample"] + 0.02
 
 
 def test_the_dual_solution_is_the_one_of_the_normal_equations(world: World) -> None:
     rows = world.texts(60)
-    tokens, exact, ridge = Tokens.of(rows), world.exact(rows), 0.4
+    tokens, exact, ridge = counted(rows), world.exact(rows), 0.4
     found = fit(tokens, exact, world.prior, ridge=ridge)
     weighted = np.zeros((len(rows), VOCABULARY))
     for number, row in enumerate(rows):
@@ -112,59 +117,59 @@ def test_the_agreement_is_that_of_maps_fitted_without_each_text(world: World) ->
     """Near enough: the mean and the rarity of tokens stay those of all texts."""
     rows = world.texts(100)
     exact = world.exact(rows)
-    whole = fit(Tokens.of(rows), exact, world.prior)
+    whole = fit(counted(rows), exact, world.prior)
     cosines = []
     for out in range(len(rows)):
         others = [number for number in range(len(rows)) if number != out]
-        one = fit(Tokens.of([rows[number] for number in others]), exact[others], world.prior)
-        cosines.append(cosine(one.apply(Tokens.of([rows[out]])), exact[[out]]))
+        one = fit(counted([rows[number] for number in others]), exact[others], world.prior)
+        cosines.append(cosine(one.apply(counted([rows[out]])), exact[[out]]))
     assert whole.agreement == pytest.approx(np.mean(cosines), abs=0.02)
-    assert cosine(whole.apply(Tokens.of(rows)), exact) > whole.agreement + 0.1
+    assert cosine(whole.apply(counted(rows)), exact) > whole.agreement + 0.1
 
 
 def test_a_vector_does_not_depend_on_the_texts_beside_it(world: World) -> None:
     known, _ = fitted(world)
     rows = world.texts(40)
-    together = known.apply(Tokens.of(rows))
-    alone = np.concatenate([known.apply(Tokens.of([row])) for row in rows])
+    together = known.apply(counted(rows))
+    alone = np.concatenate([known.apply(counted([row])) for row in rows])
     assert np.abs(together - alone).max() < 1e-6
 
 
 def test_a_text_without_tokens_gets_the_direction_of_the_mean(world: World) -> None:
     known, rows = fitted(world)
-    vector = known.apply(Tokens.of([rows[0], []]))[1]
+    vector = known.apply(counted([rows[0], []]))[1]
     assert vector == pytest.approx(known.mean / np.linalg.norm(known.mean), abs=1e-6)
 
 
 def test_no_texts_give_no_vectors(world: World) -> None:
-    assert fitted(world)[0].apply(Tokens.of([])).shape == (0, DIMENSION)
+    assert fitted(world)[0].apply(counted([])).shape == (0, DIMENSION)
 
 
 def test_the_order_of_tokens_does_not_matter_but_their_number_does(world: World) -> None:
     known, _ = fitted(world)
-    one, turned, more = known.apply(Tokens.of([[1, 200, 3], [3, 200, 1], [1, 200, 200, 200, 3]]))
+    one, turned, more = known.apply(counted([[1, 200, 3], [3, 200, 1], [1, 200, 200, 200, 3]]))
     assert one == pytest.approx(turned)
     assert np.abs(one - more).max() > 0.01
 
 
 def test_one_text_is_enough_to_fit(world: World) -> None:
     rows = world.texts(1)
-    known = fit(Tokens.of(rows), world.exact(rows), world.prior)
-    assert np.isfinite(known.apply(Tokens.of(world.texts(5)))).all()
+    known = fit(counted(rows), world.exact(rows), world.prior)
+    assert np.isfinite(known.apply(counted(world.texts(5)))).all()
     assert np.isfinite(known.agreement)
 
 
 def test_the_same_text_twice_can_be_fitted(world: World) -> None:
     rows = world.texts(20) * 2
-    known = fit(Tokens.of(rows), world.exact(rows), world.prior)
-    assert cosine(known.apply(Tokens.of(rows)), world.exact(rows)) > 0.9
+    known = fit(counted(rows), world.exact(rows), world.prior)
+    assert cosine(known.apply(counted(rows)), world.exact(rows)) > 0.9
 
 
 def test_what_does_not_go_together_is_refused(world: World) -> None:
     rows = world.texts(5)
-    tokens, exact = Tokens.of(rows), world.exact(rows)
+    tokens, exact = counted(rows), world.exact(rows)
     with pytest.raises(InvalidInput, match="0 texts"):
-        fit(Tokens.of([]), exact[:0], world.prior)
+        fit(counted([]), exact[:0], world.prior)
     with pytest.raises(InvalidInput, match=r"5 texts, vectors \(4, 24\)"):
         fit(tokens, exact[:4], world.prior)
     with pytest.raises(InvalidInput, match="prior"):
@@ -174,9 +179,9 @@ def test_what_does_not_go_together_is_refused(world: World) -> None:
 def test_a_token_outside_the_vocabulary_is_refused(world: World) -> None:
     known, rows = fitted(world)
     with pytest.raises(InvalidInput, match=f"Token {VOCABULARY} is outside"):
-        known.apply(Tokens.of([[VOCABULARY]]))
+        known.apply(counted([[VOCABULARY]]))
     with pytest.raises(InvalidInput, match="outside a vocabulary of 3"):
-        fit(Tokens.of(rows), world.exact(rows), world.prior[:3])
+        fit(counted(rows), world.exact(rows), world.prior[:3])
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 3))
@@ -199,14 +204,14 @@ def test_a_map_read_back_gives_the_same_vectors(world: World, tmp_path: Path) ->
     known.save(tmp_path / "map.npz")
     known.save(tmp_path / "map.npz")
     again = Map.load(tmp_path / "map.npz", "model")
-    assert (again.apply(Tokens.of(rows)) == known.apply(Tokens.of(rows))).all()
+    assert (again.apply(counted(rows)) == known.apply(counted(rows))).all()
     assert (again.label, again.agreement) == ("model", known.agreement)
     assert [path.name for path in tmp_path.iterdir()] == ["map.npz"]
 
 
 def test_a_map_of_another_model_is_refused(world: World, tmp_path: Path) -> None:
     fitted(world)[0].save(tmp_path / "map")
-    with pytest.raises(IndexCorrupt, match="it is of 'model', format 1, not of 'other'"):
+    with pytest.raises(IndexCorrupt, match="it is of 'model', format 2, not of 'other'"):
         Map.load(tmp_path / "map", "other")
 
 

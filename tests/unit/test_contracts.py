@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pinakes import testing
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.ports import Embedder, Index
 from pinakes.testing import ReferenceIndex
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking
+from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 
 @pytest.mark.parametrize("check", testing.EMBEDDER_CHECKS, ids=testing.name_of)
@@ -41,12 +42,65 @@ class FiltersTooLate(ReferenceIndex):
         best = super().vector(query, limit, None, among)
         allowed = super().vector(query, 10_000, where, among).ids
         kept = np.isin(best.ids, allowed)
-        return Ranking(best.ids[kept], best.scores[kept])
+        return Ranking(best.ids[kept], best.scores[kept], None if best.exact is None else best.exact[kept])
 
 
 class ForgetsToRemove(ReferenceIndex):
-    def apply(self, removed: Iterable[int], added: Iterable[IndexEntry], position: int) -> None:
-        super().apply((), added, position)
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),
+    ) -> None:
+        super().apply((), added, position, vectors)
+
+
+class LeavesVectorsOut(ReferenceIndex):
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),
+    ) -> None:
+        super().apply(removed, added, position)
+
+
+class TakesVectorsForExact(ReferenceIndex):
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),
+    ) -> None:
+        super().apply(removed, added, position, [replace(entry, exact=True) for entry in vectors])
+
+
+class ForgetsWordsOfNewVectors(ReferenceIndex):
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),
+    ) -> None:
+        vectors = list(vectors)
+        super().apply(removed, added, position, vectors)
+        for entry in vectors:
+            self._entries[entry.chunk_id] = replace(self._entries[entry.chunk_id], text="")
+
+
+class CallsEveryScoreExact(ReferenceIndex):
+    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+        return replace(super().vector(query, limit, where, among), exact=None)
+
+
+class HoldsEveryVectorForExact(ReferenceIndex):
+    def contents(self) -> Mapping[str, Int64]:
+        found = super().contents()
+        return {**found, "exact": found["vector"]}
 
 
 class ScoresInnerProductsOfSigns(ReferenceIndex):
@@ -72,7 +126,19 @@ class WorstFirst(ReferenceIndex):
 
 @pytest.mark.parametrize(
     "kind",
-    [FiltersTooLate, ForgetsToRemove, ScoresInnerProductsOfSigns, ForgetsItsPosition, IgnoresAmong, WorstFirst],
+    [
+        FiltersTooLate,
+        ForgetsToRemove,
+        LeavesVectorsOut,
+        TakesVectorsForExact,
+        ForgetsWordsOfNewVectors,
+        CallsEveryScoreExact,
+        HoldsEveryVectorForExact,
+        ScoresInnerProductsOfSigns,
+        ForgetsItsPosition,
+        IgnoresAmong,
+        WorstFirst,
+    ],
 )
 def test_an_engine_with_a_fault_fails(kind: type[ReferenceIndex], tmp_path: Path) -> None:
     with pytest.raises(AssertionError):

@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "pinakes"
 
 LAYERS = (
     ("foundation", {"types", "errors", "settings", "ports", "profiles"}),
-    ("pure", {"analysis", "approximation", "filters", "fusion", "templates", "locks", "disk"}),
+    ("pure", {"analysis", "approximation", "filters", "fusion", "templates", "locks", "disk", "traffic"}),
     (
         "shelf",
         {
@@ -33,7 +33,7 @@ LAYERS = (
             "testing",
         },
     ),
-    ("flow", {"evaluation", "follow", "graph", "ingest", "search", "staged"}),
+    ("flow", {"evaluation", "follow", "graph", "ingest", "refine", "search", "staged"}),
     ("root", {"cutting", "library", "shelves"}),
     ("tool", {"tools"}),
     ("interface", {"__init__", "__main__", "cli", "serve", "web"}),

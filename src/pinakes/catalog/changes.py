@@ -1,45 +1,76 @@
-"""The record of changes that indexes follow: the latest operation on each document, in order."""
+"""The record of changes that indexes follow: the latest operations on each document, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, literal, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, literal, select
 
 from pinakes.catalog.schema import changes, chunks, collections, documents, embeddings
-from pinakes.types import IndexEntry
+from pinakes.types import Float32, IndexEntry, VectorEntry
 
 _BATCH = 500
 
+Op: TypeAlias = Literal["put", "remove", "embed", "approximate"]
+"""What happened to a document: it was written; it was removed; passages of it got the model's vectors; those that
+wait for theirs get other approximate ones. A later write or removal supersedes all, the last two only their like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: number ``seq``, of one document."""
+
+    seq: int
+    document_id: int
+    op: Op
+
 
 def record(connection: Connection, collection_id: int, document_id: int, op: Literal["put", "remove"]) -> None:
-    """Note that a document changed; an older note on the same document is superseded."""
+    """Note that a document was written or removed; older notes on the same document are superseded."""
     connection.execute(_SUPERSEDE, {"collection": collection_id, "document": document_id})
     connection.execute(changes.insert(), {"collection_id": collection_id, "document_id": document_id, "op": op})
 
 
 def record_everything(connection: Connection, collection_id: int) -> None:
     """Note that every document of a collection changed."""
-    connection.execute(delete(changes).where(changes.c.collection_id == collection_id, changes.c.op == "put"))
+    connection.execute(delete(changes).where(changes.c.collection_id == collection_id, changes.c.op != "remove"))
     every = select(documents.c.collection_id, documents.c.id, literal("put"))
     of_collection = every.where(documents.c.collection_id == collection_id).order_by(documents.c.id)
     connection.execute(changes.insert().from_select(["collection_id", "document_id", "op"], of_collection))
 
 
+def record_waiting(connection: Connection, collection_id: int, model_id: int | None) -> None:
+    """Note that the passages of a collection without a vector by the model get other approximate ones."""
+    older = delete(changes).where(changes.c.collection_id == collection_id, changes.c.op == "approximate")
+    connection.execute(older)
+    waiting = (
+        select(documents.c.collection_id, documents.c.id, literal("approximate"))
+        .where(
+            documents.c.collection_id == collection_id,
+            documents.c.id.in_(select(chunks.c.document_id).select_from(_embedded(model_id)).where(_WAITING)),
+        )
+        .order_by(documents.c.id)
+    )
+    connection.execute(changes.insert().from_select(["collection_id", "document_id", "op"], waiting))
+
+
 def record_embedded(connection: Connection, model_id: int, keys: Iterable[bytes]) -> None:
-    """Note a change of every document with a passage of one of these ``keys``, whichever collection has it."""
+    """Note that passages with these ``keys`` got vectors by the model, in every collection of that model."""
     wanted = list(keys)
     for i in range(0, len(wanted), _BATCH):
-        waiting = (
-            select(documents.c.collection_id, documents.c.id)
+        found = connection.execute(
+            select(documents.c.collection_id, documents.c.id.label("document_id"))
             .select_from(chunks.join(documents).join(collections))
             .where(chunks.c.embedding_key.in_(wanted[i : i + _BATCH]), collections.c.model_id == model_id)
             .distinct()
-        )
-        for collection_id, document_id in connection.execute(waiting).all():
-            record(connection, collection_id, document_id, "put")
+        ).mappings()
+        if rows := [{**row, "op": "embed"} for row in found]:
+            ids = [row["document_id"] for row in rows]
+            connection.execute(delete(changes).where(changes.c.document_id.in_(ids), changes.c.op == "embed"))
+            connection.execute(insert(changes), rows)
 
 
 def head(connection: Connection, collection_id: int) -> int:
@@ -50,36 +81,51 @@ def head(connection: Connection, collection_id: int) -> int:
 
 def since(
     connection: Connection, collection_id: int, position: int, limit: int, most_chars: int | None = None
-) -> list[tuple[int, int]]:
-    """Return up to ``limit`` (change number, document id) after ``position``, oldest first.
+) -> list[Change]:
+    """Return up to ``limit`` changes after ``position``, oldest first.
 
     ``most_chars`` bounds what the documents' texts have together, in characters; one is returned in any case.
     """
     wanted = {"collection": collection_id, "position": position, "limit": limit}
     if most_chars is None:
-        return [(row.seq, row.document_id) for row in connection.execute(_SINCE, wanted)]
-    found: list[tuple[int, int]] = []
+        return [Change(*row) for row in connection.execute(_SINCE, wanted)]
+    found: list[Change] = []
     chars = 0
     with connection.execute(_SINCE_WITH_LENGTH, wanted) as rows:
-        for row in rows:
-            chars += row.chars or 0
+        for seq, document_id, op, length in rows:
+            chars += length or 0
             if found and chars > most_chars:
                 break
-            found.append((row.seq, row.document_id))
+            found.append(Change(seq, document_id, op))
     return found
 
 
 def entries(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[IndexEntry]:
     """Return the chunks of these documents as an index stores them, with vectors where they exist."""
-    return _entries(connection, chunks.c.document_id.in_(document_ids), model_id)
+    return _entries(connection, model_id, chunks.c.document_id.in_(document_ids))
+
+
+def waiting(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[IndexEntry]:
+    """Return the chunks of these documents that have no vector by the model, as an index stores them."""
+    return _entries(connection, model_id, chunks.c.document_id.in_(document_ids), _WAITING)
 
 
 def entries_of(connection: Connection, chunk_ids: Sequence[int]) -> list[IndexEntry]:
     """Return these chunks as an index stores them, without their vectors."""
-    return _entries(connection, chunks.c.id.in_(chunk_ids), None)
+    return _entries(connection, None, chunks.c.id.in_(chunk_ids))
 
 
-def _entries(connection: Connection, which: ColumnElement[bool], model_id: int | None) -> list[IndexEntry]:
+def vectors(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[VectorEntry]:
+    """Return the vectors by the model that chunks of these documents have."""
+    rows = connection.execute(
+        select(chunks.c.id, chunks.c.document_id, embeddings.c.vector)
+        .select_from(chunks.join(embeddings, embeddings.c.key == chunks.c.embedding_key))
+        .where(chunks.c.document_id.in_(document_ids), embeddings.c.model_id == model_id)
+    )
+    return [VectorEntry(chunk_id, document_id, _vector(vector)) for chunk_id, document_id, vector in rows]
+
+
+def _entries(connection: Connection, model_id: int | None, *which: ColumnElement[bool]) -> list[IndexEntry]:
     rows = connection.execute(
         select(
             chunks.c.id,
@@ -90,12 +136,8 @@ def _entries(connection: Connection, which: ColumnElement[bool], model_id: int |
             chunks.c.symbols,
             embeddings.c.vector,
         )
-        .select_from(
-            chunks.outerjoin(
-                embeddings, (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
-            )
-        )
-        .where(which)
+        .select_from(_embedded(model_id))
+        .where(*which)
         .order_by(chunks.c.id)
     ).all()
     columns = select(documents.c.id, documents.c.title, documents.c.path, documents.c.text)
@@ -104,18 +146,35 @@ def _entries(connection: Connection, which: ColumnElement[bool], model_id: int |
     found = []
     for row in rows:
         document = texts[row.document_id]
-        vector = None if row.vector is None else np.frombuffer(row.vector, np.float16).astype(np.float32)
         text = document.text[row.start : row.end]
         found.append(
             IndexEntry(
-                row.id, row.document_id, document.title, document.path, row.header, text, tuple(row.symbols), vector
+                row.id,
+                row.document_id,
+                document.title,
+                document.path,
+                row.header,
+                text,
+                tuple(row.symbols),
+                None if row.vector is None else _vector(row.vector),
             )
         )
     return found
 
 
+def _embedded(model_id: int | None) -> Any:
+    """Return chunks, each with its embedding by the model where there is one."""
+    by_model = (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
+    return chunks.outerjoin(embeddings, by_model)
+
+
+def _vector(stored: bytes) -> Float32:
+    return np.frombuffer(stored, np.float16).astype(np.float32)
+
+
+_WAITING = embeddings.c.id.is_(None)
 _SINCE = (
-    select(changes.c.seq, changes.c.document_id)
+    select(changes.c.seq, changes.c.document_id, changes.c.op)
     .where(changes.c.collection_id == bindparam("collection"), changes.c.seq > bindparam("position"))
     .order_by(changes.c.seq)
     .limit(bindparam("limit"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
@@ -42,32 +42,30 @@ def store(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32
         changes.record_embedded(connection, model_id, vectors)
 
 
-def pending(connection: Connection, collection_id: int, model_id: int | None, limit: int) -> list[tuple[bytes, str]]:
-    """Return up to ``limit`` (key, embedded text) of chunks that have no vector yet."""
-    rows = connection.execute(
-        select(chunks.c.document_id, chunks.c.embedding_key, chunks.c.header, chunks.c.start, chunks.c.end)
-        .select_from(
-            chunks.join(documents).outerjoin(
-                embeddings, (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
-            )
-        )
-        .where(documents.c.collection_id == collection_id, embeddings.c.id.is_(None))
-        .order_by(chunks.c.id)
-        .limit(limit)
-    ).all()
-    return _with_texts(connection, rows)
+def pending(
+    connection: Connection, collection_id: int, model_id: int | None, limit: int, after: int = 0
+) -> list[tuple[int, bytes, str]]:
+    """Return up to ``limit`` (chunk id, key, embedded text) of chunks above ``after`` that have no vector yet."""
+    waiting = _waiting(collection_id, model_id).where(chunks.c.id > after).order_by(chunks.c.id).limit(limit)
+    return _with_texts(connection, connection.execute(waiting).all())
 
 
-def texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[bytes, str]:
-    """Return key → embedded text of these chunks."""
-    found: dict[bytes, str] = {}
+def pending_among(
+    connection: Connection, collection_id: int, model_id: int | None, chunk_ids: Sequence[int]
+) -> list[tuple[int, bytes, str]]:
+    """Return (chunk id, key, embedded text) of those of up to 500 ``chunk_ids`` that have no vector yet."""
+    waiting = _waiting(collection_id, model_id).where(chunks.c.id.in_(chunk_ids))
+    return _with_texts(connection, connection.execute(waiting).all())
+
+
+def embedded(connection: Connection, chunk_ids: Sequence[int]) -> list[tuple[int, bytes, str]]:
+    """Return (chunk id, key, embedded text) of these chunks, in the order of their ids."""
+    found: list[tuple[int, bytes, str]] = []
     for i in range(0, len(chunk_ids), _BATCH):
         rows = connection.execute(
-            select(chunks.c.document_id, chunks.c.embedding_key, chunks.c.header, chunks.c.start, chunks.c.end)
-            .where(chunks.c.id.in_(chunk_ids[i : i + _BATCH]))
-            .order_by(chunks.c.id)
+            _COLUMNS.where(chunks.c.id.in_(chunk_ids[i : i + _BATCH])).order_by(chunks.c.id)
         ).all()
-        found |= _with_texts(connection, rows)
+        found += _with_texts(connection, rows)
     return found
 
 
@@ -114,11 +112,24 @@ def chunk_ids(connection: Connection, collection_id: int, model_id: int | None) 
     return all_ids, np.fromiter(connection.scalars(embedded), np.int64)
 
 
-def _with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[bytes, str]]:
+def _waiting(collection_id: int, model_id: int | None) -> Select[Any]:
+    by_model = (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
+    joined = chunks.join(documents).outerjoin(embeddings, by_model)
+    return _COLUMNS.select_from(joined).where(documents.c.collection_id == collection_id, embeddings.c.id.is_(None))
+
+
+def _with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[int, bytes, str]]:
     wanted = {row.document_id for row in rows}
     texts = dict(connection.execute(select(documents.c.id, documents.c.text).where(documents.c.id.in_(wanted))).all())
-    return [(row.embedding_key, _embedded(row.header, texts[row.document_id][row.start : row.end])) for row in rows]
+    return [
+        (row.id, row.embedding_key, _embedded(row.header, texts[row.document_id][row.start : row.end])) for row in rows
+    ]
 
 
 def _embedded(header: str, text: str) -> str:
     return f"{header}\n{text}" if header else text
+
+
+_COLUMNS = select(
+    chunks.c.id, chunks.c.document_id, chunks.c.embedding_key, chunks.c.header, chunks.c.start, chunks.c.end
+)

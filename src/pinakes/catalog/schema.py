@@ -166,7 +166,7 @@ changes = Table(
     Column("collection_id", _Id, _owner("collections"), nullable=False),
     Column("document_id", _Id, nullable=False),
     Column("op", Text, nullable=False),
-    UniqueConstraint("collection_id", "document_id"),
+    UniqueConstraint("collection_id", "document_id", "op"),
     Index(None, "collection_id", "seq"),
     sqlite_autoincrement=True,
 )

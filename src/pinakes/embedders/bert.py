@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pinakes.embedders import convert, folders, weights
+from pinakes.embedders.token_ids import TokenIds
 from pinakes.embedders.token_starts import TokenStarts
 from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32, Int64
+from pinakes.types import Float32, Int32, Int64
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -34,7 +35,8 @@ RETRY_S = 60.0
 _SPECIAL_TOKENS = 2
 _GROUP = 1024
 _TOKENS_PER_RUN = 256
-_PRIOR = "prior.npy"
+_PRIOR = "prior.npz"
+_PRIOR_FORMAT = 2
 _QUERY_CHARS_PER_TOKEN = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -63,6 +65,7 @@ class BertEmbedder:
         self._lock = threading.Lock()
         self._model: _Model | None = None
         self._counter: TokenStarts | None = None
+        self._ids: TokenIds | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._details: tuple[str, int, int] | None = None
         self._failure: tuple[float, ModelUnavailable] | None = None
@@ -139,13 +142,22 @@ class BertEmbedder:
         """
         return self._tokens().of(_clean(text))
 
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of the tokens of each text, [CLS] and [SEP] among them.
+    def vocabulary_size(self) -> int:
+        """How many tokens there are. Raises as ``token_ids`` does."""
+        return int(self._tokens().tokenizer.get_vocab_size())
+
+    def token_ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
+        """Return the tokens of all texts, special ones left out: ids int32 (m,) and offsets int64 (n + 1,).
+
+        Text i has ``ids[offsets[i]:offsets[i + 1]]``, in no order.
 
         Raises:
             ModelUnavailable: the model cannot be had.
         """
-        return [row.ids for row in self._tokens().tokenizer.encode_batch_fast([_clean(text) for text in texts])]
+        tokenizer = self._tokens().tokenizer
+        with self._lock:
+            ids = self._ids = self._ids or TokenIds(tokenizer)
+        return ids.of([_clean(text) for text in texts])
 
     def prior(self) -> Float32:
         """Return float32 (vocabulary, dim): what the model says of each token alone, kept beside its graph.
@@ -158,13 +170,14 @@ class BertEmbedder:
         model = self._load()
         installed = self._install()
         graph = installed.graph_folder(self._settings.precision)
-        folder = graph.with_name(f"prior-{graph.name}")
+        folder = graph.with_name(f"prior-{_PRIOR_FORMAT}-{graph.name}")
         if not folders.intact(folder):
             with folders.exclusive(folder.parent, weights.LOCK_TIMEOUT_S):
                 if not folders.intact(folder):
                     with folders.filled(folder, {"weights_sha256": installed.weights_sha256}) as unfinished:
-                        np.save(unfinished / _PRIOR, self._alone(model).astype(np.float16), allow_pickle=False)
-        table: Float32 = np.load(folder / _PRIOR, allow_pickle=False).astype(np.float32)
+                        _save_prior(unfinished / _PRIOR, self._alone(model))
+        with np.load(folder / _PRIOR, allow_pickle=False) as parts:
+            table: Float32 = parts["codes"] * parts["scale"].astype(np.float32)
         return table
 
     def _alone(self, model: _Model) -> Float32:
@@ -247,6 +260,13 @@ class BertEmbedder:
             return self._pool
 
 
+def _save_prior(path: Path, vectors: Float32) -> None:
+    """Write ``vectors`` in 8 bits a number: maps fitted around them are the same to three digits of their cosine."""
+    scale = (np.abs(vectors).max(axis=1, keepdims=True) / 127).astype(np.float16)
+    codes = np.clip(np.rint(vectors / scale), -127, 127).astype(np.int8)
+    np.savez(path, codes=codes, scale=scale, allow_pickle=False)
+
+
 def _session(graph: Path) -> Any:
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as errors
@@ -282,7 +302,11 @@ def _tokenizer(folder: Path) -> Tokenizer:
 
 def _clean(text: str) -> str:
     """Replace lone surrogates, which the tokenizer refuses, by one character each."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
 
 
 def _cores() -> int:

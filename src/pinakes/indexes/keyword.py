@@ -54,24 +54,27 @@ class KeywordIndex:
 
     def position(self) -> int:
         """Return the change number up to which the shared folder stands."""
-        try:
-            return int(json.loads((self._folder / "position.json").read_text("utf-8"))["position"])
-        except FileNotFoundError:
-            return 0
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise _corrupt(error) from error
+        return self._positions()[0]
+
+    def committed(self) -> int:
+        """Return the number of the last change that changed what the folder holds, ``position()`` or lower."""
+        return self._positions()[1]
 
     def apply(self, removed: Sequence[int], added: Sequence[IndexEntry], position: int) -> None:
-        """Write changes, unless another process has written them already."""
+        """Write changes, unless another process has written them already; without any, only the position moves."""
         if position <= self.position():
             return
         with self._writing, held(self._lock, _WHAT):
-            if position <= self.position():
+            before, committed = self._positions()
+            if position <= before:
                 return
-            with _translated():
-                self._write(removed, added)
+            if removed or added:
+                with _translated():
+                    self._write(removed, added)
+                committed = position
             with storing(_WHAT):
-                _replace(self._folder / "position.json", json.dumps({"position": position}))
+                stands = json.dumps({"position": position, "committed": committed})
+                _replace(self._folder / "position.json", stands)
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
@@ -100,6 +103,16 @@ class KeywordIndex:
         with _translated():
             return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": folder_bytes(self._folder)}
 
+    def _positions(self) -> tuple[int, int]:
+        try:
+            found = json.loads((self._folder / "position.json").read_text("utf-8"))
+            position = int(found["position"])
+            return position, int(found.get("committed", position))
+        except FileNotFoundError:
+            return 0, 0
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise _corrupt(error) from error
+
     def _open(self) -> None:
         schema = _schema()
         if not self._exists():
@@ -118,11 +131,11 @@ class KeywordIndex:
 
     def _searcher(self) -> Any:
         """Return a searcher over the newest commit, whichever process made it."""
-        position = self.position()
-        if position != self._seen:
+        committed = self.committed()
+        if committed != self._seen:
             with self._reloading:
                 self._index.reload()
-                self._seen = position
+                self._seen = committed
         return self._index.searcher()
 
     def _write(self, removed: Sequence[int], added: Sequence[IndexEntry]) -> None:

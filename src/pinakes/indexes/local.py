@@ -9,7 +9,7 @@ from pinakes.errors import storing
 from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.settings import IndexSettings, SearchSettings
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking
+from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 _REMEMBERED_FILTERS = 32
 
@@ -38,10 +38,16 @@ class LocalIndex:
     def position(self) -> int:
         return min(self._keyword.position(), self._vectors.position())
 
-    def apply(self, removed: Iterable[int], added: Iterable[IndexEntry], position: int) -> None:
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),
+    ) -> None:
         removed, added = list(removed), list(added)
         self._keyword.apply(removed, added, position)
-        self._vectors.apply(removed, added, position)
+        self._vectors.apply(removed, added, position, list(vectors))
 
     def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
         return self._keyword.search(query, limit, self._documents(where), among)
@@ -50,7 +56,8 @@ class LocalIndex:
         return self._vectors.search(query, limit, self._documents(where), among)
 
     def contents(self) -> Mapping[str, Int64]:
-        return {"keyword": self._keyword.chunk_ids(), "vector": self._vectors.chunk_ids()}
+        vectors = self._vectors
+        return {"keyword": self._keyword.chunk_ids(), "vector": vectors.chunk_ids(), "exact": vectors.exact_ids()}
 
     def vectors(self, chunk_ids: Int64) -> Float32:
         return self._vectors.get(chunk_ids)
@@ -62,10 +69,10 @@ class LocalIndex:
         self._vectors.close()
 
     def _documents(self, where: Filter | None) -> Int64 | None:
-        """Return the ids of the documents that pass ``where``; remembered until the next change."""
+        """Return the ids of the documents that pass ``where``; remembered until documents change."""
         if not where:
             return None
-        key = (where, self.position())
+        key = (where, self._keyword.committed())
         found = self._selected.get(key)
         if found is None:
             found = self._select(where)

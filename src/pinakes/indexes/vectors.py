@@ -1,8 +1,9 @@
 """Vectors in memory: an exact 8-bit scan by FAISS, re-scored with the float16 originals.
 
-Rows are only ever appended; a removed row is marked dead until the next rebuild. FAISS holds the first
-``scanned`` rows, the tail behind them is compared directly. A reader works on an immutable view, so
-searches never wait for changes. What is on disk is a snapshot: losing it costs a re-read of the catalogue.
+New rows are appended; a removed row is marked dead until the next rebuild; a row whose chunk gets another vector
+is written over in place. FAISS holds the first ``scanned`` rows as they were when it was built; those behind them
+and those written over since are compared directly. A reader works on a view that nothing but such writing over
+changes, so searches never wait for changes. What is on disk is a snapshot: losing it costs a re-read of the catalogue.
 """
 
 from __future__ import annotations
@@ -13,19 +14,20 @@ import shutil
 import threading
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from filelock import FileLock
 
-from pinakes.types import Float32, IndexEntry, Int64, Ranking
+from pinakes.types import Bool, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 _log = logging.getLogger(__name__)
 
 _DIRECT_ROWS = 2048
-"""So many rows are compared without FAISS: a scan of them takes about a millisecond."""
+"""So many rows are compared without FAISS: a scan of them takes less than a millisecond."""
 
 _TAIL_SHARE = 0.05
 _DEAD_SHARE = 0.2
@@ -37,30 +39,45 @@ _NLIST_PER_ROOT = 4
 _NPROBE_SHARE = 0.06
 _SAVE_AFTER_ROWS = 1000
 _SNAPSHOT_TIMEOUT_S = 30
-_PARTS = ("ids", "documents", "matrix")
+_PARTS = ("ids", "documents", "matrix", "exact")
+_FORMAT = 2
+"""Of a snapshot. 1, not told in the file, did not say which vectors are exact."""
+
 _UNFINISHED = "unfinished"
+
+_Float16: TypeAlias = np.ndarray[Any, np.dtype[np.float16]]
 
 
 @dataclass(frozen=True)
 class _View:
-    """What a search sees. Arrays are of the same length n; ``order`` sorts ``ids``."""
+    """What a search sees. Arrays are of the same length n; ``order`` sorts ``ids``.
+
+    ``unscanned`` marks the rows that ``scanner`` does not hold as they are now.
+    """
 
     ids: Int64
     documents: Int64
-    matrix: np.ndarray[Any, np.dtype[np.float16]]
-    alive: np.ndarray[Any, np.dtype[np.bool_]]
+    matrix: _Float16
+    exact: Bool
+    alive: Bool
+    unscanned: Bool
     order: Int64
     scanner: Any
     scanned: int
     position: int
 
+    @cached_property
+    def all_exact(self) -> bool:
+        """Whether every living row is exact."""
+        return bool((self.exact | ~self.alive).all())
 
-_Snapshot: TypeAlias = tuple[Int64, Int64, np.ndarray[Any, np.dtype[np.float16]], int]
-"""Chunk ids, document ids, vectors and position."""
+
+_Snapshot: TypeAlias = tuple[Int64, Int64, _Float16, Bool, int]
+"""Chunk ids, document ids, vectors, which of these are exact, and the position."""
 
 
-class _OtherModelError(ValueError):
-    """A snapshot from before the collection got its model, or another one: as it should be."""
+class _OutdatedError(ValueError):
+    """A snapshot from before the collection got its model, of another one, or of an older format: as it should be."""
 
 
 class VectorIndex:
@@ -81,25 +98,30 @@ class VectorIndex:
         """Return the change number up to which changes are applied."""
         return self._view.position
 
-    def apply(self, removed: Sequence[int], added: Sequence[IndexEntry], position: int) -> None:
-        """Drop the rows of ``removed`` documents and append those of ``added`` that have vectors."""
+    def apply(
+        self, removed: Sequence[int], added: Sequence[IndexEntry], position: int, vectors: Sequence[VectorEntry] = ()
+    ) -> None:
+        """Drop the rows of ``removed`` documents, append those of ``added`` that have vectors, then set ``vectors``.
+
+        A vector for a living row is written over it: a search that reads the row at that very moment may score a mix
+        of both. The others are appended; those of documents that are also in ``removed`` or ``added`` are ignored.
+        """
         with self._lock:
             view = self._view
             if position <= view.position:
                 return
             replaced = {*removed, *(entry.document_id for entry in added)}
-            alive = view.alive & ~np.isin(view.documents, np.fromiter(replaced, np.int64))
-            fresh = [entry for entry in added if entry.vector is not None]
-            rows = np.array([entry.vector for entry in fresh], np.float16).reshape(len(fresh), self._dimension)
-            self._view = self._arranged(
-                np.concatenate([view.ids, np.array([entry.chunk_id for entry in fresh], np.int64)]),
-                np.concatenate([view.documents, np.array([entry.document_id for entry in fresh], np.int64)]),
-                np.concatenate([view.matrix, rows]) if len(rows) else view.matrix,
-                np.concatenate([alive, np.ones(len(fresh), np.bool_)]),
-                position,
-                view,
-            )
-            self._unsaved += len(fresh) + len(removed)
+            given = {entry.chunk_id: entry for entry in vectors if entry.document_id not in replaced}
+            view, missing = self._overwritten(view, list(given.values()))
+            if replaced:
+                gone = np.isin(view.documents, np.fromiter(replaced, np.int64))
+                view = replace(view, alive=view.alive & ~gone)
+            fresh: list[IndexEntry | VectorEntry] = [entry for entry in added if entry.vector is not None]
+            fresh += missing
+            if fresh:
+                view = self._appended(view, fresh)
+            self._view = self._arranged(replace(view, position=position))
+            self._unsaved += len(fresh) + len(removed) + len(given) - len(missing)
             if self._unsaved >= max(_SAVE_AFTER_ROWS, len(self._view.ids) // 2):
                 self._save()
 
@@ -113,12 +135,9 @@ class VectorIndex:
         total = int(np.count_nonzero(allowed))
         if total <= _DIRECT_ROWS or view.scanner is None:
             return _ranked(view, np.flatnonzero(allowed), query, limit)
-        rows = np.concatenate(
-            [
-                _scan(view.scanner, query, min(limit * _RESCORED, total), allowed[: view.scanned]),
-                view.scanned + np.flatnonzero(allowed[view.scanned :]),
-            ]
-        )
+        held = (allowed & ~view.unscanned)[: view.scanned]
+        scanned = _scan(view.scanner, query, min(limit * _RESCORED, total), held)
+        rows = np.concatenate([scanned, np.flatnonzero(allowed & view.unscanned)])
         return _ranked(view, rows, query, limit)
 
     def get(self, chunk_ids: Int64) -> Float32:
@@ -126,19 +145,27 @@ class VectorIndex:
         view = self._view
         vectors = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
         rows, found = _rows_of(view, chunk_ids)
-        vectors[found] = view.matrix[rows[found]]
+        vectors[found] = _float32(view.matrix[rows[found]])
         return vectors
 
     def chunk_ids(self) -> Int64:
         """Return the sorted ids of all chunks that have a vector."""
         return np.sort(self._view.ids[self._view.alive])
 
+    def exact_ids(self) -> Int64:
+        """Return the sorted ids of all chunks whose vector is exact."""
+        view = self._view
+        return np.sort(view.ids[view.alive & view.exact])
+
     def describe(self) -> dict[str, str | int]:
         """Say how many vectors there are and how they are searched."""
         view = self._view
         count = int(np.count_nonzero(view.alive))
         method = "approximate (IVF, 8 bit)" if view.scanned > self._exact_max else "exact (8 bit, re-scored)"
-        return {"vectors": count, "vector_search": method, "vector_bytes": view.matrix.nbytes}
+        about: dict[str, str | int] = {"vectors": count}
+        if not view.all_exact:
+            about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
+        return {**about, "vector_search": method, "vector_bytes": view.matrix.nbytes}
 
     def close(self) -> None:
         """Save what is unsaved."""
@@ -146,25 +173,52 @@ class VectorIndex:
             if self._unsaved:
                 self._save()
 
-    def _arranged(
-        self, ids: Int64, documents: Int64, matrix: Any, alive: Any, position: int, old: _View | None
-    ) -> _View:
-        """Build a view; FAISS is rebuilt when the tail or the dead have grown too many."""
-        dead = len(alive) - int(np.count_nonzero(alive))
-        scanned = old.scanned if old else 0
-        scanner = old.scanner if old else None
-        if dead > max(_DIRECT_ROWS, _DEAD_SHARE * len(ids)):
-            ids, documents, matrix = ids[alive], documents[alive], matrix[alive]
-            alive, scanned, scanner = np.ones(len(ids), np.bool_), 0, None
-        if len(ids) - scanned > max(_DIRECT_ROWS, _TAIL_SHARE * scanned):
-            scanned, scanner = len(ids), self._scanner(matrix)
-        return _View(ids, documents, matrix, alive, np.argsort(ids, kind="stable"), scanner, scanned, position)
+    def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> _Float16:
+        return np.array([entry.vector for entry in entries], np.float16).reshape(len(entries), self._dimension)
+
+    def _overwritten(self, view: _View, entries: Sequence[VectorEntry]) -> tuple[_View, list[VectorEntry]]:
+        """Write ``entries``, one per chunk, over their rows; return also those whose chunk has no living row."""
+        if not entries:
+            return view, []
+        rows, found = _rows_of(view, np.array([entry.chunk_id for entry in entries], np.int64))
+        vectors, exact = self._rows(entries), np.array([entry.exact for entry in entries])
+        rows, known = rows[found], found.tolist()
+        view.matrix[rows] = vectors[found]
+        view.exact[rows] = exact[found]
+        unscanned = view.unscanned.copy()
+        unscanned[rows] = True
+        missing = [entry for entry, held in zip(entries, known, strict=True) if not held]
+        return replace(view, unscanned=unscanned), missing
+
+    def _appended(self, view: _View, entries: Sequence[IndexEntry | VectorEntry]) -> _View:
+        ids = np.concatenate([view.ids, np.array([entry.chunk_id for entry in entries], np.int64)])
+        return replace(
+            view,
+            ids=ids,
+            documents=np.concatenate([view.documents, np.array([entry.document_id for entry in entries], np.int64)]),
+            matrix=np.concatenate([view.matrix, self._rows(entries)]),
+            exact=np.concatenate([view.exact, np.array([entry.exact for entry in entries])]),
+            alive=np.concatenate([view.alive, np.ones(len(entries), np.bool_)]),
+            unscanned=np.concatenate([view.unscanned, np.ones(len(entries), np.bool_)]),
+            order=np.argsort(ids, kind="stable"),
+        )
+
+    def _arranged(self, view: _View) -> _View:
+        """Return the view without its dead rows and with FAISS built anew, where either has become worth it."""
+        alive = view.alive
+        if len(alive) - int(np.count_nonzero(alive)) > max(_DIRECT_ROWS, _DEAD_SHARE * len(alive)):
+            parts = (view.ids[alive], view.documents[alive], view.matrix[alive], view.exact[alive])
+            view = _living(*parts, view.position)
+        if np.count_nonzero(view.unscanned) > max(_DIRECT_ROWS, _TAIL_SHARE * view.scanned):
+            scanned, unscanned = len(view.ids), np.zeros(len(view.ids), np.bool_)
+            view = replace(view, scanner=self._scanner(view.matrix), scanned=scanned, unscanned=unscanned)
+        return view
 
     def _scanner(self, matrix: Any) -> Any:
         """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file when there are many."""
         faiss = _faiss()
         eight_bit, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
-        scale = _EIGHT_BIT / max(float(np.abs(matrix).max()), 1e-6)
+        scale = _EIGHT_BIT / max(_largest(matrix), 1e-6)
         if len(matrix) > self._exact_max:
             lists = max(1, int(_NLIST_PER_ROOT * len(matrix) ** 0.5))
             quantizer = faiss.IndexFlatIP(self._dimension)
@@ -173,16 +227,15 @@ class VectorIndex:
             scanner.own_fields = True
             scanner.cp.niter, scanner.cp.min_points_per_centroid = 5, 1
             scanner.nprobe = max(1, int(_NPROBE_SHARE * lists))
-            scanner.train(_eight_bit(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)], scale))
+            scanner.train(_eight_bit(_float32(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)]), scale))
         else:
             scanner = faiss.IndexScalarQuantizer(self._dimension, eight_bit, inner)
         for start in range(0, len(matrix), _ADDED_ROWS):
-            scanner.add(_eight_bit(matrix[start : start + _ADDED_ROWS], scale))
+            scanner.add(_eight_bit(_float32(matrix[start : start + _ADDED_ROWS]), scale))
         return scanner
 
     def _load(self) -> _View:
-        ids, documents, matrix, position = self._newest()
-        return self._arranged(ids, documents, matrix, np.ones(len(ids), np.bool_), position, None)
+        return self._arranged(_living(*self._newest()))
 
     def _newest(self) -> _Snapshot:
         """Return the newest snapshot that is whole, or an empty one; those that are not whole are removed."""
@@ -192,12 +245,13 @@ class VectorIndex:
                     try:
                         return _read_snapshot(folder, self._dimension, self._label)
                     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-                        level = logging.INFO if isinstance(error, _OtherModelError) else logging.WARNING
+                        level = logging.INFO if isinstance(error, _OutdatedError) else logging.WARNING
                         _log.log(level, "vector snapshot %s is unusable: %s", folder, error)
                         shutil.rmtree(folder, ignore_errors=True)
         except OSError as error:
             _log.warning("vector snapshots in %s cannot be read: %s", self._folder, error)
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, self._dimension), np.float16), 0
+        nothing = np.empty(0, np.int64)
+        return nothing, nothing, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_), 0
 
     def _snapshots(self) -> list[Path]:
         """Return the folders of the snapshots, newest first."""
@@ -226,10 +280,10 @@ class VectorIndex:
 
 
 def _write_snapshot(folder: Path, view: _View, label: str) -> None:
-    parts = [view.ids[view.alive], view.documents[view.alive], view.matrix[view.alive]]
+    parts = [part[view.alive] for part in (view.ids, view.documents, view.matrix, view.exact)]
     for name, part in zip(_PARTS, parts, strict=True):
         np.save(folder / f"{name}.npy", part)
-    about = {"position": view.position, "label": label, "checksum": _checksum(parts)}
+    about = {"format": _FORMAT, "position": view.position, "label": label, "checksum": _checksum(parts)}
     (folder / "about.json").write_text(json.dumps(about), "utf-8")
 
 
@@ -241,15 +295,24 @@ def _read_snapshot(folder: Path, dimension: int, label: str) -> _Snapshot:
     """
     about = json.loads((folder / "about.json").read_text("utf-8"))
     if about["label"] != label:
-        raise _OtherModelError(f"its vectors are those of {about['label']!r}, not of {label!r}")
-    ids, documents, matrix = parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in _PARTS]
+        raise _OutdatedError(f"its vectors are those of {about['label']!r}, not of {label!r}")
+    if about.get("format", 1) != _FORMAT:
+        raise _OutdatedError(f"it is of format {about.get('format', 1)}, not {_FORMAT}")
+    ids, documents, matrix, exact = parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in _PARTS]
     if _checksum(parts) != about["checksum"]:
         raise ValueError("the checksum differs")
     if not len(ids):
         matrix = np.empty((0, dimension), np.float16)
     if matrix.shape != (len(ids), dimension):
         raise ValueError(f"its vectors are of another length than {dimension}")
-    return ids, documents, matrix, int(about["position"])
+    return ids, documents, matrix, exact, int(about["position"])
+
+
+def _living(ids: Int64, documents: Int64, matrix: _Float16, exact: Bool, position: int) -> _View:
+    """Return a view of living rows that has no scanner yet."""
+    every = np.ones(len(ids), np.bool_)
+    order = np.argsort(ids, kind="stable")
+    return _View(ids, documents, matrix, exact, every, every, order, None, 0, position)
 
 
 def _faiss() -> Any:
@@ -260,8 +323,26 @@ def _faiss() -> Any:
     return faiss
 
 
-def _eight_bit(rows: Any, scale: float) -> Float32:
-    scaled: Float32 = np.clip(np.rint(rows.astype(np.float32) * scale), -_EIGHT_BIT, _EIGHT_BIT)
+def _float32(rows: _Float16) -> Float32:
+    """Return finite float16 numbers as float32, exactly, ten times as fast as NumPy's own conversion of each by itself.
+
+    Sign, exponent and fraction move to where float32 has them, which leaves the exponent 112 too low.
+    """
+    bits = rows.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= ~0x70000000
+    numbers = bits.view(np.float32)
+    numbers *= np.float32(2.0**112)
+    return numbers
+
+
+def _largest(matrix: _Float16) -> float:
+    """Return the largest absolute value; without their sign, floats are ordered as their bits are."""
+    return float((matrix.view(np.int16) & np.int16(0x7FFF)).max().view(np.float16))
+
+
+def _eight_bit(rows: Float32, scale: float) -> Float32:
+    scaled: Float32 = np.clip(np.rint(rows * scale), -_EIGHT_BIT, _EIGHT_BIT)
     return scaled
 
 
@@ -284,7 +365,7 @@ def _rows_of(view: _View, chunk_ids: Int64) -> tuple[Int64, Any]:
     """Return a row for each chunk, the newest of a chunk applied twice, and whether it is there and living."""
     if not len(view.ids):
         return np.zeros(len(chunk_ids), np.int64), np.zeros(len(chunk_ids), np.bool_)
-    places = np.searchsorted(view.ids[view.order], chunk_ids, side="right") - 1
+    places = np.searchsorted(view.ids, chunk_ids, side="right", sorter=view.order) - 1
     rows = view.order[np.maximum(places, 0)]
     return rows, (places >= 0) & (view.ids[rows] == chunk_ids) & view.alive[rows]
 
@@ -306,9 +387,12 @@ def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
 
 def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
     """Score ``rows`` with the float16 vectors and keep the best; ties go to the older chunk."""
-    if not len(rows):
-        return Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-    scores = view.matrix[rows].astype(np.float32) @ query
+    # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.
+    scores = np.vecdot(_float32(view.matrix[rows]), query)
+    if len(rows) > limit:
+        among_best = scores >= np.partition(scores, -limit)[-limit]
+        rows, scores = rows[among_best], scores[among_best]
     ids = view.ids[rows]
     best = np.lexsort((ids, -scores))[:limit]
-    return Ranking(ids[best], scores[best].astype(np.float32))
+    exact = None if view.all_exact else view.exact[rows[best]]
+    return Ranking(ids[best], scores[best].astype(np.float32), exact)

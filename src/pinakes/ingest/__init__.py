@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pinakes.ingest.embedding import bind, embed_pending
-from pinakes.ingest.progressive import Approximator, follow_anew, sampled
+from pinakes.ingest.embedding import bind, keep
+from pinakes.ingest.progressive import Approximator, Backlog
 from pinakes.ingest.report import Event, Report
 from pinakes.ingest.run import Ingest, Tools
 
 __all__ = [
     "Approximator",
+    "Backlog",
     "Event",
     "Ingest",
     "Report",
     "Tools",
     "bind",
-    "embed_pending",
-    "follow_anew",
-    "sampled",
+    "keep",
 ]

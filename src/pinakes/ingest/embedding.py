@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection
 
@@ -14,6 +14,7 @@ from pinakes.ports import Embedder
 from pinakes.types import Float32
 
 _EMBEDDED_PER_EVENT = 64
+_MOST_WANTED = 64
 
 
 def embed(
@@ -67,31 +68,44 @@ def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> 
 
 
 def embed_pending(
-    catalog: Catalog, collection: CollectionRecord, embedder: Embedder, follow: Callable[[int], object], batch: int
+    catalog: Catalog,
+    collection: CollectionRecord,
+    embedder: Embedder,
+    follow: Callable[[int], object],
+    batch: int,
+    first: Callable[[int], Sequence[int]] | None = None,
 ) -> Iterator[Event]:
     """Embed every chunk that still has no vector; ``follow`` is told after each batch how many chunks it had.
 
+    ``first``, asked for up to so many chunks before each batch, says which are wanted most; the others come document
+    by document.
+
     Raises:
         ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
-        InvalidInput: a passage is longer than the model reads.
+        InvalidInput: passages are longer than the model reads; all others are embedded.
     """
     with catalog.read() as connection:
         collection = collections.get(connection, collection.name)
         total, done = collections.count(connection, collection).pending, 0
+    after, refused = 0, dict[bytes, str]()
     while True:
         with catalog.read() as connection:
-            rows = embeddings.pending(connection, collection.id, collection.model_id, batch)
-        if not rows:
-            return
-        try:
-            vectors = yield from embed(embedder, dict(rows))
-        except InvalidInput as error:
-            raise InvalidInput(
-                error.message, hint="Passages were cut before this model was there. Cut them anew: pinakes sync"
-            ) from error
+            wanted = first(min(batch, _MOST_WANTED)) if first else ()
+            rows = embeddings.pending_among(connection, collection.id, collection.model_id, wanted) if wanted else []
+            if not rows:
+                rows = embeddings.pending(connection, collection.id, collection.model_id, batch, after)
+                if not rows:
+                    break
+                after = rows[-1][0]
+        vectors = yield from embed(embedder, {key: text for _, key, text in rows}, refused)
         collection = bind(catalog, collection, embedder) if collection.model_id is None else collection
         with catalog.write() as connection:
             keep(connection, embedder, vectors)
         follow(len(rows))
         done += len(rows)
         yield Event("index", done, max(done, total))
+    if refused:
+        raise InvalidInput(
+            f"{len(refused)} passages have no vector: {next(iter(refused.values()))}",
+            hint="They were cut before this model was there. Cut them anew: pinakes sync",
+        )

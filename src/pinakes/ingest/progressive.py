@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,23 +14,32 @@ from pinakes import approximation
 from pinakes.approximation import Map, Tokens
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import IndexCorrupt, ModelUnavailable
-from pinakes.ingest.embedding import bind, embed, keep
+from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
+from pinakes.ingest.embedding import bind, embed, embed_pending, keep
 from pinakes.ingest.report import Event
 from pinakes.ports import Embedder, Vocabulary
+from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, IndexEntry
 
 _log = logging.getLogger(__name__)
 
 _TEXTS_PER_STEP = 2048
+_OUTGROWN = 1.25
+"""A map fitted to a sample of a collection serves until the collection has so many times the chunks."""
+
+_ENLARGED = 2
+_WORTH_ENLARGING = 5
+_KEPT_AT_ONCE = 256
+"""Chunks of the sample that are lost at most when the run is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Chunks embedded by the model: their texts, and their vectors float32 (n, dim)."""
+    """Chunks out of ``of_chunks``, embedded by the model: their texts, and their vectors float32 (n, dim)."""
 
     texts: Sequence[str]
     vectors: Float32
+    of_chunks: int
 
 
 class Approximator:
@@ -39,11 +48,15 @@ class Approximator:
     Thread-safe. Other processes may replace the map: it is read anew when the file is another.
     """
 
-    def __init__(self, path: Path, label: str, embedder: Embedder) -> None:
-        """Keep the map of the model ``label``; with another ``embedder`` there is nothing to fill with."""
+    def __init__(self, path: Path, label: str, embedder: Embedder, vocabulary: Vocabulary) -> None:
+        """Keep the map of the model ``label``; with another ``embedder`` there is nothing to fill with.
+
+        ``vocabulary`` tells the tokens of texts: the embedder itself, or where that cannot, another model.
+        """
         self._path = path
         self._label = label
         self._embedder = embedder
+        self._vocabulary = vocabulary
         self._lock = threading.Lock()
         self._map: Map | None = None
         self._seen: tuple[int, int] | None = None
@@ -54,22 +67,16 @@ class Approximator:
         found = list(entries)
         fitted = self.map() if waiting else None
         try:
-            vocabulary = self._vocabulary() if fitted else None
-            if fitted is None or vocabulary is None:
+            if fitted is None or self._embedder.fingerprint != self._label:
                 return found
             for start in range(0, len(waiting), _TEXTS_PER_STEP):
                 part = waiting[start : start + _TEXTS_PER_STEP]
-                tokens = Tokens.of(vocabulary.token_ids([entries[number].embedded_text for number in part]))
+                tokens = Tokens.of(*self._vocabulary.token_ids([entries[number].embedded_text for number in part]))
                 for number, vector in zip(part, fitted.apply(tokens), strict=True):
-                    found[number] = replace(entries[number], vector=vector)
+                    found[number] = replace(entries[number], vector=vector, exact=False)
         except ModelUnavailable as error:
             _log.warning("passages that wait for their vectors are found by words only: %s", error.message)
         return found
-
-    def _vocabulary(self) -> Vocabulary | None:
-        """Return the embedder where it is the model of the map and can tell of tokens."""
-        embedder = self._embedder
-        return embedder if isinstance(embedder, Vocabulary) and embedder.fingerprint == self._label else None
 
     def map(self) -> Map | None:
         """Return the map, None where there is none for this model."""
@@ -88,21 +95,109 @@ class Approximator:
             return self._map
 
     def fit(self, sample: Sample) -> Map:
-        """Fit a map to ``sample`` and keep it.
+        """Fit a map to ``sample`` and keep it. What follows the catalogue has to be told, then ``untold`` removed.
 
         Raises:
+            StorageFull: it cannot be written.
             ModelUnavailable: the model is not that of the collection, or cannot be had.
         """
-        vocabulary = self._vocabulary()
-        if vocabulary is None:
+        if self._embedder.fingerprint != self._label:
             raise ModelUnavailable(f"The model is not {self._label}.", hint="Set embedding.model back.")
-        tokens = Tokens.of(vocabulary.token_ids(sample.texts))
-        fitted = approximation.fit(tokens, sample.vectors, vocabulary.prior(), self._label)
+        tokens = Tokens.of(*self._vocabulary.token_ids(sample.texts))
+        fitted = approximation.fit(tokens, sample.vectors, self._prior(), self._label, sample.of_chunks)
+        with storing("The search index"):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self.untold.touch()
         fitted.save(self._path)
         return fitted
 
+    @property
+    def untold(self) -> Path:
+        """The file that is there from before a map is replaced until the catalogue's changes tell of that."""
+        return self._path.with_suffix(".untold")
 
-def sampled(
+    def _prior(self) -> Float32:
+        """Return float32 (vocabulary, dim); zeros where the model is one that cannot be asked of single tokens."""
+        if isinstance(self._embedder, Vocabulary):
+            return self._embedder.prior()
+        return np.zeros((self._vocabulary.vocabulary_size(), self._embedder.dimension), np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits for its vectors in one collection, and how it gets them.
+
+    ``approximator`` gives that of the collection as it is then; ``follow`` brings the index up to date.
+    """
+
+    catalog: Catalog
+    name: str
+    embedder: Embedder
+    settings: EmbeddingSettings
+    approximator: Callable[[CollectionRecord], Approximator | None]
+    follow: Callable[[], object]
+
+    def make_searchable(self) -> Generator[Event, None, bool]:
+        """Give the chunks that wait approximate vectors, where they are many; say whether they have them then.
+
+        A map is fitted where there is none, or where the collection has outgrown it.
+        """
+        self._tell()
+        counts, fitted = self._counts(), self._fitted()
+        if counts.pending < self.settings.progressive_chunks:
+            return self.settings.mode == "lazy" and fitted is not None
+        if fitted is None or counts.chunks > _OUTGROWN * fitted.of_texts:
+            yield from self._fit(self.settings.sample_chunks)
+            counts = self._counts()
+        self.follow()
+        yield Event("searchable", counts.chunks - counts.pending, counts.chunks)
+        return True
+
+    def enlarge_sample(self) -> Generator[Event, None, None]:
+        """Fit the map to a larger sample, where embedding all of the rest takes so long that this is worth the time."""
+        fitted, larger = self._fitted(), _ENLARGED * self.settings.sample_chunks
+        if fitted is not None and fitted.samples < larger and self._counts().pending >= _WORTH_ENLARGING * larger:
+            yield from self._fit(larger)
+            self.follow()
+
+    def embed_all(
+        self, batch: int, on_batch: Callable[[int], object] | None, first: Callable[[int], Sequence[int]]
+    ) -> Generator[Event, None, None]:
+        """Embed whatever waits; the index follows each batch unless ``on_batch`` sees to that. See ``embed_pending``."""
+        told = on_batch or (lambda _: self.follow())
+        yield from embed_pending(self.catalog, self._record(), self.embedder, told, batch, first)
+
+    def _fit(self, count: int) -> Generator[Event, None, None]:
+        """Embed a sample of ``count`` chunks and fit a map to it."""
+        sample = yield from _sampled(self.catalog, self._record(), self.embedder, count)
+        approximator = self.approximator(self._record())
+        if approximator is not None:
+            approximator.fit(sample)
+            self._tell()
+
+    def _tell(self) -> None:
+        """Have what follows the catalogue take a new map, also one that a killed run kept and could not tell of."""
+        record = self._record()
+        approximator = self.approximator(record)
+        if approximator is not None and approximator.untold.exists():
+            with self.catalog.write() as connection:
+                changes.record_waiting(connection, record.id, record.model_id)
+            approximator.untold.unlink(missing_ok=True)
+
+    def _fitted(self) -> Map | None:
+        approximator = self.approximator(self._record())
+        return approximator.map() if approximator else None
+
+    def _counts(self) -> collections.Counts:
+        with self.catalog.read() as connection:
+            return collections.count(connection, collections.get(connection, self.name))
+
+    def _record(self) -> CollectionRecord:
+        with self.catalog.read() as connection:
+            return collections.get(connection, self.name)
+
+
+def _sampled(
     catalog: Catalog, collection: CollectionRecord, embedder: Embedder, count: int
 ) -> Generator[Event, None, Sample]:
     """Embed ``count`` chunks from all over a collection, as far as they are not, and return them.
@@ -112,24 +207,21 @@ def sampled(
     """
     with catalog.read() as connection:
         every, _ = embeddings.chunk_ids(connection, collection.id, collection.model_id)
-        texts = embeddings.texts(connection, every[approximation.sample(len(every), count)].tolist())
+        chosen = every[approximation.sample(len(every), count)].tolist()
+        texts = {key: text for _, key, text in embeddings.embedded(connection, chosen)}
         known = embeddings.known(connection, collection.model_id, texts)
     refused: dict[bytes, str] = {}
-    missing = {key: text for key, text in texts.items() if key not in known}
-    vectors = yield from embed(embedder, missing, refused)
-    if collection.model_id is None:
-        collection = bind(catalog, collection, embedder)
-    with catalog.write() as connection:
-        keep(connection, embedder, vectors)
+    missing = [key for key in texts if key not in known]
+    for start in range(0, len(missing), _KEPT_AT_ONCE):
+        part = {key: texts[key] for key in missing[start : start + _KEPT_AT_ONCE]}
+        vectors = yield from embed(embedder, part, refused)
+        if collection.model_id is None:
+            collection = bind(catalog, collection, embedder)
+        with catalog.write() as connection:
+            keep(connection, embedder, vectors)
     with catalog.read() as connection:
         model_id = collections.model_id(connection, embedder.fingerprint)
         found = embeddings.of_keys(connection, model_id, [key for key in texts if key not in refused])
     if not found:
         raise ModelUnavailable("The model embedded none of the sample.", hint="See the files that failed.")
-    return Sample([texts[key] for key in found], np.stack(list(found.values())))
-
-
-def follow_anew(catalog: Catalog, collection: CollectionRecord) -> None:
-    """Have the index look at every document again: the map that fills its gaps is another."""
-    with catalog.write() as connection:
-        changes.record_everything(connection, collection.id)
+    return Sample([texts[key] for key in found], np.stack(list(found.values())), len(every))

@@ -14,10 +14,11 @@ from pinakes.types import Skipped
 class Event:
     """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
 
-    "wait": another process reads the same source. "searchable": every chunk has a vector, most an approximate one.
+    "wait": another process reads the same source. "searchable": every chunk has a vector, ``done`` of them the
+    model's own. "elsewhere": another process embeds the rest.
     """
 
-    stage: Literal["wait", "scan", "read", "embed", "index", "searchable"]
+    stage: Literal["wait", "scan", "read", "embed", "index", "searchable", "elsewhere"]
     done: int
     total: int
     detail: str = ""

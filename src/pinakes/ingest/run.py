@@ -24,7 +24,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
-from pinakes.ingest.embedding import bind, embed, embed_pending, keep
+from pinakes.ingest.embedding import bind, embed, keep
 from pinakes.ingest.report import Event, Report
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, IngestSettings
@@ -68,8 +68,8 @@ class Tools:
     embedder: Embedder
     cutting: Callable[[Sequence[Item]], AbstractContextManager[Cutter]]
     follow: Callable[[], object]
-    approximate: Callable[[], Iterator[Event]] | None
-    defer_chunks: int
+    embed_waiting: Callable[[Callable[[int], object]], Iterator[Event]]
+    defer_chunks: int | None
     limits: IngestSettings
     rules: CollectionSettings
 
@@ -168,39 +168,32 @@ class Ingest:
                     yield from self._commit(batch)
                     batch = []
         yield from self._commit(batch)
-        if (self._record.error or self._tools.approximate) and not self.report.degraded:
+        if (self._record.error or self._tools.defer_chunks is not None) and not self.report.degraded:
             yield from self._embed_waiting()
         self._finish(scan)
         self._follow()
         yield Event("index", 1, 1)
 
     def _embed_waiting(self) -> Iterator[Event]:
-        """Embed what this run deferred and what an earlier one could not; a large collection is searchable first."""
-        tools = self._tools
-        with tools.catalog.read() as connection:
-            waiting = collections.count(connection, self._collection).pending
+        """Embed what this run deferred and what an earlier one could not."""
+        deferred, embedded = self.report.pending, 0
         try:
             with self._timed("embed"):
-                if tools.approximate and waiting >= tools.defer_chunks:
-                    yield from self._counted(tools.approximate())
-                batch = tools.limits.batch_chunks
-                rest = embed_pending(tools.catalog, self._collection, tools.embedder, self._follow_sometimes, batch)
-                yield from self._counted(rest)
+                for event in self._tools.embed_waiting(self._follow_sometimes):
+                    embedded += event.total if event.stage == "embed" and event.done == event.total else 0
+                    yield event
         except (InvalidInput, ModelUnavailable) as error:
             self.report.degraded = str(error)
-
-    def _counted(self, events: Iterator[Event]) -> Iterator[Event]:
-        """Pass events on, noting how many chunks were embedded that this run had left waiting."""
-        for event in events:
-            if event.stage == "embed" and event.done == event.total:
-                self.report.embedded += event.total
-                self.report.pending = max(0, self.report.pending - event.total)
-            yield event
+        with self._tools.catalog.read() as connection:
+            now = collections.get(connection, self._collection.name)
+            self.report.pending = min(deferred, collections.count(connection, now).pending)
+        self.report.embedded += embedded
+        self.report.reused += max(0, deferred - self.report.pending - embedded)  # texts that are there more than once
 
     def _defers(self, wanted: Sequence[Item]) -> bool:
         """Say whether so much is to be read that it is embedded when all of it is in the catalogue."""
         expected = sum(item.size_bytes for item in wanted) // _BYTES_PER_CHUNK
-        return self._tools.approximate is not None and expected >= self._tools.defer_chunks
+        return self._tools.defer_chunks is not None and expected >= self._tools.defer_chunks
 
     def _may_differ(self, item: Item) -> bool:
         known = self._known.get(item.path)

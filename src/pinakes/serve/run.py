@@ -17,6 +17,7 @@ import uvicorn
 from pinakes.errors import Busy, PinakesError, Refused
 from pinakes.library import Library
 from pinakes.serve.app import create_app
+from pinakes.serve.background import Background
 from pinakes.serve.guard import is_loopback, is_unspecified
 from pinakes.serve.instance import announced, answering, new_id
 from pinakes.serve.startup import Startup
@@ -33,6 +34,7 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
     url = url_of(listener)
     with listener, Library(settings) as library:
         instance_id = new_id()
+        background = Background(library)
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         config = uvicorn.Config(
             create_app(library, startup=startup, instance_id=instance_id),
@@ -46,11 +48,12 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
             gc.freeze()  # what is loaded by now stays: the collector need not look at it again and again
             on_ready(url)
             startup.start()
+            background.start()
 
         server = _Server(config, on_started)
         with announced(settings, url, instance_id):
             server.run(sockets=[listener])
-        ended = startup.stop()
+        ended = all([startup.stop(), background.stop()])
         if startup.failure is not None:
             raise startup.failure
         if not ended:

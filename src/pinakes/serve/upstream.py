@@ -64,6 +64,7 @@ class Local:
 
     def __init__(self, settings: Settings) -> None:
         from pinakes.library import Library
+        from pinakes.serve.background import Background
         from pinakes.serve.mcp import create_mcp, create_mcp_app
         from pinakes.serve.service import Service
         from pinakes.serve.startup import Startup
@@ -71,6 +72,7 @@ class Local:
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
+        self._background = Background(self._library)
         self._workers = Workers(settings.server.search_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
         self._loop = asyncio.new_event_loop()
@@ -80,6 +82,7 @@ class Local:
         self._thread.start()
         self._client.result()
         self._startup.start()
+        self._background.start()
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the response of the server in this process."""
@@ -87,7 +90,7 @@ class Local:
 
     def close(self) -> None:
         """End the background work and the server, save and release everything."""
-        ended = self._startup.stop()
+        ended = all([self._startup.stop(), self._background.stop()])
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(_CONNECT_TIMEOUT_S)
         if not ended:

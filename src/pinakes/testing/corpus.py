@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import TypeAlias
@@ -12,7 +13,7 @@ import numpy as np
 
 from pinakes import filters
 from pinakes.analysis import Analyzer
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Metadata, Ranking
+from pinakes.types import Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
 
 Select: TypeAlias = Callable[[Filter], Int64]
 """Gives the sorted ids of the documents that pass a filter, int64 (n,)."""
@@ -75,11 +76,20 @@ class ReferenceIndex:
     def position(self) -> int:
         return self._position
 
-    def apply(self, removed: Iterable[int], added: Iterable[IndexEntry], position: int) -> None:
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),
+    ) -> None:
         if position > self._position:
             added = list(added)
             gone = {*removed, *(entry.document_id for entry in added)}
             kept = {key: entry for key, entry in self._entries.items() if entry.document_id not in gone}
+            for given in vectors:
+                if given.chunk_id in kept:
+                    kept[given.chunk_id] = replace(kept[given.chunk_id], vector=given.vector, exact=given.exact)
             self._entries = kept | {entry.chunk_id: entry for entry in added}
             self._position = position
 
@@ -100,11 +110,15 @@ class ReferenceIndex:
     def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
         entries = self._entries
         scores = {key: float(entry.vector @ query) for key, entry in entries.items() if entry.vector is not None}
-        return self._ranked(entries, scores, limit, where, among)
+        found = self._ranked(entries, scores, limit, where, among)
+        if all(entries[key].exact for key in scores):
+            return found
+        return replace(found, exact=np.array([entries[key].exact for key in found.ids.tolist()], np.bool_))
 
     def contents(self) -> Mapping[str, Int64]:
         embedded = [key for key, entry in self._entries.items() if entry.vector is not None]
-        return {"keyword": sorted_ids(self._entries), "vector": sorted_ids(embedded)}
+        exact = [key for key in embedded if self._entries[key].exact]
+        return {"keyword": sorted_ids(self._entries), "vector": sorted_ids(embedded), "exact": sorted_ids(exact)}
 
     def vectors(self, chunk_ids: Int64) -> Float32:
         found = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,10 +14,13 @@ import numpy as np
 from pinakes import filters
 from pinakes.ports import Index
 from pinakes.testing.corpus import FILTERS, ODD_QUERIES, Corpus, ReferenceIndex, Select, equal
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking
+from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 MakeIndex: TypeAlias = Callable[[Path, int, Select], Index]
 """Opens the engine on a folder (or a name of its own made from it), for vectors of a dimension."""
+
+Change: TypeAlias = tuple[Sequence[int], Sequence[IndexEntry], int, Sequence[VectorEntry]]
+"""What ``Index.apply`` takes."""
 
 VECTOR_TOLERANCE = 2e-3
 """How far a stored vector or a cosine may lie from the exact one: half precision, and a little."""
@@ -120,6 +124,92 @@ def a_passage_without_a_vector_waits_for_it(make: MakeIndex, folder: Path) -> No
         equal(index.vector(corpus.vector(), 5, None).ids.tolist(), [entry.chunk_id], "vector hits afterwards")
 
 
+def vectors_alone_take_the_place_of_others_or_of_none(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = ReferenceIndex(corpus.dimension, corpus.select)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        for side in (index, reference):
+            side.apply((), _partly_embedded(corpus), 1)
+        _same_contents(index, reference)
+        for position, share in ((2, slice(0, 20)), (3, slice(10, 40, 3)), (4, slice(0, 0))):
+            vectors = _vectors(corpus, corpus.entries[share], exact=position != 2)
+            for side in (index, reference):
+                side.apply((), (), position, vectors)
+            equal(index.position(), position, "position")
+            _same_contents(index, reference)
+            _same_held(index, reference, corpus)
+            _same_vectors(index, reference, corpus.vector(), 1000, None, None)
+
+
+def giving_vectors_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = ReferenceIndex(corpus.dimension, corpus.select)
+    vectors = _vectors(corpus, corpus.entries[5:30], exact=True)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        for side in (index, reference):
+            side.apply((), _partly_embedded(corpus), 1)
+            side.apply((), (), 2, vectors)
+        for position in (2, 3):
+            index.apply((), (), position, vectors)
+            _same_contents(index, reference)
+            _same_held(index, reference, corpus)
+            _same_vectors(index, reference, corpus.vector(), 1000, None, None)
+        equal(index.position(), 3, "position")
+
+
+def vectors_alone_leave_keywords_as_they_are(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        index.apply((), _partly_embedded(corpus), 1)
+        before = [index.keyword("heron krill", 1000, where) for where in (None, *FILTERS)]
+        index.apply((), (), 2, _vectors(corpus, corpus.entries, exact=True))
+        for where, expected in zip((None, *FILTERS), before, strict=True):
+            found = index.keyword("heron krill", 1000, where)
+            equal(found.ids.tolist(), expected.ids.tolist(), f"passages after new vectors where {where}")
+            equal(found.scores.tolist(), expected.scores.tolist(), f"scores after new vectors where {where}")
+        changed = replace(corpus.entries[0], text="zyzzyva")
+        index.apply([changed.document_id], [changed], 3, _vectors(corpus, corpus.entries[9:], exact=False))
+        equal(index.keyword("zyzzyva", 5, None).ids.tolist(), [changed.chunk_id], "passages changed with vectors")
+
+
+def it_says_which_scores_are_of_exact_vectors(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = ReferenceIndex(corpus.dimension, corpus.select)
+    asked = np.array([entry.chunk_id for entry in corpus.entries[::2]] + [10_000], np.int64)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        for side in (index, reference):
+            side.apply((), _partly_embedded(corpus), 1)
+        for position in range(2, 8):
+            vectors = _vectors(corpus, corpus.entries[position::7], exact=position < 6)
+            for side in (index, reference):
+                side.apply((), (), position, vectors)
+            for where in (None, *FILTERS):
+                for among in (None, asked):
+                    _same_vectors(index, reference, corpus.vector(), 1000, where, among)
+            _same_vectors(index, reference, corpus.vector(), 5, None, None)
+        everything = _vectors(corpus, corpus.entries, exact=True)
+        index.apply((), (), 8, everything)
+        assert all(_exact(index.vector(corpus.vector(), 1000, None)).values()), "an exact vector is called approximate"
+
+
+def vectors_given_alone_are_there_after_closing(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = ReferenceIndex(corpus.dimension, corpus.select)
+    changes = [((), _partly_embedded(corpus), 1, ())] + [
+        ((), (), position, _vectors(corpus, corpus.entries[position::5], exact=position % 2 == 0))
+        for position in range(2, 6)
+    ]
+    for change in changes:
+        reference.apply(*change)
+        with closing(make(folder, corpus.dimension, corpus.select)) as index:
+            _catch_up(index, changes[: change[2]])
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        _catch_up(index, changes)
+        _same_contents(index, reference)
+        _same_held(index, reference, corpus)
+        _same_vectors(index, reference, corpus.vector(), 1000, None, None)
+
+
 def it_gives_back_the_vectors_it_scores_with(make: MakeIndex, folder: Path) -> None:
     corpus = Corpus()
     with closing(_filled(make, folder, corpus)) as index:
@@ -194,7 +284,9 @@ def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> N
             thread.start()
         try:
             for position in range(2, 12):
-                index.apply([position], [corpus.entry(position, 5000 + position)], position)
+                vectors = _vectors(corpus, corpus.entries[-30:], exact=position % 2 == 0)
+                index.apply([position], [corpus.entry(position, 5000 + position)], 2 * position, vectors)
+                index.apply((), (), 2 * position + 1, vectors)
         finally:
             done.set()
             for thread in threads:
@@ -218,6 +310,11 @@ INDEX_CHECKS: tuple[Callable[[MakeIndex, Path], None], ...] = (
     removed_and_replaced_documents_leave_nothing_behind,
     applying_changes_twice_is_harmless,
     a_passage_without_a_vector_waits_for_it,
+    vectors_alone_take_the_place_of_others_or_of_none,
+    giving_vectors_twice_is_harmless,
+    vectors_alone_leave_keywords_as_they_are,
+    it_says_which_scores_are_of_exact_vectors,
+    vectors_given_alone_are_there_after_closing,
     it_gives_back_the_vectors_it_scores_with,
     what_was_written_is_there_after_closing,
     two_handles_on_one_folder_agree_once_both_caught_up,
@@ -246,6 +343,39 @@ def _filled(make: MakeIndex, folder: Path, corpus: Corpus) -> Index:
     return index
 
 
+def _partly_embedded(corpus: Corpus) -> list[IndexEntry]:
+    """Return the passages: of each three one exact, one approximate, one without a vector."""
+    return [
+        replace(entry, vector=entry.vector if entry.chunk_id % 3 else None, exact=entry.chunk_id % 3 != 1)
+        for entry in corpus.entries
+    ]
+
+
+def _vectors(corpus: Corpus, entries: Sequence[IndexEntry], exact: bool) -> list[VectorEntry]:
+    """Draw a new vector for each of ``entries``."""
+    return [VectorEntry(entry.chunk_id, entry.document_id, corpus.vector(), exact) for entry in entries]
+
+
+def _catch_up(index: Index, changes: Sequence[Change]) -> None:
+    """Apply what ``index`` has not seen, as whatever follows the catalogue does."""
+    for removed, added, position, vectors in changes[index.position() :]:
+        index.apply(removed, added, position, vectors)
+    equal(index.position(), changes[-1][2], "position after catching up")
+
+
+def _exact(ranking: Ranking) -> dict[int, bool]:
+    flags = np.ones(len(ranking), np.bool_) if ranking.exact is None else ranking.exact
+    return dict(zip(ranking.ids.tolist(), flags.tolist(), strict=True))
+
+
+def _same_held(index: Index, reference: Index, corpus: Corpus) -> None:
+    asked = np.array([entry.chunk_id for entry in corpus.entries], np.int64)
+    found, expected = index.vectors(asked), reference.vectors(asked)
+    assert np.allclose(found, expected, rtol=0, atol=VECTOR_TOLERANCE, equal_nan=True), (
+        "vectors differ from those given"
+    )
+
+
 def _same_vectors(
     index: Index, reference: Index, query: Float32, limit: int, where: Filter | None, among: Int64 | None
 ) -> None:
@@ -255,16 +385,19 @@ def _same_vectors(
     by_id = dict(zip(expected.ids.tolist(), expected.scores.tolist(), strict=True))
     for key, score in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
         assert abs(score - by_id[key]) <= VECTOR_TOLERANCE, f"passage {key} scores {score}, its cosine is {by_id[key]}"
+    equal(_exact(found), _exact(expected), f"exact scores where {where}")
 
 
 def _same_contents(index: Index, reference: Index) -> None:
     found, expected = index.contents(), reference.contents()
-    for part in ("keyword", "vector"):
+    for part in ("keyword", "vector", "exact"):
         equal(found[part].tolist(), expected[part].tolist(), f"{part} contents")
 
 
 def _ordered(ranking: Ranking) -> None:
     equal((ranking.ids.dtype, ranking.scores.dtype), (np.dtype(np.int64), np.dtype(np.float32)), "dtypes of a ranking")
     equal(ranking.ids.shape, ranking.scores.shape, "shapes of a ranking")
+    if ranking.exact is not None:
+        equal((ranking.exact.dtype, ranking.exact.shape), (np.dtype(np.bool_), ranking.ids.shape), "exact of a ranking")
     assert len(set(ranking.ids.tolist())) == len(ranking), "a passage is ranked twice"
     assert (np.diff(ranking.scores) <= 0).all(), "a ranking is not best first"

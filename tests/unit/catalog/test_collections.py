@@ -97,7 +97,7 @@ def test_a_model_is_bound_and_every_document_counts_as_changed(catalog: Catalog,
     with catalog.read() as connection:
         found = collections.get(connection, "c")
         assert (found.fingerprint, found.dimension) == ("model/4", 4)
-        assert [document for _, document in changes.since(connection, collection.id, before, 10)] == ids
+        assert [change.document_id for change in changes.since(connection, collection.id, before, 10)] == ids
         head = changes.head(connection, collection.id)
     bind(catalog, collection, "model/4", 4)
     with catalog.read() as connection:

@@ -78,7 +78,7 @@ def test_pending_are_the_texts_without_a_vector_in_order(catalog: Catalog, colle
     document = new("a.md", "🦡 one", "two", "three")
     put(catalog, collection, document)
     with catalog.read() as connection:
-        assert [text for _, text in embeddings.pending(connection, collection.id, None, 10)] == [
+        assert [text for _, _, text in embeddings.pending(connection, collection.id, None, 10)] == [
             "🦡 one",
             "two",
             "three",
@@ -87,7 +87,10 @@ def test_pending_are_the_texts_without_a_vector_in_order(catalog: Catalog, colle
     with catalog.write() as connection:
         embeddings.store(connection, model, {embedding_key(document.chunks[1]): vector(1)})
         left = embeddings.pending(connection, collection.id, model, 10)
-        assert left == [(embedding_key(document.chunks[number]), document.chunks[number].text) for number in (0, 2)]
+        waiting = [(number + 1, document.chunks[number]) for number in (0, 2)]
+        assert left == [(chunk_id, embedding_key(chunk), chunk.text) for chunk_id, chunk in waiting]
+        assert embeddings.pending(connection, collection.id, model, 10, after=1) == left[1:]
+        assert embeddings.pending_among(connection, collection.id, model, [3, 2, 9]) == left[1:]
         assert len(embeddings.pending(connection, collection.id, model, 1)) == 1
         all_ids, embedded = embeddings.chunk_ids(connection, collection.id, model)
     assert (all_ids.tolist(), embedded.tolist()) == ([1, 2, 3], [2])
@@ -110,8 +113,8 @@ def test_documents_that_waited_for_a_vector_count_as_changed(catalog: Catalog, c
     with catalog.write() as connection:
         embeddings.store(connection, model, {embedding_key(twin.chunks[0]): vector(1)})
     with catalog.read() as connection:
-        assert [d for _, d in changes.since(connection, collection.id, mine_before, 9)] == [mine]
-        assert [d for _, d in changes.since(connection, other.id, before[0], 9)] == [theirs]
+        assert [change.document_id for change in changes.since(connection, collection.id, mine_before, 9)] == [mine]
+        assert [change.document_id for change in changes.since(connection, other.id, before[0], 9)] == [theirs]
         assert changes.since(connection, third.id, before[1], 9) == [], "it has no model yet"
 
 

@@ -20,11 +20,12 @@ from pinakes import locks, testing
 from pinakes.errors import Busy, IndexCorrupt, InvalidSetting
 from pinakes.filters import parse
 from pinakes.indexes import open_index
+from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.local import LocalIndex
 from pinakes.ports import Index
 from pinakes.settings import IndexSettings, SearchSettings, Settings
 from pinakes.testing import Corpus
-from pinakes.types import Filter, Float32, IndexEntry, Int64
+from pinakes.types import Filter, Float32, IndexEntry, Int64, VectorEntry
 
 PLAIN = SearchSettings(title_boost=0, path_boost=0, phrase_boost=0)
 Select = Callable[[Filter], Int64]
@@ -109,6 +110,102 @@ def test_a_part_of_a_compound_finds_it_and_the_whole_ranks_first(local: LocalInd
     assert set(local.keyword("api", 10, None).ids.tolist()) == {1, 2}
 
 
+class TestVectorsAlone:
+    def vectors(self, corpus: Corpus) -> list[VectorEntry]:
+        return [VectorEntry(one.chunk_id, one.document_id, corpus.vector(), exact=False) for one in corpus.entries]
+
+    def files(self, folder: Path) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (folder / "keyword").iterdir() if path.name[0] != "."}
+
+    def test_the_keyword_index_is_not_written_but_its_position_moves(self, tmp_path: Path) -> None:
+        corpus = Corpus()
+        with closing(filled(tmp_path, corpus)) as index:
+            before = self.files(tmp_path)
+            index.apply([], [], 2, self.vectors(corpus))
+            index.apply([], [], 5)
+            after = self.files(tmp_path)
+            assert index.position() == 5
+        assert json.loads(after.pop("position.json")) == {"position": 5, "committed": 1}
+        assert json.loads(before.pop("position.json")) == {"position": 1, "committed": 1}
+        assert after == before
+
+    def test_another_handle_need_not_load_the_keyword_index_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        corpus = Corpus()
+        loaded: list[bool] = []
+        search = KeywordIndex._searcher
+
+        def searcher(self: KeywordIndex) -> object:
+            before = self._seen
+            found = search(self)
+            loaded.append(self._seen != before)
+            return found
+
+        with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:
+            assert len(two.keyword("heron", 1000, None))
+            monkeypatch.setattr(KeywordIndex, "_searcher", searcher)
+            one.apply([], [], 2, self.vectors(corpus))
+            assert len(two.keyword("heron", 1000, None))
+            one.apply([], [entry(900, "zyzzyva")], 3)
+            assert two.keyword("zyzzyva", 5, None).ids.tolist() == [900]
+            assert loaded == [False, True]
+
+    def test_documents_that_follow_vectors_are_found(self, tmp_path: Path) -> None:
+        corpus = Corpus()
+        with closing(filled(tmp_path, corpus)) as index:
+            index.apply([], [], 2, self.vectors(corpus))
+            index.apply([], [entry(900, "zyzzyva")], 3, self.vectors(corpus))
+            assert index.keyword("zyzzyva", 5, None).ids.tolist() == [900]
+            index.apply([], [], 4, self.vectors(corpus))
+            assert index.keyword("zyzzyva", 5, None).ids.tolist() == [900]
+            assert index.position() == 4
+        assert json.loads((tmp_path / "keyword" / "position.json").read_text()) == {"position": 4, "committed": 3}
+
+    def test_a_position_as_it_was_written_before_is_read(self, tmp_path: Path) -> None:
+        corpus = Corpus()
+        filled(tmp_path, corpus).close()
+        (tmp_path / "keyword" / "position.json").write_text('{"position": 1}')
+        with closing(make(tmp_path, corpus.dimension, corpus.select)) as index:
+            assert index.position() == 1
+            assert len(index.keyword("heron", 1000, None))
+            index.apply([], [], 2, self.vectors(corpus))
+        assert json.loads((tmp_path / "keyword" / "position.json").read_text()) == {"position": 2, "committed": 1}
+
+    def test_a_filter_is_resolved_once_while_only_vectors_change(self, tmp_path: Path) -> None:
+        corpus = Corpus()
+        asked: list[Filter] = []
+
+        def select(where: Filter) -> Int64:
+            asked.append(where)
+            return corpus.select(where)
+
+        where = parse({"status": "beta"})
+        with closing(make(tmp_path, corpus.dimension, select)) as index:
+            index.apply([], corpus.entries, 1)
+            for position in range(2, 5):
+                index.apply([], [], position, self.vectors(corpus))
+                assert len(index.vector(corpus.vector(), 9, where))
+                assert len(index.keyword("heron", 9, where))
+            assert asked == [where]
+            corpus.metadata[2] = {**corpus.metadata[2], "status": "beta"}
+            index.apply([2], [one for one in corpus.entries if one.document_id == 2], 5)
+            assert 2 in {
+                one.document_id
+                for one in corpus.entries
+                if one.chunk_id in index.vector(corpus.vector(), 999, where).ids
+            }
+            assert asked == [where, where]
+
+    def test_it_says_how_many_vectors_are_exact_unless_all_are(self, tmp_path: Path) -> None:
+        corpus = Corpus()
+        with closing(filled(tmp_path, corpus)) as index:
+            assert "exact_vectors" not in index.describe()
+            index.apply([], [], 2, self.vectors(corpus)[:7])
+            assert index.describe()["exact_vectors"] == len(corpus.entries) - 7
+            assert len(index.contents()["exact"]) == len(corpus.entries) - 7
+
+
 class TestDamage:
     def test_a_lost_position_means_applying_again(self, tmp_path: Path) -> None:
         corpus = Corpus()
@@ -132,7 +229,10 @@ class TestDamage:
             assert index.contents()["keyword"].tolist() == expected
             assert index.contents()["vector"].tolist() == expected
 
-    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"position": "x"}', b"\xff", b"null"])
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"{", b"[]", b'{"position": "x"}', b'{"position": 1, "committed": "x"}', b"\xff", b"null"],
+    )
     def test_a_position_that_makes_no_sense_is_reported(self, content: bytes, tmp_path: Path) -> None:
         corpus = Corpus()
         with closing(filled(tmp_path, corpus)) as index:
@@ -419,4 +519,4 @@ class TestSharing:
 
     def test_the_position_is_a_small_readable_file(self, tmp_path: Path) -> None:
         filled(tmp_path, Corpus()).close()
-        assert json.loads((tmp_path / "keyword" / "position.json").read_text()) == {"position": 1}
+        assert json.loads((tmp_path / "keyword" / "position.json").read_text()) == {"position": 1, "committed": 1}

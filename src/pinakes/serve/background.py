@@ -1,0 +1,145 @@
+"""Embeds behind a server's back what waits for a vector, one passage a core at a time, and lets searches go first."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+
+import numpy as np
+
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import PinakesError
+from pinakes.library import Library
+from pinakes.ports import Embedder, Vocabulary
+from pinakes.serve.startup import Stopped
+from pinakes.traffic import Traffic
+from pinakes.types import Float32, Int64
+
+_log = logging.getLogger(__name__)
+
+_LOOK_EVERY_S = 2.0
+_AFTER_FAILURE_S = 60.0
+_LONGEST_PAUSE_S = 0.5
+"""A passage waits no longer for searches to end, so that a server without a quiet moment gets done too."""
+
+_STOP_TIMEOUT_S = 8.0
+_NICENESS = 10
+
+
+class Background:
+    """The thread of one server that embeds what waits, in every collection of its library. Thread-safe."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._stop = threading.Event()
+        self._embedder = _Gentle(library.shelves.embedder, library.shelves.traffic, self._stop)
+        self._thread = threading.Thread(target=self._run, name="pinakes-background", daemon=True)
+        self._done: dict[int, int] = {}
+        self._retry_at: dict[int, float] = {}
+
+    def start(self) -> None:
+        """Begin, in a thread of its own; from now on large runs of this process leave the rest to it."""
+        self._library.shelves.embeds_later = True
+        self._thread.start()
+
+    def stop(self) -> bool:
+        """Ask the work to end and wait a little; say whether it did."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_TIMEOUT_S)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        with closing(self._embedder):
+            while not self._stop.wait(_LOOK_EVERY_S):
+                try:
+                    for record in self._library.collections():
+                        self._embed(record)
+                except Stopped:
+                    return
+                except Exception:  # noqa: BLE001 - the thread's last door: it must go on
+                    _log.exception("embedding in the background failed")
+                    self._stop.wait(_AFTER_FAILURE_S)
+
+    def _embed(self, record: CollectionRecord) -> None:
+        """Embed what waits in a collection, if it changed since nothing did."""
+        shelves, now = self._library.shelves, time.monotonic()
+        if self._done.get(record.id) == record.head or now < self._retry_at.get(record.id, 0):
+            return
+        elsewhere = False
+        try:
+            with closing(shelves.embed_waiting(record.name, embedder=self._embedder)) as events:
+                for event in events:
+                    elsewhere |= event.stage == "elsewhere"
+        except PinakesError as error:
+            _log.warning("collection %r waits for its vectors: %s", record.name, error)
+            self._retry_at[record.id] = now + _AFTER_FAILURE_S
+            return
+        if not elsewhere:
+            self._done[record.id] = record.head
+
+
+class _Gentle:
+    """An embedder that lets searches go first: single passages, in threads of low priority."""
+
+    def __init__(self, embedder: Embedder, traffic: Traffic, stop: threading.Event) -> None:
+        self._embedder = embedder
+        self._traffic = traffic
+        self._stop = stop
+        self._threads: ThreadPoolExecutor | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._embedder.max_tokens
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        """As the embedder does; raises ``Stopped`` once the server ends."""
+        if not isinstance(self._embedder, Vocabulary):  # it runs elsewhere
+            self._let_pass()
+            return self._embedder.embed(texts)
+        if self._threads is None:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            self._threads = ThreadPoolExecutor(cores, "pinakes-gentle", initializer=_lower_priority)
+        rows = list(self._threads.map(self._one, texts))
+        return np.stack(rows) if rows else self._embedder.embed(texts)
+
+    def embed_query(self, text: str) -> Float32:
+        return self._embedder.embed_query(text)
+
+    def token_starts(self, text: str) -> Int64:
+        return self._embedder.token_starts(text)
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _one(self, text: str) -> Float32:
+        self._let_pass()
+        row: Float32 = self._embedder.embed([text])[0]
+        return row
+
+    def _let_pass(self) -> None:
+        self._traffic.wait_for_none(_LONGEST_PAUSE_S)
+        if self._stop.is_set():
+            raise Stopped
+
+
+def _lower_priority() -> None:
+    """Give the calling thread less of the processor than the others get; only Linux has priorities of threads."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
