@@ -1,4 +1,7 @@
-"""``python -m benchmarks.quality [SET …]``: nDCG@10, recall@100 and hit@k of every mode on every set."""
+"""``python -m benchmarks.quality [SET …]``: nDCG@10, recall@100 and hit@k of every mode on every set.
+
+Then nDCG@10 while most of a set is not embedded yet, beside that figure.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ import platform
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from benchmarks.quality import progressive
 from benchmarks.quality.sets import ROOT, QuestionSet, available
 from pinakes.evaluation.run import Figures, evaluate
 from pinakes.library import Library
@@ -29,21 +34,30 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=RESULTS / "quality", help="where corpora and indexes are kept")
     parser.add_argument("--kinds", action="store_true", help="show each kind of question")
     parser.add_argument("--set", dest="settings", action="append", default=[], help="a setting: search.title_boost=0.5")
+    parser.add_argument("--all-embedded", action="store_true", help="leave out what is measured before all is embedded")
     arguments = parser.parse_args()
     chosen = [one for one in available() if not arguments.sets or one.name in arguments.sets]
     settings = {name.replace(".", "__"): value for name, _, value in (s.partition("=") for s in arguments.settings)}
     settings.setdefault("search__max_top_k", str(DEPTH))
     print(f"{'set':<13}{'mode':<9}{'questions':>9}" + "".join(f"{name:>12}" for name in SHOWN) + f"{'p50 ms':>9}")
     found = {one.name: _measure(one, arguments.work, settings, arguments.kinds) for one in chosen}
+    measured = [] if arguments.all_embedded else [_progress(one, arguments.work, settings, found) for one in chosen]
+    before = [one for one in measured if one is not None]
+    progressive.conclude(before)
     arguments.work.mkdir(parents=True, exist_ok=True)
     machine = {"machine": platform.platform(), "cpus": os.cpu_count()}
-    (arguments.work / "quality.json").write_text(json.dumps({"machine": machine, "sets": found}, indent=1))
+    report = {
+        "machine": machine,
+        "sets": {name: {mode: dataclasses.asdict(one) for mode, one in modes.items()} for name, modes in found.items()},
+        "before_all_is_embedded": [dataclasses.asdict(one) for one in before],
+    }
+    (arguments.work / "quality.json").write_text(json.dumps(report, indent=1))
 
 
-def _measure(one: QuestionSet, work: Path, settings: dict[str, str], kinds: bool) -> dict[str, object]:
+def _measure(one: QuestionSet, work: Path, settings: dict[str, str], kinds: bool) -> dict[str, Figures]:
     documents = one.documents(work / "corpora" / one.name)
     questions = one.questions()
-    figures = {}
+    figures: dict[str, Figures] = {}
     with Library.open(work / "homes" / one.name, profile=one.profile or None, **settings) as library:
         report = library.add(str(documents), include=one.include)
         if report.chunks:
@@ -51,7 +65,24 @@ def _measure(one: QuestionSet, work: Path, settings: dict[str, str], kinds: bool
         for mode in MODES:
             figures[mode] = evaluate(partial(_ask, library, one, mode), questions)
             _show(one.name, mode, figures[mode], kinds)
-    return {mode: dataclasses.asdict(figure) for mode, figure in figures.items()}
+    return figures
+
+
+def _progress(
+    one: QuestionSet, work: Path, settings: dict[str, str], found: dict[str, dict[str, Figures]]
+) -> progressive.Progress | None:
+    def reopen(home: Path, **others: Any) -> Library:
+        return Library.open(home, profile=one.profile or None, **settings | others)
+
+    def ask(library: Library, mode: SearchMode, query: str) -> list[str]:
+        return _ask(library, one, mode, query)
+
+    figures = {mode: figure.metrics["ndcg@10"] for mode, figure in found[one.name].items()}
+    with reopen(work / "homes" / one.name) as full:
+        measured = progressive.measure(one.name, full, figures, ask, one.questions(), reopen, remote=True)
+    if measured is not None:
+        progressive.show(measured)
+    return measured
 
 
 def _ask(library: Library, one: QuestionSet, mode: SearchMode, query: str) -> list[str]:

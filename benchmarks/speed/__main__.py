@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.quality.sets import ROOT
-from benchmarks.speed import handshake, ingest, install, machine, queries, serving
-from benchmarks.speed.corpus import prepare
+from benchmarks.speed import approximation, handshake, ingest, install, machine, progressive, queries, serving
+from benchmarks.speed.corpus import LINUX, prepare
 from benchmarks.speed.home import Home, in_new_process
 from benchmarks.speed.report import Figures, more, rows, table, verdict
 
@@ -39,6 +39,8 @@ class Effort:
 
 QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, handshakes=1)
 _QUICK_FILES = 24
+QUICK_SETTINGS = {"embedding__sample_chunks": 40, "embedding__progressive_chunks": 80}
+"""The project's own documents are so few that they would be embedded at once."""
 
 
 def main() -> None:
@@ -53,6 +55,10 @@ def main() -> None:
     figures = Figures()
     try:
         measure(home, QUICK if given.quick else Effort(), figures)
+        if not given.quick and not limit and LINUX.is_dir():
+            _say("how soon the Linux subset answers")
+            linux = Home(given.work / "linux", prepare("linux", given.work), given.work)
+            figures.reached["linux"] = in_new_process(progressive.reached, linux)
         if given.install:
             _say("installed size")
             figures.installed = install.installed(given.work)
@@ -73,6 +79,14 @@ def measure(home: Home, effort: Effort, figures: Figures) -> None:
     _say("size, queries")
     figures.size = in_new_process(ingest.size, home)
     figures.queries = in_new_process(queries.in_process, home, effort.queries)
+    _say("approximate vectors")
+    figures.approximation = in_new_process(approximation.approximating, home)
+    _say("how soon it answers")
+    settings = QUICK_SETTINGS if home.corpus.name == "own" else {}
+    fresh = Home(home.work / "progressive", home.corpus, home.work)
+    figures.reached[home.corpus.name] = in_new_process(progressive.reached, fresh, **settings)
+    _say("queries while it is embedded")
+    figures.meanwhile = in_new_process(progressive.meanwhile, fresh, effort.queries, **settings)
     _say("server")
     figures.served = serving.serving(home, effort.http, effort.starts, effort.load_s)
     _say("nothing changed, one file changed")

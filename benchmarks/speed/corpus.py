@@ -14,6 +14,7 @@ from pinakes.evaluation.questions import read_golden
 _T = TypeVar("_T")
 
 KEPS = DATA / "keps"
+LINUX = DATA / "linux"
 _OWN_QUESTIONS = (
     "what happens to my documents when the process is killed?",
     "how do I connect an AI agent?",
@@ -40,20 +41,36 @@ class Corpus:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Archive:
+    """A corpus of the test data, its questions beside it."""
+
+    archive: Path
+    words: str
+    profile: str = ""
+
+
+_ARCHIVES = {
+    "keps": _Archive(KEPS / "keps.tar.gz", "the KEP corpus", "kep"),
+    "linux": _Archive(LINUX / "linux-5.17-subset.tar.gz", "the Linux subset"),
+}
+
+
 def prepare(name: str | None, work: Path, limit_files: int = 0) -> Corpus:
-    """Put the corpus ``name`` ("keps" or "own"; None chooses) below ``work``, evenly thinned to ``limit_files``.
+    """Put the corpus ``name`` ("keps", "linux" or "own"; None chooses) below ``work``, thinned to ``limit_files``.
 
     Raises:
-        FileNotFoundError: the KEP corpus was asked for and is not there.
+        FileNotFoundError: the corpus that was asked for is not there.
     """
     chosen = name or ("keps" if KEPS.is_dir() else "own")
-    folder = work / "documents"
+    folder = work / (f"documents-{chosen}" if chosen == "linux" else "documents")
     shutil.rmtree(folder, ignore_errors=True)
-    if chosen == "keps":
-        _extract(KEPS / "keps.tar.gz", folder, limit_files)
-        note = f"{limit_files} files of the KEP corpus: not comparable" if limit_files else ""
-        questions = tuple(question.text for question in read_golden(KEPS / "golden.jsonl"))
-        return Corpus(chosen, folder, questions, "kep", note)
+    if chosen in _ARCHIVES:
+        about = _ARCHIVES[chosen]
+        _extract(about.archive, folder, limit_files)
+        note = f"{limit_files} files of {about.words}: not comparable" if limit_files else ""
+        questions = tuple(question.text for question in read_golden(about.archive.with_name("golden.jsonl")))
+        return Corpus(chosen, folder, questions, about.profile, note)
     _copy_own(folder, limit_files)
     where = "as asked" if name else f"since {KEPS} is not there (PINAKES_TEST_DATA)"
     note = f"the project's own documents, {where}: not comparable with the KEP corpus"

@@ -26,9 +26,9 @@ class Home:
     corpus: Corpus
     work: Path
 
-    def open(self) -> Library:
+    def open(self, **settings: Any) -> Library:
         """Open the library; nothing is remembered of questions asked before."""
-        return Library.open(self.folder, profile=self.corpus.profile or None, search__remembered_queries=0)
+        return Library.open(self.folder, profile=self.corpus.profile or None, search__remembered_queries=0, **settings)
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start ``pinakes WORDS`` on this home; ``options`` go to ``Popen``."""

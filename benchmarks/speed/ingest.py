@@ -76,7 +76,7 @@ class Size:
 
 def first(home: Home) -> FirstIngest:
     """Index the corpus into a new home, comparing a sample of the batches with the bare session."""
-    with home.open() as library:
+    with home.open(embedding__mode="full") as library:
         bare = BareModel(library.settings.embedding, library.settings.cache)
         bare.seconds(bare.rows(["warm"] * 8))
         compared = ComparedEmbedder(library.shelves.embedder, bare, _COMPARED_EVERY)

@@ -47,7 +47,7 @@ class Analyzer:
     """Turns text into terms. Remembers words it has seen; safe to share between threads."""
 
     def __init__(self, language: str = "english") -> None:
-        self._stemmer = Stemmer.Stemmer(language)
+        self._stemmer = Stemmer.Stemmer(language, 0)  # its own memory would cost more than it saves
         self._lock = threading.Lock()
         self._known: dict[str, tuple[str, ...]] = {}
 
@@ -73,6 +73,8 @@ class Analyzer:
         return terms
 
     def _of_word(self, word: str) -> list[str]:
+        if word.isalpha() and word.islower() and word.isascii():
+            return self._stems([word])
         if _CJK.search(word):
             return [term for run in _scripts(word) for term in (_pairs(run) if _CJK.match(run) else self._of_word(run))]
         word = _POSSESSIVE.sub("", word.replace("’", "'"))

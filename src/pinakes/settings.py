@@ -50,7 +50,7 @@ class EmbeddingSettings(Section):
     precision: Literal["int8", "fp32"] = Field("int8", description="Arithmetic of the converted model.")
     threads: int = Field(0, ge=0, description="Threads of the model; 0 = one per core.")
     mode: Literal["full", "progressive", "lazy"] = Field(
-        "full",
+        "progressive",
         description="progressive = a large collection is searched by approximate vectors until all are embedded; "
         "lazy = it stays so, and only what searches meet is embedded.",
     )

@@ -1,25 +1,30 @@
 """One process that works on a home, and is killed or runs out of room where the arguments say.
 
-Usage: crash_child.py HOME ACTION LOCATION COLLECTION POINT NUMBER
+Usage: crash_child.py HOME ACTION LOCATION COLLECTION POINT NUMBER [SETTINGS]
+
+SETTINGS, in JSON, are added to those every child has.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy
 
-from pinakes import shelves
-from pinakes.catalog import collections, documents, embeddings, sources
+from pinakes import approximation, refine, shelves
+from pinakes.catalog import changes, collections, documents, embeddings, sources
+from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import PinakesError, exit_code
 from pinakes.indexes import keyword, vectors
-from pinakes.ingest import run
+from pinakes.ingest import embedding, progressive, run
 from pinakes.library import Library
 
 SMALL: dict[str, Any] = {"embedding__provider": "deterministic", "ingest__batch_chunks": 6}
@@ -38,6 +43,15 @@ POINTS: dict[str, tuple[Any, str]] = {
     "old snapshot": (shutil, "rmtree"),
     "generation": (collections, "next_generation"),
     "old folder": (shelves.Shelves, "_drop_folders"),
+    "model": (BertEmbedder, "embed"),
+    "sample": (progressive, "keep"),
+    "map": (approximation.Map, "save"),
+    "map file": (Path, "replace"),
+    "waiting": (changes, "record_waiting"),
+    "approximate": (progressive.Approximator, "fill"),
+    "rest": (embedding, "keep"),
+    "map copy": (shutil, "copyfile"),
+    "refined": (refine, "keep"),
 }
 """Where a process can be told to die: what is called there."""
 
@@ -69,7 +83,8 @@ def limit_files(size_bytes: int) -> None:
 
 def main() -> int:
     """Do ``ACTION`` once a line arrives; say what went wrong in one line."""
-    home, action, location, collection, point, number = sys.argv[1:]
+    home, action, location, collection, point, number, *settings = sys.argv[1:]
+    chosen = SMALL | json.loads(settings[0] if settings else "{}")
     # Small steps, so that a small corpus has as many moments to die at as a large one.
     run._FOLLOW_AFTER_CHUNKS = 10
     vectors._SAVE_AFTER_ROWS = 10
@@ -85,7 +100,7 @@ def main() -> int:
     try:
         print("ready", flush=True)
         sys.stdin.readline()
-        with Library.open(home, **SMALL) as library:
+        with Library.open(home, **chosen) as library:
             actions[action](library)
     except PinakesError as error:
         print(f"{type(error).__name__}: {error}", flush=True)

@@ -44,8 +44,8 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert done.returncode == 0, done.stderr
     header, _, *rows = done.stdout.partition("\n\n")[0].splitlines()
     assert [cell.strip() for cell in header.strip("|").split("|")] == ["what", "reach", "measured", "verdict"]
-    assert len(rows) == 10
-    assert [row for row in rows if "not measured" in row] == rows[8:]
+    assert len(rows) == 14
+    assert [row for row in rows if "not measured" in row] == [rows[4], *rows[12:]]
     found = json.loads(report.read_text("utf-8"))
     assert found["corpus"] == "own"
     assert found["machine"]["cores"] >= 1
@@ -54,6 +54,9 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert figures["first"]["embedded"] > 0
     assert 0 < figures["first"]["ratio"] < 2
     assert set(figures["queries"]) == set(figures["served"]["http"]) == {"hybrid", "keyword", "vector"}
+    reached = figures["reached"]["own"]
+    assert 0 < reached["keyword_s"] < reached["hybrid_s"] < reached["exact_s"]
+    assert 0 < reached["sampled"] < reached["chunks"]
     assert figures["served"]["load"]["answers_per_s"] > 0
     assert figures["served"]["memory_mb"] > 0
     assert figures["installed"] is None

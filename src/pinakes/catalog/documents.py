@@ -313,10 +313,12 @@ _GROUPS = (
     )
     .order_by(documents.c.group_key, documents.c.path)
 )
-_SAME_FILE = and_(documents.c.source_id == bindparam("source"), documents.c.path == bindparam("path"))
+_SAME_FILE = and_(documents.c.source_id + 0 == bindparam("source"), documents.c.path == bindparam("path"))
+_IN_COLLECTION = documents.c.collection_id == bindparam("collection")
 _AT_PLACE = (
     select(documents.c.id, documents.c.version)
-    .where(documents.c.collection_id == bindparam("collection"), or_(_SAME_FILE, documents.c.uri == bindparam("uri")))
+    # Written so that SQLite uses the index of paths; it would rather look through all documents of the source.
+    .where(or_(and_(_IN_COLLECTION, _SAME_FILE), and_(_IN_COLLECTION, documents.c.uri == bindparam("uri"))))
     .order_by(func.coalesce(_SAME_FILE, False).desc())
 )
 _UPDATE = update(documents).where(documents.c.id == bindparam("document"))

@@ -43,7 +43,7 @@ class Scale:
         self.limits: Int64 = np.array([*limits, max(MIN_CHARS, CHARS_PER_UNIT * sizing.size)], np.int64)
         self._headers: dict[tuple[str, ...], tuple[str, Int64]] = {}
         self._recounts: dict[tuple[int, int], Int64] = {}
-        self._counts_blank = len(sizing.starts(" ")) > 0
+        self._counts_blank = any(len(counter(" ")) for counter in self._counters)
 
     def header(self, path: tuple[str, ...]) -> str:
         """Return the context line of a chunk under the headings ``path``, "" where there is nothing to say."""

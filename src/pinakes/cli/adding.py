@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.models import prepare
-from pinakes.cli.progress import following
+from pinakes.cli.progress import OnEvent, following
 from pinakes.cli.screen import Screen, error_document, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import ModelUnavailable, PinakesError, SourceError, Unreadable
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
-    from pinakes.ingest import Report
-    from pinakes.library import Library
+    from pinakes.ingest import Event, Report
+    from pinakes.library import CollectionStatus, Library
 
 _NAMED_PATHS = 10
 _NAMED_REASONS = 10
@@ -40,9 +41,10 @@ def add(session: Session, wanted: Wanted) -> None:
     troubles: list[tuple[str, PinakesError]] = []
     with session.library(create=True) as library:
         prepare_or_warn(session)
+        embedding = _Embedding(session)
         for location in wanted.locations:
             try:
-                report = _add_one(library, screen, location, wanted)
+                report = _add_one(library, embedding, location, wanted)
                 show_report(screen, report)
                 reports.append(report)
                 _check_single_file(report)
@@ -51,6 +53,7 @@ def add(session: Session, wanted: Wanted) -> None:
                     raise
                 screen.fail(error.message if location in error.message else f"{location}: {error.message}", error.hint)
                 troubles.append((location, error))
+        embedding.tell_what_waits(library, reports)
     _conclude(session, reports, troubles, wanted.collection)
 
 
@@ -58,13 +61,15 @@ def sync(session: Session, collection: str | None) -> None:
     """Read the known sources again."""
     with session.library(create=True) as library:
         prepare_or_warn(session)
-        with following(session.screen) as on_event:
+        embedding = _Embedding(session)
+        with embedding.following() as on_event:
             reports = library.sync(collection, on_event)
-    for report in reports:
-        if report.error is None:
-            show_report(session.screen, report)
-        else:
-            session.screen.fail(f"{report.source}: {report.error.message}", report.error.hint)
+        for report in reports:
+            if report.error is None:
+                show_report(session.screen, report)
+            else:
+                session.screen.fail(f"{report.source}: {report.error.message}", report.error.hint)
+        embedding.tell_what_waits(library, reports)
     if not reports:
         session.screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
     troubles = [(report.source, report.error) for report in reports if report.error is not None]
@@ -76,13 +81,16 @@ def reindex(session: Session, collection: str | None, embed: bool) -> None:
     with session.library() as library:
         if embed:
             prepare_or_warn(session)
-        with following(session.screen) as on_event:
+        embedding = _Embedding(session)
+        with embedding.following() as on_event:
             library.reindex(collection, embed=embed, on_event=on_event)
         states = library.status(collection)
     session.screen.document({"collections": [{"name": s.name, "index": dict(s.index)} for s in states]})
     for state in states:
         chunks, vectors = state.index.get("keyword_chunks", 0), state.index.get("vectors", 0)
         session.screen.report(f"{state.name}: index built of {chunks:,} chunks and {vectors:,} vectors")
+        if state.pending:
+            embedding.tell(state)
     if not states:
         session.screen.say("There are no collections yet.")
 
@@ -138,8 +146,52 @@ def report_document(report: Report) -> dict[str, JSON]:
     return {**fields, "reasons": dict(report.reasons().most_common())}
 
 
-def _add_one(library: Library, screen: Screen, location: str, wanted: Wanted) -> Report:
-    with following(screen) as on_event:
+class _Embedding:
+    """Who embeds what a call of a command leaves waiting, as far as its events and the settings tell."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lazy = session.settings.embedding.mode == "lazy"
+        self._elsewhere = False
+
+    @contextmanager
+    def following(self) -> Iterator[OnEvent]:
+        """Give a function that shows the events of a run."""
+        with following(self._session.screen, lazy=self._lazy) as show:
+
+            def on_event(event: Event) -> None:
+                self._elsewhere |= event.stage == "elsewhere"
+                show(event)
+
+            yield on_event
+
+    def tell_what_waits(self, library: Library, reports: Iterable[Report]) -> None:
+        """Print of each collection whether chunks wait for exact vectors, where no warning said so."""
+        warned = {report.collection for report in reports if report.degraded}
+        read = {report.collection for report in reports if report.error is None}
+        for name in sorted(read - warned):
+            [state] = library.status(name)
+            if state.pending:
+                self.tell(state)
+
+    def tell(self, state: CollectionStatus) -> None:
+        """Print how exact a collection with waiting chunks is, and when that changes."""
+        from pinakes.tools.exactness import exactness
+
+        screen = self._session.screen
+        screen.report(f"{state.name}: vectors {exactness(state)}")
+        if self._elsewhere:
+            screen.say(f"another process embeds what waits; how far it is: {self._session.command('status')}")
+            return
+        now = self._session.command("reindex", "--embed", "-c", state.name)
+        if self._lazy:
+            screen.say("what waits is embedded when searches meet it")
+            now += " --set embedding.mode=full"
+        screen.say(f"to embed all of it now: {now}")
+
+
+def _add_one(library: Library, embedding: _Embedding, location: str, wanted: Wanted) -> Report:
+    with embedding.following() as on_event:
         return library.add(
             location,
             wanted.collection,

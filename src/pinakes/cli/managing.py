@@ -34,7 +34,7 @@ def status(session: Session, collection: str | None, *, problems: bool = False, 
             "bytes": size,
             "profile": settings.profile,
             "model": model,
-            "collections": [asdict(state) for state in states],
+            "collections": [{**asdict(state), "exact_share": state.exact_share} for state in states],
         }
     )
     if screen.as_json:
@@ -52,10 +52,11 @@ def status(session: Session, collection: str | None, *, problems: bool = False, 
 
 
 def _show_collection(session: Session, state: CollectionStatus, problems: bool) -> None:
+    from pinakes.tools.exactness import exactness
+
     screen, index = session.screen, state.index
     screen.show(f"{state.name}{f': {state.description}' if state.description else ''}")
-    pending = f", {state.pending:,} wait for a vector" if state.pending else ""
-    screen.show(f"  holds    {state.documents:,} documents, {state.chunks:,} chunks, {state.tokens:,} tokens{pending}")
+    screen.show(f"  holds    {state.documents:,} documents, {state.chunks:,} chunks, {state.tokens:,} tokens")
     if state.groups:
         screen.show(f"  groups   {state.groups:,}")
     stored = sum(int(value) for name, value in index.items() if name.endswith("_bytes"))
@@ -64,7 +65,7 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
         f"{index.get('vectors', 0):,} by meaning{search}, {stored / _MEGABYTE:.1f} MB"
     )
-    screen.show(f"  vectors  {state.model or 'none yet'}")
+    screen.show(f"  vectors  {state.model or 'none yet'}{f': {exactness(state)}' if state.chunks else ''}")
     for source in state.sources:
         _show_source(screen, source)
     if problems:
@@ -79,7 +80,8 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
 def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
     files = ", ".join(f"{count:,} {name}" for name, count in source["files"].items()) or "nothing yet"
     trouble = f"; {source['error']}" if source["error"] else ""
-    when = f"read {source['synced_at'][:19]}Z" if source["synced_at"] else "not read yet"
+    unread = "not read to the end yet" if source["files"] else "not read yet"
+    when = f"read {source['synced_at'][:19]}Z" if source["synced_at"] else unread
     screen.show(printable(f"  source   {source['kind']} {source['location']} ({files}; {when}{trouble})"))
     at = [f"ref {source['ref']}"] if source["ref"] else []
     at += [f"commit {source['commit']}"] if source["commit"] else []
@@ -103,6 +105,7 @@ def verify(session: Session, collection: str | None) -> None:
             "keyword": state.index.get("keyword_chunks", 0),
             "vectors": state.index.get("vectors", 0),
             "pending": state.pending,
+            "approximate": state.approximate,
         }
         document["collections"][name] = {"compared": compared, "differences": [asdict(each) for each in differences]}
         session.screen.show(

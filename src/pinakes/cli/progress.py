@@ -29,29 +29,36 @@ class Course:
     """Follows the events of a run: puts them into words and estimates how far it is.
 
     A batch is read first and then embedded, which takes longest; so once a batch was embedded, only files
-    whose batch is embedded count as done.
+    whose batch is embedded count as done. Once the collection is searchable, chunks with exact vectors do.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._start = clock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._start = self._clock()
         self._embedding_since: float | None = None
         self._files = self._total = 0
-        self._settled = 0.0
+        self._settled: float = 0
         self._before = 0
         self._embedded = self._batch = 0
         self._detail = ""
         self._stage = ""
         self._searchable = False
+        self._exact_before = 0
 
     def see(self, event: Event) -> None:
         """Take note of ``event``."""
-        self._stage = event.stage
+        if event.stage == "scan" and not event.total:  # another source
+            self._begin()
+        before, self._stage = self._stage, event.stage
         if event.stage == "searchable":
-            self._searchable, self._start, self._total = True, self._clock(), 0
+            self._searchable, self._start = True, self._clock()
+            self._exact_before = self._settled = event.done
+            self._total, self._batch = event.total, 0
         elif self._searchable:
-            if event.stage == "index":
-                self._settled, self._total = event.done, event.total
+            self._see_the_rest(event, before)
         elif event.stage == "read":
             self._files, self._total = event.done, event.total
         elif event.stage == "embed":
@@ -70,20 +77,30 @@ class Course:
         if event.done >= event.total:
             self._before, self._batch = self._files, 0
 
+    def _see_the_rest(self, event: Event, before: str) -> None:
+        """Count chunks as they become exact; a text that stands in several is embedded once."""
+        if event.stage == "embed":
+            self._settled = min(self._settled + event.done - self._batch, self._total)
+            self._batch = event.done if event.done < event.total else 0
+        elif (before, event.stage) == ("embed", "index"):
+            self._settled = self._total - (event.total - event.done)
+
     @property
     def done(self) -> float:
-        """Files done, those of a batch in the share of its chunks that are embedded; chunks once it is searchable."""
-        return self._settled if self._embedding_since is not None else self._files
+        """Files done, those of a batch in the share of its chunks that are embedded; exact chunks once searchable."""
+        return self._files if self._embedding_since is None and not self._searchable else self._settled
 
     @property
     def total(self) -> int:
-        """Files to do, or chunks once it is searchable; 0 while that is not known."""
+        """Files, or chunks once it is searchable; 0 while that is not known."""
         return self._total
 
     def words(self) -> str:
         """Say where the run stands: stage, files, chunks embedded, rate and time left."""
         if self._stage == "wait":
             return "waiting for the other process"
+        if self._stage == "elsewhere":
+            return "another process embeds the rest"
         if self._stage == "scan" and not self._total:
             return f"looking through {self._detail}" if self._detail else "looking"
         if self._searchable:
@@ -102,16 +119,18 @@ class Course:
         return ", ".join(parts)
 
     def _words_of_embedding(self) -> str:
-        if not self._total:
-            return "searchable; embedding the rest"
+        from pinakes.tools.exactness import percent
+
+        share = percent(self._settled / self._total if self._total else 1.0)
+        words = f"searchable; {share} exact ({self._settled:,.0f} of {self._total:,} chunks)"
         left = self.seconds_left()
-        words = f"searchable; {self._settled:,.0f} of the other {self._total:,} chunks embedded"
         return words if left is None else f"{words}, {duration(left)} left"
 
     def seconds_left(self) -> float | None:
         """Return the estimated time left in seconds, None while there is too little to go by."""
         passed = self._clock() - self._start
-        share = self.done / self._total if self._total else 0.0
+        gained, all_of_it = self.done - self._exact_before, self._total - self._exact_before
+        share = gained / all_of_it if all_of_it else 0.0
         return passed * (1 - share) / share if passed > 2 and 0.01 < share < 1 else None
 
 
@@ -135,15 +154,20 @@ def progress(screen: Screen) -> Iterator[Show]:
 
 
 @contextmanager
-def following(screen: Screen) -> Iterator[OnEvent]:
-    """Give a function that shows the events of an ingest."""
+def following(screen: Screen, *, lazy: bool = False) -> Iterator[OnEvent]:
+    """Give a function that shows the events of an ingest; ``lazy``: what is not embedded at first stays so."""
     course = Course()
+    rest = "" if lazy else " These are being embedded; that can be stopped, the next run goes on."
+    said = False
     with progress(screen) as show:
 
         def on_event(event: Event) -> None:
+            nonlocal said
             course.see(event)
-            if event.stage == "searchable":
-                screen.say("Searchable now. The rest is being embedded; it can be stopped, the next run goes on.")
+            if event.stage == "searchable" and not said:
+                said = True
+                exact = f"{event.done:,} of {event.total:,} chunks have exact vectors, the others approximate ones"
+                screen.say(f"Searchable now: {exact}.{rest}")
             show(course.words(), course.done, course.total)
 
         yield on_event

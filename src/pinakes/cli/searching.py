@@ -53,11 +53,8 @@ def query(session: Session, question: Question) -> None:
     results = ask(session, question)
     session.screen.document(asdict(results))
     for rank, hit in enumerate(results.hits, start=1):
-        session.screen.show(
-            printable(f"{rank}. {hit.path}:{hit.start_line} - {hit.title} ({hit.score:.2f} confidence)").replace(
-                "\n", " "
-            )
-        )
+        place, score = f"{hit.path}:{hit.start_line}", f"{_mark(hit)}{hit.score:.2f}"
+        session.screen.show(printable(f"{rank}. {place} - {hit.title} ({score} confidence)").replace("\n", " "))
     _say_about(session.screen, results)
 
 
@@ -116,7 +113,9 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, query: str, explain: bool) ->
     headings = [part for part in hit.heading_path if part != hit.title]
     arms = " + ".join(_ARMS[arm] for arm in hit.matched_by)
     screen.show(
-        Text.assemble((f"{rank:>2}  {hit.score:.3f}  ", "bold"), (_one_line(place), "cyan"), (f"  [{arms}]", "dim"))
+        Text.assemble(
+            (f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (_one_line(place), "cyan"), (f"  [{arms}]", "dim")
+        )
     )
     screen.show(Text("    " + _one_line(" › ".join([hit.title, *headings])), "bold"))
     said = {hit.title, *hit.heading_path}
@@ -129,9 +128,15 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, query: str, explain: bool) ->
     screen.show()
 
 
+def _mark(hit: Hit) -> str:
+    return "~" if hit.approximate else ""
+
+
 def _show_trace(screen: Screen, results: Results) -> None:
     for stage in results.trace.stages:
         detail = ", ".join(f"{name} {value}" for name, value in stage.detail.items())
+        if stage.name == "refine":
+            detail = "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
         screen.show(f"{stage.name:<8} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
     screen.show(
         f"{'all':<8} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} passages passed the filters"
@@ -143,6 +148,8 @@ def _say_about(screen: Screen, results: Results) -> None:
         screen.warn(results.degraded)
     for note in results.notes:
         screen.warn(note)
+    if any(hit.approximate for hit in results.hits):
+        screen.say("~ approximate: this passage is not embedded yet, its score may change when it is")
     if not results.hits:
         among = f"among {results.total_candidates:,} passages of {results.collection!r}"
         screen.say(f"nothing found {among}")

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pinakes.embedders import convert, folders, weights
-from pinakes.embedders.token_ids import TokenIds
-from pinakes.embedders.token_starts import TokenStarts
+from pinakes.embedders.token_memo import TokenMemo
 from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, Int32, Int64
@@ -64,8 +63,7 @@ class BertEmbedder:
         self._pin = weights.PINS.get(settings.model)
         self._lock = threading.Lock()
         self._model: _Model | None = None
-        self._counter: TokenStarts | None = None
-        self._ids: TokenIds | None = None
+        self._memo: TokenMemo | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._details: tuple[str, int, int] | None = None
         self._failure: tuple[float, ModelUnavailable] | None = None
@@ -140,7 +138,7 @@ class BertEmbedder:
         Raises:
             ModelUnavailable: the model cannot be had.
         """
-        return self._tokens().of(_clean(text))
+        return self._tokens().starts(_clean(text))
 
     def vocabulary_size(self) -> int:
         """How many tokens there are. Raises as ``token_ids`` does."""
@@ -154,10 +152,7 @@ class BertEmbedder:
         Raises:
             ModelUnavailable: the model cannot be had.
         """
-        tokenizer = self._tokens().tokenizer
-        with self._lock:
-            ids = self._ids = self._ids or TokenIds(tokenizer)
-        return ids.of([_clean(text) for text in texts])
+        return self._tokens().ids([_clean(text) for text in texts])
 
     def prior(self) -> Float32:
         """Return float32 (vocabulary, dim): what the model says of each token alone, kept beside its graph.
@@ -213,14 +208,14 @@ class BertEmbedder:
                 self._model = _Model(session, tokens.tokenizer, convert.read_config(installed.folder).max_tokens)
             return self._model
 
-    def _tokens(self) -> TokenStarts:
-        """Return what counts tokens; the model itself is not loaded for that."""
-        if self._counter is not None:
-            return self._counter
+    def _tokens(self) -> TokenMemo:
+        """Return what finds tokens; the model itself is not loaded for that."""
+        if self._memo is not None:
+            return self._memo
         with self._lock:
-            if self._counter is None:
-                self._counter = TokenStarts(_tokenizer(self._install().folder))
-            return self._counter
+            if self._memo is None:
+                self._memo = TokenMemo(_tokenizer(self._install().folder))
+            return self._memo
 
     def _install(self) -> weights.Installed:
         """Make the model ready, but do not try the network again soon after it failed."""

@@ -10,8 +10,9 @@ import json
 import re
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ _CLAUSES_MAX = 200
 """Up to so many ids are looked up one by one; with more, walking all ids of the index once is faster."""
 
 _MAX_QUERY_TERMS = 200
+_DOCUMENTS_AT_HAND = 16
 _SYSTEM_ERROR = re.compile(r"os error (\d+)")
 
 
@@ -144,8 +146,9 @@ class KeywordIndex:
             # By query: ``delete_documents_by_term`` takes a number for a signed one and then deletes nothing.
             gone = sorted({*removed, *(entry.document_id for entry in added)})
             writer.delete_documents_by_query(tantivy.Query.term_set_query(self._index.schema, "document_id", gone))
+            named = lru_cache(_DOCUMENTS_AT_HAND)(self._terms)
             for entry in added:
-                writer.add_document(self._document(entry))
+                writer.add_document(self._document(entry, named))
             writer.commit()
         except BaseException:
             # A traceback may keep the writer alive, and with it Tantivy's own lock.
@@ -156,15 +159,18 @@ class KeywordIndex:
             raise
         writer.wait_merging_threads()
 
-    def _document(self, entry: IndexEntry) -> Any:
-        terms = self._analyzer.terms
+    def _document(self, entry: IndexEntry, named: Callable[[str], str]) -> Any:
+        """Return a chunk as Tantivy stores it; ``named`` gives the terms of what chunks of a document share."""
         document = tantivy.Document()
         document.add_unsigned("chunk_id", entry.chunk_id)
         document.add_unsigned("document_id", entry.document_id)
-        document.add_text("text", " ".join(terms(f"{entry.header} {entry.text}" if entry.header else entry.text)))
-        document.add_text("title", " ".join(terms(entry.title)))
-        document.add_text("path", " ".join(terms(entry.path.replace("/", " "))))
+        document.add_text("text", self._terms(f"{entry.header} {entry.text}" if entry.header else entry.text))
+        document.add_text("title", named(entry.title))
+        document.add_text("path", named(entry.path.replace("/", " ")))
         return document
+
+    def _terms(self, text: str) -> str:
+        return " ".join(self._analyzer.terms(text))
 
     def _query(self, terms: list[str]) -> Any:
         """Any term may match, in any field; the words standing together count extra."""

@@ -38,6 +38,7 @@ _RESCORED = 2
 _NLIST_PER_ROOT = 4
 _NPROBE_SHARE = 0.06
 _SAVE_AFTER_ROWS = 1000
+_LEFT_SHARE = 0.01
 _SNAPSHOT_TIMEOUT_S = 30
 _PARTS = ("ids", "documents", "matrix", "exact")
 _FORMAT = 2
@@ -168,9 +169,9 @@ class VectorIndex:
         return {**about, "vector_search": method, "vector_bytes": view.matrix.nbytes}
 
     def close(self) -> None:
-        """Save what is unsaved."""
+        """Save what is unsaved, unless it is so little that reading it from the catalogue again is less work."""
         with self._lock:
-            if self._unsaved:
+            if self._unsaved > _LEFT_SHARE * len(self._view.ids):
                 self._save()
 
     def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> _Float16:
@@ -387,6 +388,9 @@ def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
 
 def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
     """Score ``rows`` with the float16 vectors and keep the best; ties go to the older chunk."""
+    if not len(rows):
+        none_exact = None if view.all_exact else np.empty(0, np.bool_)
+        return Ranking(np.empty(0, np.int64), np.empty(0, np.float32), none_exact)
     # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.
     scores = np.vecdot(_float32(view.matrix[rows]), query)
     if len(rows) > limit:

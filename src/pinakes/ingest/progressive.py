@@ -163,7 +163,7 @@ class Backlog:
     def embed_all(
         self, batch: int, on_batch: Callable[[int], object] | None, first: Callable[[int], Sequence[int]]
     ) -> Generator[Event, None, None]:
-        """Embed whatever waits; the index follows each batch unless ``on_batch`` sees to that. See ``embed_pending``."""
+        """Embed all that waits; the index follows each batch unless ``on_batch`` sees to it. See ``embed_pending``."""
         told = on_batch or (lambda _: self.follow())
         yield from embed_pending(self.catalog, self._record(), self.embedder, told, batch, first)
 

@@ -168,9 +168,10 @@ class Ingest:
                     yield from self._commit(batch)
                     batch = []
         yield from self._commit(batch)
-        if (self._record.error or self._tools.defer_chunks is not None) and not self.report.degraded:
-            yield from self._embed_waiting()
         self._finish(scan)
+        if not self.report.degraded and self._waiting():
+            yield from self._embed_waiting()
+        self._note_degraded()
         self._follow()
         yield Event("index", 1, 1)
 
@@ -184,11 +185,14 @@ class Ingest:
                     yield event
         except (InvalidInput, ModelUnavailable) as error:
             self.report.degraded = str(error)
-        with self._tools.catalog.read() as connection:
-            now = collections.get(connection, self._collection.name)
-            self.report.pending = min(deferred, collections.count(connection, now).pending)
+        self.report.pending = min(deferred, self._waiting())
         self.report.embedded += embedded
         self.report.reused += max(0, deferred - self.report.pending - embedded)  # texts that are there more than once
+
+    def _waiting(self) -> int:
+        """Return how many chunks of the collection have no vector by its model."""
+        with self._tools.catalog.read() as connection:
+            return collections.count(connection, collections.get(connection, self._collection.name)).pending
 
     def _defers(self, wanted: Sequence[Item]) -> bool:
         """Say whether so much is to be read that it is embedded when all of it is in the catalogue."""
@@ -400,13 +404,19 @@ class Ingest:
             skipped = [FileRecord(e.path, "", None, "skipped", e.reason) for e in scan.skipped if e.path != "."]
             sources.note(connection, self._record.id, skipped)
             failed = f"{len(self.report.failed)} files failed" if self.report.failed else None
-            sources.finished(connection, self._record.id, scan.state, self.report.degraded or failed)
+            sources.finished(connection, self._record.id, scan.state, failed)
         touched = self.report.added + self.report.changed + self.report.moved
         with self._tools.catalog.read() as connection:
             left_out = sources.problems(connection, source_id=self._record.id)
             self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched
         for status, entries in (("skipped", self.report.skipped), ("error", self.report.failed)):
             entries[:] = [Skipped(file.path, file.reason or "") for file in left_out if file.status == status]
+
+    def _note_degraded(self) -> None:
+        """Remember why chunks wait for their vectors."""
+        if self.report.degraded:
+            with self._timed("catalog"), self._tools.catalog.write() as connection:
+                sources.finished(connection, self._record.id, None, self.report.degraded)
 
     def _follow_sometimes(self, chunks: int) -> None:
         self._unfollowed += chunks

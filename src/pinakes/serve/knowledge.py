@@ -76,6 +76,9 @@ class SearchResult(BaseModel):
     score: float
     metadata: dict[str, Any]
     chunk_index: int
+    approximate: Annotated[
+        bool, Field(description="The passage is not embedded yet, so its score may change; absent else.")
+    ] = False
 
 
 class SearchResponse(BaseModel):
@@ -97,7 +100,9 @@ class Stats(BaseModel):
 
     total_keps: int
     total_chunks: int
-    total_vectors: int
+    total_vectors: Annotated[int, Field(description="Exact and approximate ones.")]
+    exact_vectors: Annotated[int, Field(description="Those that the embedding model made.")]
+    exact_share: Annotated[float, Field(description="Share of all chunks that have an exact vector, 0 to 1.")]
     embedding_model: str
     embedding_dimension: int
     search_modes: list[str]
@@ -174,7 +179,7 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
         "file_path": hit.path,
         "file_type": name.rpartition(".")[2].lower() if "." in name else "",
     }
-    return {
+    result: dict[str, JSON] = {
         "chunk_id": hit.chunk_id,
         "kep_id": key,
         "text": hit.text,
@@ -182,6 +187,7 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
         "metadata": {**hit.metadata, **place},
         "chunk_index": hit.chunk_index,
     }
+    return result | ({"approximate": True} if hit.approximate else {})
 
 
 def _stats(service: Service) -> dict[str, JSON]:
@@ -196,7 +202,9 @@ def _stats(service: Service) -> dict[str, JSON]:
     return {
         "total_keps": distinct(status),
         "total_chunks": status.chunks,
-        "total_vectors": status.chunks - status.pending,
+        "total_vectors": status.exact + status.approximate,
+        "exact_vectors": status.exact,
+        "exact_share": status.exact_share,
         "embedding_model": settings.embedding.model
         if settings.embedding.provider != "deterministic"
         else "deterministic",

@@ -27,7 +27,7 @@ class Metrics:
         """Return everything in the text format of Prometheus."""
         self._sizes.clear()
         for status in collections:
-            for what in ("documents", "chunks", "pending"):
+            for what in ("documents", "chunks", "pending", "exact", "approximate", "waiting"):
                 self._sizes.labels(status.name, what).set(getattr(status, what))
         return generate_latest(self.registry)
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from pinakes.errors import NotFound
+from pinakes.library import CollectionStatus
 from pinakes.serve.instance import HEADER
 from pinakes.serve.knowledge import distinct
 from pinakes.serve.service import Service
@@ -55,9 +56,10 @@ def _health(service: Service) -> dict[str, JSON]:
         status = service.library.status(service.library.chosen())[0]
         held: dict[str, JSON] = {"indexed_documents": distinct(status), "indexed_chunks": status.chunks}
         index = {"pending": status.pending, **status.index}
+        embedding = _embedding(status)
     except NotFound:
-        held, index = {"indexed_documents": 0, "indexed_chunks": 0}, {}
-    components: dict[str, JSON] = {"catalog": "ok", "index": index}
+        held, index, embedding = {"indexed_documents": 0, "indexed_chunks": 0}, {}, {}
+    components: dict[str, JSON] = {"catalog": "ok", "index": index, "embedding": embedding}
     if startup is not None and startup.running:
         components["progress"] = startup.progress()
     if startup is not None and startup.failure is not None:
@@ -67,4 +69,14 @@ def _health(service: Service) -> dict[str, JSON]:
         **held,
         "model_loaded": startup is None or startup.model_loaded,
         "components": components,
+    }
+
+
+def _embedding(status: CollectionStatus) -> dict[str, JSON]:
+    """Return how far the vectors of a collection are; ``waiting`` chunks have none and are found by words only."""
+    return {
+        "exact": status.exact,
+        "approximate": status.approximate,
+        "waiting": status.waiting,
+        "exact_share": status.exact_share,
     }

@@ -222,7 +222,7 @@ def statistics(settings: Settings, status: CollectionStatus, reports: list[Repor
         "Files": status.documents,
         "Chunks": status.chunks,
         "Chunks of each on average": f"{status.chunks / (status.groups or status.documents):.1f}",
-        "Vectors": status.chunks - status.pending,
+        "Vectors": f"{status.exact + status.approximate}{f' ({status.exact} exact)' if status.approximate else ''}",
         "Skipped files": skipped,
         "Failed files": failed,
         "Search modes": "hybrid, vector, keyword",
@@ -246,8 +246,10 @@ def overview(settings: Settings, held: Sequence[CollectionStatus]) -> str:
 def _held(settings: Settings, status: CollectionStatus) -> str:
     things = settings.of_collection(status.name).label or ("document" if status.documents == 1 else "documents")
     words = f"{status.groups or status.documents:,} {things}, {status.chunks:,} passage{'s'[: status.chunks != 1]}"
-    if status.pending:
-        words += f", {status.pending:,} of them found by words only"
+    if status.approximate:
+        words += f", {status.approximate:,} of them by approximate vectors for now"
+    if status.waiting:
+        words += f", {status.waiting:,} {'' if status.approximate else 'of them '}found by words only"
     unreachable = sum(bool(source["error"]) for source in status.sources)
     return words + (f"; {unreachable} of its sources could not be read: pinakes status" if unreachable else "")
 

@@ -71,6 +71,7 @@ def rendered(template: str, hit: Hit) -> str:
         "title": hit.title,
         "text": hit.text,
         "score": hit.score,
+        "approximate": "~" if hit.approximate else "",
         "path": hit.path,
         "uri": hit.uri,
         "lines": f"{hit.start_line}-{hit.end_line}",

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import CollectionStatus, Library, Text
 from pinakes.tools.declare import object_from, tool
+from pinakes.tools.exactness import exactness
 from pinakes.tools.fence import Fence, one_line
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
@@ -33,6 +34,8 @@ class SearchAnswer:
         if results.degraded:
             head.append(f"Note: {results.degraded}.")
         head += [f"Note: {note}." for note in results.notes]
+        if any(hit.approximate for hit in results.hits):
+            head.append("Scores with ~ are approximate: these passages are not embedded yet.")
         if not results.hits:
             return " ".join([*head, "Try other words or fewer filters."])
         fence = Fence()
@@ -202,11 +205,13 @@ def _place_of(text: Text, offset: int) -> tuple[int, int]:
 def _heading(number: int, hit: Hit) -> str:
     place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
     names = " › ".join(dict.fromkeys([hit.title, *hit.heading_path]))
-    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {hit.score:.2f}"
+    score = f"{'~' if hit.approximate else ''}{hit.score:.2f}"
+    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}"
 
 
 def _passage(hit: Hit) -> dict[str, JSON]:
-    return {
+    approximate: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
+    return approximate | {
         "path": hit.path,
         "start_line": hit.start_line,
         "end_line": hit.end_line,
@@ -224,13 +229,14 @@ def _passage(hit: Hit) -> dict[str, JSON]:
 def _collection_data(status: CollectionStatus) -> dict[str, JSON]:
     data = asdict(status)
     problems = data.pop("problems")
-    return data | {"sources": list(status.sources), "index": dict(status.index), "problems": len(problems)}
+    data |= {"sources": list(status.sources), "index": dict(status.index), "problems": len(problems)}
+    return data | {"exact_share": status.exact_share}
 
 
 def _collection_line(status: CollectionStatus) -> str:
     line = f"{status.name}: {status.documents} documents, {status.chunks} passages"
     if status.pending:
-        line += f", {status.pending} not embedded yet"
+        line += f", vectors {exactness(status)}"
     if status.problems:
         line += f", {len(status.problems)} files not indexed"
     sources = ", ".join(str(source["location"]) for source in status.sources)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from catalog_making import bind, new, put, vector
 from sqlalchemy import func, select
+from sqlalchemy.dialects import sqlite
 
 from pinakes.catalog import Catalog, changes, collections, documents, embeddings, schema, selection, sources
 from pinakes.catalog.collections import CollectionRecord
@@ -269,3 +270,12 @@ def test_equal_paths_in_two_sources_are_two_documents(catalog: Catalog, collecti
     second = new("a.md", "one", uri="file:///y/a.md", source_id=two)
     unowned = new("a.md", "one", uri="file:///z/a.md")
     assert len(set(put(catalog, collection, first, second, unowned, unowned))) == 3
+
+
+def test_putting_a_document_does_not_look_through_all_others(catalog: Catalog) -> None:
+    statement = str(documents._AT_PLACE.compile(dialect=sqlite.dialect()))
+    with catalog.read() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", (1,) * statement.count("?")).all()
+    searched = [row.detail for row in plan if "documents" in row.detail]
+    assert len(searched) == 2
+    assert all("(collection_id=? AND " in detail for detail in searched), "found by uri and by path"

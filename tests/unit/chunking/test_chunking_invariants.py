@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pinakes.chunking import Sizing, chunk
@@ -118,6 +118,7 @@ def test_text_keeps_every_promise(
 
 
 @given(text=joined(MARKUP), size=st.integers(4, 40), most=st.integers(4, 60))
+@example(text="<div>\n# Title\n# Title\n# Title\n    code\n<div>\n0000000000000", size=6, most=40)
 @settings(max_examples=100, deadline=None)
 def test_both_limits_hold_when_the_unit_is_not_the_models_token(text: str, size: int, most: int) -> None:
     sizing = Sizing(size, 0, word_starts, char_starts, most)

@@ -84,14 +84,51 @@ def test_waiting_for_another_process_is_said_until_it_ends():
     assert run.words() == "looking through notes"
 
 
-def test_once_it_is_searchable_the_chunks_left_are_counted():
+def test_once_it_is_searchable_the_share_that_is_exact_is_told():
     run, clock = course()
     run.see(Event("read", 20, 20))
     run.see(Event("embed", 64, 64))
-    run.see(Event("searchable", 1, 1))
-    assert run.words() == "searchable; embedding the rest"
-    run.see(Event("embed", 64, 512))
+    run.see(Event("searchable", 64, 2112))
+    assert run.words() == "searchable; 3.0 % exact (64 of 2,112 chunks)"
+    run.see(Event("embed", 256, 512))
+    assert (run.done, run.total) == (320, 2112)
+    run.see(Event("embed", 512, 512))
     clock.now += 10
     run.see(Event("index", 512, 2048))
-    assert run.words() == "searchable; 512 of the other 2,048 chunks embedded, 30 s left"
-    assert (run.done, run.total) == (512, 2048)
+    assert run.words() == "searchable; 27.2 % exact (576 of 2,112 chunks), 30 s left"
+    assert (run.done, run.total) == (576, 2112)
+
+
+def test_a_larger_sample_counts_as_exact_too():
+    run, _ = course()
+    run.see(Event("searchable", 100, 1000))
+    run.see(Event("embed", 50, 50))
+    run.see(Event("embed", 50, 50))
+    run.see(Event("embed", 60, 60))
+    run.see(Event("index", 64, 800))
+    assert run.words() == "searchable; 26.4 % exact (264 of 1,000 chunks)"
+
+
+def test_the_end_of_a_run_does_not_change_what_is_exact():
+    run, _ = course()
+    run.see(Event("searchable", 100, 1000))
+    run.see(Event("embed", 900, 900))
+    run.see(Event("index", 900, 900))
+    run.see(Event("index", 1, 1))
+    assert run.words() == "searchable; 100.0 % exact (1,000 of 1,000 chunks)"
+
+
+def test_another_source_begins_anew():
+    run, _ = course()
+    run.see(Event("searchable", 100, 1000))
+    run.see(Event("scan", 0, 0, "notes"))
+    assert run.words() == "looking through notes"
+    run.see(Event("read", 1, 4))
+    assert (run.words(), run.done) == ("1 of 4 files read", 1)
+
+
+def test_it_is_said_when_another_process_embeds_the_rest():
+    run, _ = course()
+    run.see(Event("read", 4, 4))
+    run.see(Event("elsewhere", 0, 0))
+    assert run.words() == "another process embeds the rest"

@@ -128,12 +128,6 @@ def test_token_starts_of_a_long_text_are_those_of_one_pass(embedder: BertEmbedde
     assert embedder.token_starts(text).tolist() == one_pass(folder, text)
 
 
-def test_token_starts_stay_right_when_more_words_come_than_are_remembered(embedder: BertEmbedder, folder: Path) -> None:
-    for first in (0, 150_000):
-        text = " ".join(f"w{n}" for n in range(first, first + 150_000))
-        assert embedder.token_starts(text).tolist() == one_pass(folder, text)
-
-
 @given(st.text(max_size=300), st.text(st.characters(categories=["Cs", "Mn", "Cc", "Lo", "So"]), max_size=30))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 def test_any_text_has_ascending_token_starts_within_it(

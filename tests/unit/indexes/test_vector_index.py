@@ -260,6 +260,7 @@ class TestFaiss:
     ) -> None:
         monkeypatch.setattr(module, "_RESCORED", 8)
         monkeypatch.setattr(module, "_SAVE_AFTER_ROWS", 40)
+        monkeypatch.setattr(module, "_LEFT_SHARE", 0.0)
         world = World(seed)
         chosen: list[Int64] = [np.empty(0, np.int64)]
 
@@ -348,6 +349,21 @@ class TestSnapshots:
         assert [record.levelname for record in caplog.records] == ["INFO"]
         assert "format 1" in caplog.text
         assert not snapshot.exists()
+
+    def test_a_small_change_is_not_worth_writing_everything_again(self, tmp_path: Path, world: World) -> None:
+        def saved() -> list[str]:
+            return [path.name for path in (tmp_path / "vectors").iterdir()]
+
+        with closing(opened(tmp_path)) as index:
+            index.apply([], world.entries(range(200)), 1)
+        assert saved() == ["1"]
+        with closing(opened(tmp_path)) as index:
+            index.apply([], [], 2, world.vectors(range(2)))
+        assert saved() == ["1"]
+        with closing(opened(tmp_path)) as index:
+            assert index.position() == 1, "it is read from the catalogue again"
+            index.apply([], [], 3, world.vectors(range(3)))
+        assert saved() == ["3"]
 
     def test_many_vectors_given_alone_are_saved_before_closing(
         self, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,128 @@
+"""How fast approximate vectors are told from tokens, and how near they come to those of the model.
+
+Measured on the chunks of a home whose vectors are all there, so nothing is embedded. By itself:
+``python -m benchmarks.speed.approximation [--home PATH]``, JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from benchmarks.quality.sets import ROOT
+from benchmarks.speed.home import Home
+from pinakes import approximation
+from pinakes.approximation import Map, Tokens
+from pinakes.catalog import embeddings
+from pinakes.embedders import open_embedder
+from pinakes.library import Library
+from pinakes.ports import Vocabulary
+from pinakes.types import Float32
+
+SAMPLES = (500, 1000, 2000)
+_STEP = 2048
+_ROUNDS = 3
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A map fitted to ``samples`` chunks: seconds, and the mean cosine of the other chunks with their real vectors."""
+
+    samples: int
+    seconds: float
+    cosine: float
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """Rates are chunks per second, tokens counted: with no word known yet, with all known, and the map alone."""
+
+    chunks: int
+    tokens: int
+    new_rate: float
+    known_rate: float
+    apply_rate: float
+    fits: tuple[Fit, ...]
+
+
+def approximating(home: Home) -> Approximation:
+    """Measure on the home after its first ingest."""
+    with home.open() as library:
+        return measure(library)
+
+
+def measure(library: Library) -> Approximation:
+    """Measure on all chunks of the library's collection that the model has embedded.
+
+    Raises:
+        RuntimeError: there are too few of them, or the embedder cannot tell of tokens.
+    """
+    texts, vectors = _embedded(library)
+    embedder = open_embedder(library.settings.embedding, library.settings.cache)
+    if not isinstance(embedder, Vocabulary) or len(texts) < 2:
+        raise RuntimeError(f"{len(texts)} embedded chunks, {embedder.fingerprint}: nothing to fit to")
+    vocabulary: Vocabulary = embedder
+    prior = vocabulary.prior()
+    steps = [texts[first : first + _STEP] for first in range(0, len(texts), _STEP)]
+
+    def counted() -> list[Tokens]:
+        return [Tokens.of(*vocabulary.token_ids(step)) for step in steps]
+
+    tokens, new_s = _timed(counted)
+    known_s = min(_timed(counted)[1] for _ in range(_ROUNDS))
+    fits, apply_s = [], []
+    for samples in dict.fromkeys(min(count, len(texts) - 1) for count in SAMPLES):
+        chosen = approximation.sample(len(texts), samples)
+        of_sample = Tokens.of(*vocabulary.token_ids([texts[number] for number in chosen]))
+        fitted, fit_s = _timed(partial(approximation.fit, of_sample, vectors[chosen], prior))
+        found, seconds = _timed(partial(_applied, fitted, tokens))
+        cosines = np.delete(np.einsum("ij,ij->i", np.concatenate(found), vectors), chosen)
+        fits.append(Fit(samples, fit_s, float(cosines.mean()), fitted.agreement))
+        apply_s.append(seconds)
+    total = sum(int(step.counts.sum()) for step in tokens)
+    count = len(texts)
+    return Approximation(count, total, count / new_s, count / known_s, count / min(apply_s), tuple(fits))
+
+
+def _embedded(library: Library) -> tuple[list[str], Float32]:
+    """Return the texts that the model has embedded and its vectors, float32 (n, dim), unit length."""
+    record = library.collection()
+    with library.shelves.catalog.read() as connection:
+        _, ids = embeddings.chunk_ids(connection, record.id, record.model_id)
+        texts = {chunk_id: text for chunk_id, _, text in embeddings.embedded(connection, ids.tolist())}
+        vectors = embeddings.of_chunks(connection, record.model_id, list(texts))
+    table = np.stack([vectors[chunk_id] for chunk_id in texts]) if texts else np.empty((0, 0), np.float32)
+    return list(texts.values()), table / np.linalg.norm(table, axis=1, keepdims=True)
+
+
+def _applied(fitted: Map, steps: list[Tokens]) -> list[Float32]:
+    return [fitted.apply(step) for step in steps]
+
+
+def _timed(work: Callable[[], _R]) -> tuple[_R, float]:
+    began = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - began
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--home", type=Path, default=ROOT / "benchmarks" / "results" / "speed" / "home")
+    with Library.open(parser.parse_args().home) as library:
+        print(json.dumps(dataclasses.asdict(measure(library)), indent=2))
+
+
+if __name__ == "__main__":
+    main()

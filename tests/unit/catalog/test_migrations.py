@@ -1,0 +1,88 @@
+"""A catalogue of an older version is brought up to date with all it holds."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+
+from pinakes.catalog import Catalog, changes, collections, engine
+from pinakes.catalog.changes import Change
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """A catalogue of schema 0001 with a collection, two documents, and changes of which the newest is gone."""
+    made = engine._engine(f"sqlite:///{tmp_path / 'catalog.db'}")
+    config = Config()
+    config.set_main_option("script_location", str(Path(engine.__file__).parent / "migrations"))
+    with made.connect().execution_options(pinakes_write=True) as connection, connection.begin():
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    made.dispose()
+    with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO models VALUES (1, 'm/3', 3)")
+        connection.execute("INSERT INTO collections VALUES (1, 'kept', 'Words.', 1, 4, 'then')")
+        for number in (1, 2):
+            connection.execute(
+                "INSERT INTO documents VALUES (?, ?, 1, NULL, ?, 'p', 't', 'text', NULL, 'words', '{}', '{}', '', "
+                "'h', 1, 1, 1, 'then', 'then')",
+                (number, f"uid{number}", f"uri{number}"),
+            )
+        connection.execute("INSERT INTO embeddings VALUES (1, x'00112233445566778899aabbccddeeff', 1, x'003c00000000')")
+        for seq, document, op in [(3, 7, "remove"), (5, 1, "put"), (8, 2, "put"), (41, 9, "remove")]:
+            connection.execute("INSERT INTO changes VALUES (?, 1, ?, ?)", (seq, document, op))
+        connection.execute("DELETE FROM changes WHERE seq = 41")
+        yield connection
+
+
+def tables(connection: sqlite3.Connection) -> dict[str, list[object]]:
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    left_out = ("alembic_version", "sqlite_sequence")
+    return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in names if name not in left_out}
+
+
+def test_everything_is_kept(old: sqlite3.Connection, tmp_path: Path) -> None:
+    before = tables(old)
+    assert len(before["documents"]) == 2
+    Catalog.at(tmp_path).close()
+    assert tables(old) == before
+    assert old.execute("SELECT version_num FROM alembic_version").fetchone() == (engine.HEAD,)
+
+
+def test_the_numbers_of_changes_go_on_where_they_were(old: sqlite3.Connection, tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        changes.record(connection, 1, 1, "put")
+        found = changes.since(connection, 1, 0, 100)
+    assert found == [Change(3, 7, "remove"), Change(8, 2, "put"), Change(42, 1, "put")]
+    catalog.close()
+
+
+def test_a_document_may_then_have_a_change_of_each_kind(old: sqlite3.Connection, tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        for op in ("embed", "approximate"):
+            connection.execute(changes.changes.insert(), {"collection_id": 1, "document_id": 2, "op": op})
+        found = changes.since(connection, 1, 5, 100)
+        assert [change.op for change in found] == ["put", "embed", "approximate"]
+        assert collections.get(connection, "kept").head == found[-1].seq > 41
+    with pytest.raises(Exception, match="UNIQUE"), catalog.write() as connection:
+        connection.execute(changes.changes.insert(), {"collection_id": 1, "document_id": 2, "op": "embed"})
+    catalog.close()
+
+
+def test_it_is_done_once_and_what_is_dropped_with_a_collection_still_is(
+    old: sqlite3.Connection, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        Catalog.at(tmp_path).close()
+    old.execute("PRAGMA foreign_keys=ON")
+    old.execute("DELETE FROM collections")
+    assert tables(old)["changes"] == []
+    assert tables(old)["documents"] == []
