@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -138,7 +138,7 @@ class FirstAnswer(Refiner):
         with self._full.read() as connection:
             return embeddings.of_chunks(connection, collection.model_id, taken)
 
-    def meet(self, collection: CollectionRecord, chunk_ids: Iterable[int]) -> None:
+    def meet(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> None:
         """Forget them."""
 
 
@@ -272,7 +272,7 @@ def _rows(
     record = library.collection()
     with library.shelves.catalog.read() as connection:
         counts = collections.count(connection, record)
-    [kept] = library.settings.home.glob("index/*/map.npz")
+    [kept] = library.settings.home.glob("index/map-*.npz")
     told = approximation.Map.load(kept, record.fingerprint).agreement
     cosine = _cosine(full, library)
     rows = []

@@ -15,12 +15,14 @@ from pinakes.serve.background import Background
 
 _TOP_K = 5
 _STARTED_S = 60.0
+_MOST_TURNS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
     """Seconds from the start of ``add`` to the first answer of each kind, and until every vector is the model's own.
 
+    In a process that has its libraries, the model and what that says of single tokens at hand.
     ``sampled``: chunks embedded at the first hybrid answer. The keyword answer, which is from all documents, was
     waited for in a run of its own.
     """
@@ -132,7 +134,9 @@ def _asked(library: Library, questions: tuple[str, ...]) -> list[float]:
 def _refine(library: Library, questions: tuple[str, ...]) -> None:
     """Ask until no head is left to be embedded; each time only so many are as there is time for."""
     for question in questions:
-        while any(stage.detail.get("refined") for stage in library.search(question, top_k=_TOP_K).trace.stages):
+        for _ in range(_MOST_TURNS):
+            if not any(stage.detail.get("refined") for stage in library.search(question, top_k=_TOP_K).trace.stages):
+                break
             library.shelves.refiner.settle()
 
 

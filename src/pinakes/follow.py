@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +20,8 @@ from pinakes.ports import Index
 from pinakes.types import Float32, IndexEntry, Int64, VectorEntry
 
 _DOCUMENTS_PER_STEP = 500
+_DOCUMENTS_PER_SEARCH = 50
+_LONGEST_PER_SEARCH_S = 0.05
 _CHARS_PER_STEP = 8_000_000
 """A step's texts and passages are in memory at once."""
 
@@ -48,8 +52,14 @@ class ModelChanged(Busy):
         self.collection = collection
 
 
-def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None = None) -> Iterator[int]:
-    """Apply every change the index has not seen, yielding how many that were so far.
+def catch_up(
+    catalog: Catalog,
+    collection: CollectionRecord,
+    index: Index,
+    fill: Fill | None = None,
+    at_once: int = _DOCUMENTS_PER_STEP,
+) -> Iterator[int]:
+    """Apply every change the index has not seen, up to so many ``at_once``, yielding how many that were so far.
 
     ``fill`` may give chunks that wait for their vectors approximate ones.
 
@@ -68,7 +78,7 @@ def catch_up(catalog: Catalog, collection: CollectionRecord, index: Index, fill:
             head = now.head
             if position == head:
                 return
-            found = changes.since(connection, collection.id, position, _DOCUMENTS_PER_STEP, _CHARS_PER_STEP)
+            found = changes.since(connection, collection.id, position, at_once, _CHARS_PER_STEP)
             written = _of(found, "put", "remove")
             entries = changes.entries(connection, written, collection.model_id)
             embedded = changes.vectors(connection, _of(found, "embed", but=written), collection.model_id)
@@ -218,8 +228,8 @@ class Followers:
     def current(self, collection: CollectionRecord, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
         """Return ``collection``, or what it became meanwhile, and its index, caught up.
 
-        ``wait`` False: when others are applying changes right now, take the index as it is, unless it has never
-        been caught up.
+        ``wait`` False: when others are applying changes right now, or there are more than can be applied in the
+        wink of an eye, take the index as it is, unless it has never been caught up.
 
         Raises:
             IndexCorrupt: the index cannot be used.
@@ -240,8 +250,11 @@ class Followers:
     def _follow(self, opened: _Open, *, wait: bool) -> None:
         if opened.following.acquire(blocking=wait):
             try:
-                for _ in catch_up(self._catalog, opened.collection, opened.index, opened.fill):
-                    pass
+                at_once = _DOCUMENTS_PER_STEP if wait else _DOCUMENTS_PER_SEARCH
+                until = time.monotonic() + (math.inf if wait else _LONGEST_PER_SEARCH_S)
+                for _ in catch_up(self._catalog, opened.collection, opened.index, opened.fill, at_once):
+                    if time.monotonic() > until:
+                        return
                 opened.ready = True
             except ModelChanged:
                 raise

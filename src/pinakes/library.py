@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from rapidfuzz import process
 
-from pinakes import follow, ingest, search
+from pinakes import ingest, search
 from pinakes import settings as settings_module
 from pinakes.catalog import collections, documents, sources
 from pinakes.catalog.collections import CollectionRecord
@@ -187,12 +187,7 @@ class Library:
 
     def verify(self, collection: str | None = None) -> dict[str, list[Difference]]:
         """Compare each index with the catalogue: collection → differences, none when all is well."""
-        return {
-            record.name: follow.compare(
-                self.shelves.catalog, *self.shelves.index(record.name), self.shelves.fill_of(record)
-            )
-            for record in self.collections(collection)
-        }
+        return {record.name: self.shelves.compare(record.name) for record in self.collections(collection)}
 
     def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
         """Build indexes anew from the catalogue; nothing is embedded again.
@@ -213,7 +208,8 @@ class Library:
             ModelUnavailable: there still is no model.
         """
         for record in self.collections(collection):
-            _drain(self.shelves.embed_waiting(record.name), on_event)
+            self.shelves.check_model(record)
+            _drain(self.shelves.embed_waiting(record.name, wait=True), on_event)
 
     def collections(self, name: str | None = None) -> list[CollectionRecord]:
         """Return the records of all collections, or of one.

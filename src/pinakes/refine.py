@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import numpy as np
 
 from pinakes.catalog import Catalog, embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import InvalidInput, PinakesError
+from pinakes.errors import InvalidInput
 from pinakes.ingest import keep
 from pinakes.ports import Embedder
 from pinakes.types import Float32
@@ -33,6 +35,7 @@ class Refiner:
         self._lock = threading.Lock()
         self._fresh: OrderedDict[int, Float32] = OrderedDict()
         self._met: dict[int, OrderedDict[int, None]] = {}
+        self._closed = False
         self._writer: ThreadPoolExecutor | None = None
         self._unwritten: set[Future[None]] = set()
 
@@ -58,11 +61,13 @@ class Refiner:
             found |= made
         return found
 
-    def meet(self, collection: CollectionRecord, chunk_ids: Iterable[int]) -> None:
-        """Note chunks that an answer showed with approximate vectors: the next to be embedded."""
+    def meet(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> None:
+        """Note chunks that an answer met with approximate vectors, best first: the next to be embedded."""
+        if not chunk_ids:
+            return
         with self._lock:
             met = self._met.setdefault(collection.id, OrderedDict())
-            for chunk_id in chunk_ids:
+            for chunk_id in reversed(chunk_ids):
                 met[chunk_id] = None
                 met.move_to_end(chunk_id)
             while len(met) > _MOST_MET:
@@ -83,6 +88,7 @@ class Refiner:
     def close(self) -> None:
         """Write what is unwritten."""
         with self._lock:
+            self._closed = True
             writer, self._writer = self._writer, None
         if writer is not None:
             self.settle()
@@ -90,7 +96,8 @@ class Refiner:
 
     def _embedded(self, texts: Mapping[bytes, str]) -> dict[bytes, Float32]:
         try:
-            return dict(zip(texts, self._embedder.embed(list(texts.values())), strict=True))
+            vectors = self._embedder.embed(list(texts.values()))
+            return dict(zip(texts, vectors.astype(np.float16).astype(np.float32), strict=True))  # as they are kept
         except InvalidInput:
             if len(texts) == 1:
                 return {}
@@ -105,6 +112,8 @@ class Refiner:
 
     def _write(self, collection: CollectionRecord, vectors: Mapping[bytes, Float32], chunk_ids: Sequence[int]) -> None:
         with self._lock:
+            if self._closed:
+                return
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="pinakes-refine")
             future = self._writer.submit(self._kept, collection.name, vectors, chunk_ids)
@@ -116,9 +125,13 @@ class Refiner:
         try:
             with self._catalog.write() as connection:
                 keep(connection, self._embedder, vectors)
+        except Exception as error:  # noqa: BLE001 - nobody waits for this: it would not be heard of
+            _log.warning("%d vectors that a search made are not kept: %s", len(vectors), error)
+            return
+        try:
             self._follow(collection)
-        except PinakesError as error:
-            _log.warning("%d vectors that a search made are not kept: %s", len(vectors), error.message)
+        except Exception as error:  # noqa: BLE001 - the same; the next search follows
+            _log.warning("the index does not follow yet: %s", error)
             return
         with self._lock:
             for chunk_id in chunk_ids:

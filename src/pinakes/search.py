@@ -81,14 +81,14 @@ class Watch:
 
 
 class Totals:
-    """Remembers how many chunks pass a filter, until the next change. Thread-safe."""
+    """Remembers how many chunks pass a filter, until the next change of a text. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int, Filter], int] = {}
 
-    def count(self, connection: Connection, collection: CollectionRecord, position: int, where: Filter) -> int:
-        """Return how many chunks of ``collection``, at change number ``position``, pass ``where``."""
-        key = (collection.id, position, where)
+    def count(self, connection: Connection, collection: CollectionRecord, where: Filter) -> int:
+        """Return how many chunks of ``collection`` pass ``where``."""
+        key = (collection.id, collection.written, where)
         known = self._known.get(key)
         if known is None:
             chosen = selection.matching(connection, collection.id, where) if where else None
@@ -156,17 +156,18 @@ def search(
             vector, degraded = _embedded(query, request.mode, vectors)
             detail["model"] = collection.fingerprint if vector is None else vectors.fingerprint
     found = _gather(request, query, vector, index, settings, watch) if query else _nothing()
-    if vector is not None and found.exact is not None:
-        with watch.stage("refine") as detail:
-            found = _refined(request, found, vector, partial(refiner.vectors, collection), settings, detail, notes)
     with watch.stage("fuse") as detail:
         ranked, scores = _fused(request, found, settings)
         detail |= {"candidates": len(found.ids), "fusion": request.fusion}
-    if found.exact is not None:
-        near = ranked[: max(request.top_k, _MOST_REFINED)]
-        refiner.meet(collection, reversed(found.ids[near[~found.exact[near]]].tolist()))
+    if vector is not None and found.exact is not None:
+        with watch.stage("refine") as detail:
+            vectors_of = partial(refiner.vectors, collection)
+            found, ranked, scores = _refined(request, (found, ranked, scores), vector, vectors_of, settings, detail)
+        if "failed" in detail:
+            notes.append(f"the best passages are ranked by approximate vectors: {detail['failed']}")
+        refiner.meet(collection, _approximate(found, ranked[: max(request.top_k, _MOST_REFINED)]))
     with watch.stage("hydrate"), catalog.read() as connection:
-        total = totals.count(connection, collection, index.position(), request.where)
+        total = totals.count(connection, collection, request.where)
         notes += selection.doubts(connection, collection.id, request.where, total)
         if vector is not None and total and not len(found.arms["vector"]):
             degraded = "none of these passages has a vector yet"
@@ -271,38 +272,47 @@ def _exact(ids: Int64, rankings: Sequence[Ranking]) -> Bool | None:
 
 def _refined(
     request: Request,
-    found: Candidates,
+    fused: tuple[Candidates, Int64, Float32],
     query: Float32,
     vectors_of: Callable[[Sequence[int]], Mapping[int, Float32]],
     settings: SearchSettings,
     detail: dict[str, JSON],
-    notes: list[str],
-) -> Candidates:
+) -> tuple[Candidates, Int64, Float32]:
     """Score the best candidates with the model's own vectors, a few at a time, until the head has none but these.
 
-    Ends before when the time is over: the next few would take too long.
+    ``fused``: the candidates, their rows best first, and the scores by which they are. Ends before when the time is
+    over: the next few would take too long.
     """
+    found, ranked, scores = fused
     assert found.exact is not None
-    start, step_s, refined = time.perf_counter(), 0.0, 0
+    start, step_s, tried, refined = time.perf_counter(), 0.0, 0, 0
     untried = ~found.exact
-    while settings.refine_ms and refined < _MOST_REFINED:
-        head = _fused(request, found, settings)[0][:_HEAD]
+    while settings.refine_ms and tried < _MOST_REFINED:
+        head = ranked[:_HEAD]
         rows = head[untried[head]][:_REFINED_AT_ONCE]
         passed = time.perf_counter() - start
-        if not len(rows) or (refined and passed + step_s > settings.refine_ms / 1000):
+        if not len(rows) or (tried and passed + step_s > settings.refine_ms / 1000):
             break
         try:
             vectors = vectors_of(found.ids[rows].tolist())
         except ModelUnavailable as error:
-            notes.append(f"the best passages are ranked by approximate vectors: {error.message}")
+            detail["failed"] = error.message
             break
         found = _rescored(found, vectors, query)
+        ranked, scores = _fused(request, found, settings)
         untried[rows] = False
-        refined += len(rows)
+        tried += len(rows)
+        refined += len(vectors)
         step_s = time.perf_counter() - start - passed
+    detail |= {"refined": refined, "approximate": len(_approximate(found, ranked))}
+    return found, ranked, scores
+
+
+def _approximate(found: Candidates, rows: Int64) -> list[int]:
+    """Return the chunks in these rows of the candidates that are scored by approximate vectors."""
     assert found.exact is not None
-    detail |= {"refined": refined, "approximate": int(np.count_nonzero(~found.exact))}
-    return found
+    ids: list[int] = found.ids[rows[~found.exact[rows]]].tolist()
+    return ids
 
 
 def _rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) -> Candidates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -18,10 +19,10 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.embedders import open_embedder
-from pinakes.errors import IndexCorrupt, ModelMismatch, ModelUnavailable, storing
-from pinakes.follow import Fill, Followers, ModelChanged, catch_up
+from pinakes.errors import IndexCorrupt, InvalidInput, ModelMismatch, ModelUnavailable, storing
+from pinakes.follow import Difference, Fill, Followers, ModelChanged, catch_up, compare
 from pinakes.indexes import open_index
-from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools
+from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting
 from pinakes.locks import awaited, held
 from pinakes.ports import Embedder, Index, Source, Vocabulary
 from pinakes.refine import Refiner
@@ -32,6 +33,9 @@ from pinakes.traffic import Traffic
 from pinakes.types import JSON, Filter, Int64
 
 _log = logging.getLogger(__name__)
+
+_BATCHES_IN_A_ROUND = 8
+_LOOK_AGAIN_S = 0.5
 
 READING_VERSION = 2
 """Raised when readers or chunkers change so much that every document should be read again."""
@@ -48,6 +52,7 @@ class Shelves:
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
         self._vocabulary = _vocabulary(settings, self.embedder)
+        self._approximators: dict[int, Approximator] = {}
         self.followers = Followers(self.catalog, self._open_index, self.fill_of)
         self.totals = Totals()
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
@@ -138,42 +143,56 @@ class Shelves:
         embedder: Embedder | None = None,
         on_batch: Callable[[int], object] | None = None,
         rest: bool = True,
+        wait: bool = False,
     ) -> Generator[Event, None, None]:
         """Embed what waits for a vector, yielding events; where that is much, make it searchable first.
 
         ``embedder`` may do the work in place of the configured one, being the same model. ``on_batch`` is told of
         every batch, how many chunks it had, and has the index follow; without it the index follows each batch.
         Without ``rest``, and in the mode "lazy", the work ends once all is searchable. Where another process is at
-        it the only event is "elsewhere".
+        it the only event is "elsewhere"; with ``wait`` there are events "wait" until it is done or has ended.
 
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
             ModelUnavailable: the model cannot be had.
+            InvalidInput: passages are longer than the model reads; all others are embedded.
         """
-        record = self._record(name)
-        self.check_model(record)
-        with self._embedding(record) as alone:
-            if not alone:
+        while True:
+            with self._embedding(self._record(name)) as alone:
+                if alone:
+                    yield from self._embed_alone(name, embedder or self.embedder, on_batch, rest)
+                    return
+            if not wait:
                 yield Event("elsewhere", 0, 0)
                 return
-            if on_batch is None:
-                self.index(name)  # before changes are made: an index newer than the catalogue shows only now
-            backlog = Backlog(
-                catalog=self.catalog,
-                name=name,
-                embedder=embedder or self.embedder,
-                settings=self.settings.embedding,
-                approximator=self._approximator,
-                follow=partial(self.index, name),
-            )
-            if self._is_progressive():
-                searchable = yield from backlog.make_searchable()
-                if searchable and (self.settings.embedding.mode == "lazy" or not rest):
+            yield Event("wait", 0, 0, name)
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _embed_alone(
+        self, name: str, embedder: Embedder, on_batch: Callable[[int], object] | None, rest: bool
+    ) -> Generator[Event, None, None]:
+        """Embed what waits; now and then see whether so much has come meanwhile that it is to be searchable first."""
+        follow, settings = partial(self.index, name), self.settings
+        if on_batch is None:
+            follow()  # before changes are made: an index newer than the catalogue shows only now
+        backlog = Backlog(self.catalog, name, embedder, settings.embedding, self._approximator, follow)
+        record = self._record(name)
+        wanted = partial(self.refiner.take_met, record)
+        waiting = Waiting(self.catalog, record, embedder, on_batch or (lambda _: follow()), wanted)
+        again, more = False, backlog.waits()
+        while more:
+            self.check_model(self._record(name))
+            if self._is_progressive() and (yield from backlog.make_searchable(again=again)):
+                if settings.embedding.mode == "lazy" or not rest:
                     return
-                if searchable:
-                    yield from backlog.enlarge_sample()
-            batch, wanted = self.settings.ingest.batch_chunks, partial(self.refiner.take_met, record)
-            yield from backlog.embed_all(batch, on_batch, wanted)
+                yield from backlog.enlarge_sample()
+            waiting.collection = self._record(name)
+            more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
+        if waiting.refused:
+            raise InvalidInput(
+                f"{len(waiting.refused)} passages have no vector: {next(iter(waiting.refused.values()))}",
+                hint="They were cut before this model was there. Cut them anew: pinakes sync",
+            )
 
     def is_lazy(self, name: str) -> bool:
         """Say whether new passages of a collection are to be embedded only when a search meets them."""
@@ -184,6 +203,11 @@ class Shelves:
         """Return what gives approximate vectors to chunks of a collection that wait for theirs, if anything does."""
         approximator = self._approximator(record)
         return approximator.fill if approximator else None
+
+    def compare(self, name: str) -> list[Difference]:
+        """Compare the index of a collection with the catalogue."""
+        record, index = self.index(name)
+        return compare(self.catalog, record, index, self.fill_of(record))
 
     def close(self) -> None:
         """Save and release everything."""
@@ -202,7 +226,6 @@ class Shelves:
                 total = collections.count(connection, fresh).documents
             yield Event("index", 0, total)
             self._drop_folders(old)
-            self._keep_map(old, fresh)
             yield from self._fill(fresh, total)
             with self.catalog.write() as connection:
                 collections.next_generation(connection, old.id)
@@ -223,7 +246,11 @@ class Shelves:
     def _approximator(self, record: CollectionRecord) -> Approximator | None:
         if not record.fingerprint or self._vocabulary is None:
             return None
-        return Approximator(self._map(record), record.fingerprint, self.embedder, self._vocabulary)
+        place = self._map(record), record.fingerprint
+        found = self._approximators.get(record.id)
+        if found is None or found.place != place:
+            found = self._approximators[record.id] = Approximator(*place, self.embedder, self._vocabulary)
+        return found
 
     @contextmanager
     def _embedding(self, record: CollectionRecord) -> Iterator[bool]:
@@ -239,14 +266,9 @@ class Shelves:
         finally:
             lock.release()
 
-    def _keep_map(self, old: CollectionRecord, fresh: CollectionRecord) -> None:
-        if self._map(old).exists():
-            with storing("The search index"):
-                self._map(fresh).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(self._map(old), self._map(fresh))
-
     def _map(self, record: CollectionRecord) -> Path:
-        return self._folder(record) / "map.npz"
+        """Return the place of a collection's map: one per model, whatever the generation of the index."""
+        return self.settings.home / "index" / f"map-{record.id}-{record.model_id}.npz"
 
     def _rebuilding(self, name: str) -> FileLock:
         folder = self.settings.home / "index"
@@ -260,6 +282,9 @@ class Shelves:
         for folder in (self.settings.home / "index").glob(f"{kept.id}-*"):
             if folder != self._folder(kept):
                 shutil.rmtree(folder, ignore_errors=True)
+        for path in (self.settings.home / "index").glob(f"map-{kept.id}-*"):
+            if path.name.partition(".")[0] != self._map(kept).stem:
+                path.unlink(missing_ok=True)
 
     def _open_index(self, record: CollectionRecord) -> Index:
         select = partial(self._select, record.id)
@@ -309,7 +334,8 @@ class Shelves:
         return Recipe(settings.ingest, settings.chunking_of(name), settings.embedding, settings.cache, counted)
 
     def _is_progressive(self) -> bool:
-        return self.settings.embedding.mode != "full" and self._vocabulary is not None
+        mode = self.settings.embedding.mode
+        return mode == "lazy" or (mode == "progressive" and isinstance(self.embedder, Vocabulary))
 
     def _defer_chunks(self, name: str) -> int | None:
         """Return from how many new chunks on they are first put into the catalogue and then embedded; None: never."""
@@ -354,10 +380,10 @@ def settings_of(kept: SourceRecord) -> SourceSettings:
 
 
 def _vocabulary(settings: Settings, embedder: Embedder) -> Vocabulary | None:
-    """Return what tells the tokens of texts: the embedder, or where that cannot and is lazy, the default model."""
+    """Return what tells the tokens of texts: the embedder, or where that cannot, the default model."""
     if isinstance(embedder, Vocabulary):
         return embedder
-    default = open_embedder(EmbeddingSettings(), settings.cache) if settings.embedding.mode == "lazy" else None
+    default = open_embedder(EmbeddingSettings(), settings.cache)
     return default if isinstance(default, Vocabulary) else None
 
 

@@ -50,7 +50,6 @@ POINTS: dict[str, tuple[Any, str]] = {
     "waiting": (changes, "record_waiting"),
     "approximate": (progressive.Approximator, "fill"),
     "rest": (embedding, "keep"),
-    "map copy": (shutil, "copyfile"),
     "refined": (refine, "keep"),
 }
 """Where a process can be told to die: what is called there."""

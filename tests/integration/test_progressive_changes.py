@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from progressive_support import (
     write_folder,
 )
 
-from pinakes import follow
+from pinakes import follow, ingest, shelves
 from pinakes.approximation import Map, Tokens
 from pinakes.catalog import changes
 from pinakes.ingest import Event
@@ -67,7 +68,7 @@ def partly(progressive: Open, folder: Path) -> Library:
 
 
 def map_file(home: Path) -> Path:
-    [found] = (home / "index").glob("*-*/map.npz")
+    [found] = (home / "index").glob("map-*.npz")
     return found
 
 
@@ -103,6 +104,46 @@ class TestGrowth:
         library.add(str(some))
         library.add(str(other))
         assert_sound(library, direct)
+
+    def test_much_that_comes_while_the_rest_is_embedded_is_searchable_before_that_ends(
+        self, partly: Library, folder: Path, tmp_path: Path, home: Path, settings: dict[str, Any], monkeypatch: Any
+    ) -> None:
+        """Another process adds it, and leaves embedding to the one that is at it."""
+        monkeypatch.setattr(shelves, "_BATCHES_IN_A_ROUND", 1)
+        other = write_folder(tmp_path / "other", OTHER_NAMES, OTHER_WORDS)
+        stages: list[str] = []
+        rest = partly.shelves.embed_waiting("default")
+        while next(rest).stage != "index":
+            pass
+        with Library.open(home, **settings) as beside:
+            beside.add(str(other), on_event=lambda event: stages.append(event.stage))
+        assert "elsewhere" in stages
+        seen = [event.stage for event in takewhile(lambda event: event.stage != "searchable", rest)]
+        assert seen.count("index") <= 2
+        [about] = partly.status()
+        assert (about.waiting, about.approximate) == (0, about.pending)
+        fitted = Map.load(map_file(home), partly.collection().fingerprint)
+        assert fitted.of_texts == about.chunks
+        for _ in rest:
+            pass
+        assert_sound(partly, directly(tmp_path / "direct", [folder, other], settings))
+
+    def test_a_run_ends_when_the_collection_gets_another_model(
+        self, partly: Library, home: Path, settings: dict[str, Any], tmp_path: Path
+    ) -> None:
+        other = {**settings, "embedding__model": "acme/other"}
+        other["embedding__path"] = str(make_tiny_bert(tmp_path / "other-model", seed=8))
+        rest = partly.shelves.embed_waiting("default")
+        while next(rest).stage != "index":
+            pass
+        with Library.open(home, **other) as beside:
+            ingest.bind(beside.shelves.catalog, beside.collection(), beside.shelves.embedder)
+            assert waiting(beside) == beside.status()[0].chunks
+            for _ in rest:
+                pass
+            beside.reindex(embed=True)
+            assert waiting(beside) == 0
+            assert beside.verify() == {"default": []}
 
     def test_a_few_new_files_keep_the_map_and_are_exact_at_once(
         self, partly: Library, tmp_path: Path, home: Path

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, literal, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, insert, literal, select
 
 from pinakes.catalog.schema import changes, chunks, collections, documents, embeddings
 from pinakes.types import Float32, IndexEntry, VectorEntry
@@ -50,7 +50,7 @@ def record_waiting(connection: Connection, collection_id: int, model_id: int | N
         select(documents.c.collection_id, documents.c.id, literal("approximate"))
         .where(
             documents.c.collection_id == collection_id,
-            documents.c.id.in_(select(chunks.c.document_id).select_from(_embedded(model_id)).where(_WAITING)),
+            exists().select_from(_embedded(model_id)).where(chunks.c.document_id == documents.c.id, _WAITING),
         )
         .order_by(documents.c.id)
     )
@@ -68,8 +68,9 @@ def record_embedded(connection: Connection, model_id: int, keys: Iterable[bytes]
             .distinct()
         ).mappings()
         if rows := [{**row, "op": "embed"} for row in found]:
-            ids = [row["document_id"] for row in rows]
-            connection.execute(delete(changes).where(changes.c.document_id.in_(ids), changes.c.op == "embed"))
+            of_documents = changes.c.document_id.in_([row["document_id"] for row in rows])
+            in_collections = changes.c.collection_id.in_({row["collection_id"] for row in rows})
+            connection.execute(delete(changes).where(in_collections, of_documents, changes.c.op == "embed"))
             connection.execute(insert(changes), rows)
 
 

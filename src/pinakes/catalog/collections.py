@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, delete, exists, func, not_, or_, select, update
+from sqlalchemy import Connection, RowMapping, ScalarSelect, bindparam, delete, exists, func, not_, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
@@ -24,7 +24,7 @@ class CollectionRecord:
     """A row of ``collections``; ``fingerprint`` is that of the model its vectors come from, "" while none do.
 
     ``dimension`` is the length of that model's vectors, 0 while there is no model. ``head`` is the number of the
-    newest change when the row was read, 0 when there was none.
+    newest change when the row was read, ``written`` that of the newest change of a text; 0 when there was none.
     """
 
     id: int
@@ -36,6 +36,7 @@ class CollectionRecord:
     created_at: str
     dimension: int
     head: int
+    written: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +96,13 @@ def get(connection: Connection, name: str) -> CollectionRecord:
 
 def find(connection: Connection, name: str) -> CollectionRecord | None:
     """Return the collection ``name``, or None."""
-    row = connection.execute(_BY_NAME, {"name": unicodedata.normalize("NFC", name)}).first()
-    return CollectionRecord(*row) if row else None
+    row = connection.execute(_BY_NAME, {"name": unicodedata.normalize("NFC", name)}).mappings().first()
+    return _record(row) if row else None
 
 
 def everything(connection: Connection) -> list[CollectionRecord]:
     """Return all collections by name."""
-    return [CollectionRecord(*row) for row in connection.execute(_SELECT.order_by(collections.c.name))]
+    return [_record(row) for row in connection.execute(_SELECT.order_by(collections.c.name)).mappings()]
 
 
 def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:
@@ -160,18 +161,31 @@ def count(connection: Connection, collection: CollectionRecord) -> Counts:
     return Counts(total, groups, int(chunk_total), int(tokens), int(chunk_total) - embedded)
 
 
+def _record(row: RowMapping) -> CollectionRecord:
+    values = dict(row)
+    written = max(values.pop("put"), values.pop("removed"))
+    return CollectionRecord(**values, written=written)
+
+
+def _newest(op: str) -> ScalarSelect[int]:
+    query = select(func.coalesce(func.max(noted.c.seq), 0))
+    return query.where(noted.c.collection_id == collections.c.id, noted.c.op == op).scalar_subquery()
+
+
 _SELECT = select(
     collections.c.id,
     collections.c.name,
     collections.c.description,
-    func.coalesce(models.c.fingerprint, ""),
+    func.coalesce(models.c.fingerprint, "").label("fingerprint"),
     collections.c.model_id,
     collections.c.generation,
     collections.c.created_at,
-    func.coalesce(models.c.dimension, 0),
+    func.coalesce(models.c.dimension, 0).label("dimension"),
     select(func.coalesce(func.max(noted.c.seq), 0))
     .where(noted.c.collection_id == collections.c.id)
     .scalar_subquery()
     .label("head"),
+    _newest("put").label("put"),
+    _newest("remove").label("removed"),
 ).select_from(collections.outerjoin(models))
 _BY_NAME = _SELECT.where(collections.c.name == bindparam("name"))

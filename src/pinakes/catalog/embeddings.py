@@ -115,7 +115,8 @@ def chunk_ids(connection: Connection, collection_id: int, model_id: int | None) 
 def _waiting(collection_id: int, model_id: int | None) -> Select[Any]:
     by_model = (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
     joined = chunks.join(documents).outerjoin(embeddings, by_model)
-    return _COLUMNS.select_from(joined).where(documents.c.collection_id == collection_id, embeddings.c.id.is_(None))
+    # Written so that SQLite walks the chunks in order; it would rather sort those of all documents for every batch.
+    return _COLUMNS.select_from(joined).where(documents.c.collection_id + 0 == collection_id, embeddings.c.id.is_(None))
 
 
 def _with_texts(connection: Connection, rows: Sequence[Any]) -> list[tuple[int, bytes, str]]:

@@ -168,5 +168,6 @@ changes = Table(
     Column("op", Text, nullable=False),
     UniqueConstraint("collection_id", "document_id", "op"),
     Index(None, "collection_id", "seq"),
+    Index(None, "collection_id", "op", "seq"),
     sqlite_autoincrement=True,
 )

@@ -164,6 +164,7 @@ def following(screen: Screen, *, lazy: bool = False) -> Iterator[OnEvent]:
         def on_event(event: Event) -> None:
             nonlocal said
             course.see(event)
+            said &= event.stage != "scan"  # another source
             if event.stage == "searchable" and not said:
                 said = True
                 exact = f"{event.done:,} of {event.total:,} chunks have exact vectors, the others approximate ones"

@@ -113,7 +113,7 @@ class VectorIndex:
                 return
             replaced = {*removed, *(entry.document_id for entry in added)}
             given = {entry.chunk_id: entry for entry in vectors if entry.document_id not in replaced}
-            view, missing = self._overwritten(view, list(given.values()))
+            view, missing, written = self._overwritten(view, list(given.values()))
             if replaced:
                 gone = np.isin(view.documents, np.fromiter(replaced, np.int64))
                 view = replace(view, alive=view.alive & ~gone)
@@ -122,7 +122,7 @@ class VectorIndex:
             if fresh:
                 view = self._appended(view, fresh)
             self._view = self._arranged(replace(view, position=position))
-            self._unsaved += len(fresh) + len(removed) + len(given) - len(missing)
+            self._unsaved += len(fresh) + len(removed) + written
             if self._unsaved >= max(_SAVE_AFTER_ROWS, len(self._view.ids) // 2):
                 self._save()
 
@@ -177,19 +177,24 @@ class VectorIndex:
     def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> _Float16:
         return np.array([entry.vector for entry in entries], np.float16).reshape(len(entries), self._dimension)
 
-    def _overwritten(self, view: _View, entries: Sequence[VectorEntry]) -> tuple[_View, list[VectorEntry]]:
-        """Write ``entries``, one per chunk, over their rows; return also those whose chunk has no living row."""
+    def _overwritten(self, view: _View, entries: Sequence[VectorEntry]) -> tuple[_View, list[VectorEntry], int]:
+        """Write ``entries``, one per chunk, over their rows.
+
+        Return also those whose chunk has no living row, and how many rows are not as they were.
+        """
         if not entries:
-            return view, []
+            return view, [], 0
         rows, found = _rows_of(view, np.array([entry.chunk_id for entry in entries], np.int64))
         vectors, exact = self._rows(entries), np.array([entry.exact for entry in entries])
-        rows, known = rows[found], found.tolist()
-        view.matrix[rows] = vectors[found]
-        view.exact[rows] = exact[found]
+        missing = [entry for entry, held in zip(entries, found.tolist(), strict=True) if not held]
+        rows, vectors, exact = rows[found], vectors[found], exact[found]
+        other = (view.matrix[rows] != vectors).any(axis=1)
+        changed = int(np.count_nonzero(other | (view.exact[rows] != exact)))
         unscanned = view.unscanned.copy()
-        unscanned[rows] = True
-        missing = [entry for entry, held in zip(entries, known, strict=True) if not held]
-        return replace(view, unscanned=unscanned), missing
+        unscanned[rows[other]] = True
+        view.matrix[rows[other]] = vectors[other]
+        view.exact[rows] = exact
+        return replace(view, unscanned=unscanned), missing, changed
 
     def _appended(self, view: _View, entries: Sequence[IndexEntry | VectorEntry]) -> _View:
         ids = np.concatenate([view.ids, np.array([entry.chunk_id for entry in entries], np.int64)])
@@ -388,15 +393,14 @@ def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
 
 def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
     """Score ``rows`` with the float16 vectors and keep the best; ties go to the older chunk."""
+    exact = None if view.all_exact else view.exact[rows]  # read before the vectors, which are written first
     if not len(rows):
-        none_exact = None if view.all_exact else np.empty(0, np.bool_)
-        return Ranking(np.empty(0, np.int64), np.empty(0, np.float32), none_exact)
+        return Ranking(np.empty(0, np.int64), np.empty(0, np.float32), exact)
     # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.
     scores = np.vecdot(_float32(view.matrix[rows]), query)
+    kept = np.arange(len(rows))
     if len(rows) > limit:
-        among_best = scores >= np.partition(scores, -limit)[-limit]
-        rows, scores = rows[among_best], scores[among_best]
+        kept = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
     ids = view.ids[rows]
-    best = np.lexsort((ids, -scores))[:limit]
-    exact = None if view.all_exact else view.exact[rows[best]]
-    return Ranking(ids[best], scores[best].astype(np.float32), exact)
+    best = kept[np.lexsort((ids[kept], -scores[kept]))[:limit]]
+    return Ranking(ids[best], scores[best].astype(np.float32), None if exact is None else exact[best])

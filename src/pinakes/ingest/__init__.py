@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pinakes.ingest.embedding import bind, keep
+from pinakes.ingest.embedding import Waiting, bind, keep
 from pinakes.ingest.progressive import Approximator, Backlog
 from pinakes.ingest.report import Event, Report
 from pinakes.ingest.run import Ingest, Tools
@@ -14,6 +14,7 @@ __all__ = [
     "Ingest",
     "Report",
     "Tools",
+    "Waiting",
     "bind",
     "keep",
 ]

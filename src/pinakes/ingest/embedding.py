@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
@@ -67,45 +68,55 @@ def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> 
         return collections.get(connection, collection.name)
 
 
-def embed_pending(
-    catalog: Catalog,
-    collection: CollectionRecord,
-    embedder: Embedder,
-    follow: Callable[[int], object],
-    batch: int,
-    first: Callable[[int], Sequence[int]] | None = None,
-) -> Iterator[Event]:
-    """Embed every chunk that still has no vector; ``follow`` is told after each batch how many chunks it had.
+@dataclass(slots=True)
+class Waiting:
+    """Embeds the chunks of a collection that have no vector by its model, in rounds, document by document.
 
-    ``first``, asked for up to so many chunks before each batch, says which are wanted most; the others come document
-    by document.
-
-    Raises:
-        ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
-        InvalidInput: passages are longer than the model reads; all others are embedded.
+    ``first``, asked for up to so many chunks before each batch, says which are wanted most. ``follow`` is told after
+    each batch how many chunks it had. ``refused`` has the reason for each text that the model does not take.
     """
-    with catalog.read() as connection:
-        collection = collections.get(connection, collection.name)
-        total, done = collections.count(connection, collection).pending, 0
-    after, refused = 0, dict[bytes, str]()
-    while True:
-        with catalog.read() as connection:
-            wanted = first(min(batch, _MOST_WANTED)) if first else ()
-            rows = embeddings.pending_among(connection, collection.id, collection.model_id, wanted) if wanted else []
+
+    catalog: Catalog
+    collection: CollectionRecord
+    embedder: Embedder
+    follow: Callable[[int], object]
+    first: Callable[[int], Sequence[int]]
+    refused: dict[bytes, str] = field(default_factory=dict)
+    _after: int = 0
+    _done: int = 0
+
+    def embed(self, batch: int, batches: int) -> Generator[Event, None, bool]:
+        """Embed up to ``batches`` batches of ``batch`` chunks; say whether more may wait.
+
+        It is over, too, once the collection has got another model.
+
+        Raises:
+            ModelUnavailable: the model cannot be loaded or does not answer; what was embedded is kept.
+        """
+        with self.catalog.read() as connection:
+            total = self._done + collections.count(connection, self.collection).pending
+        for _ in range(batches):
+            with self.catalog.read() as connection:
+                now = collections.get(connection, self.collection.name)
+                rows = self._next(connection, batch) if now.model_id == self.collection.model_id else []
             if not rows:
-                rows = embeddings.pending(connection, collection.id, collection.model_id, batch, after)
-                if not rows:
-                    break
-                after = rows[-1][0]
-        vectors = yield from embed(embedder, {key: text for _, key, text in rows}, refused)
-        collection = bind(catalog, collection, embedder) if collection.model_id is None else collection
-        with catalog.write() as connection:
-            keep(connection, embedder, vectors)
-        follow(len(rows))
-        done += len(rows)
-        yield Event("index", done, max(done, total))
-    if refused:
-        raise InvalidInput(
-            f"{len(refused)} passages have no vector: {next(iter(refused.values()))}",
-            hint="They were cut before this model was there. Cut them anew: pinakes sync",
-        )
+                return False
+            vectors = yield from embed(self.embedder, {key: text for _, key, text in rows}, self.refused)
+            if self.collection.model_id is None:
+                self.collection = bind(self.catalog, self.collection, self.embedder)
+            with self.catalog.write() as connection:
+                keep(connection, self.embedder, vectors)
+            self.follow(len(rows))
+            self._done += len(rows)
+            yield Event("index", self._done, max(self._done, total))
+        return True
+
+    def _next(self, connection: Connection, batch: int) -> list[tuple[int, bytes, str]]:
+        collection_id, model_id = self.collection.id, self.collection.model_id
+        if wanted := self.first(min(batch, _MOST_WANTED)):
+            rows = embeddings.pending_among(connection, collection_id, model_id, wanted)
+            if rows := [row for row in rows if row[1] not in self.refused]:
+                return rows
+        rows = embeddings.pending(connection, collection_id, model_id, batch, self._after)
+        self._after = rows[-1][0] if rows else self._after
+        return rows

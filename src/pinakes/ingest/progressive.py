@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from pinakes.approximation import Map, Tokens
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
-from pinakes.ingest.embedding import bind, embed, embed_pending, keep
+from pinakes.ingest.embedding import bind, embed, keep
 from pinakes.ingest.report import Event
-from pinakes.ports import Embedder, Vocabulary
+from pinakes.ports import Embedder, Index, Vocabulary
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, IndexEntry
 
@@ -61,6 +62,11 @@ class Approximator:
         self._map: Map | None = None
         self._seen: tuple[int, int] | None = None
 
+    @property
+    def place(self) -> tuple[Path, str]:
+        """Where the map is, and of which model."""
+        return self._path, self._label
+
     def fill(self, entries: Sequence[IndexEntry]) -> list[IndexEntry]:
         """Return ``entries``, those without a vector with an approximate one."""
         waiting = [number for number, entry in enumerate(entries) if entry.vector is None]
@@ -87,11 +93,10 @@ class Approximator:
         now = stat.st_mtime_ns, stat.st_ino
         with self._lock:
             if self._seen != now:
-                try:
+                self._map = None
+                with suppress(IndexCorrupt):
                     self._map = Map.load(self._path, self._label)
-                except IndexCorrupt:
-                    self._map = None
-                self._seen = now
+                    self._seen = now
             return self._map
 
     def fit(self, sample: Sample) -> Map:
@@ -135,37 +140,46 @@ class Backlog:
     embedder: Embedder
     settings: EmbeddingSettings
     approximator: Callable[[CollectionRecord], Approximator | None]
-    follow: Callable[[], object]
+    follow: Callable[[], tuple[CollectionRecord, Index]]
 
-    def make_searchable(self) -> Generator[Event, None, bool]:
+    def waits(self) -> bool:
+        """Say whether any chunk has no vector by the model."""
+        return self._counts().pending > 0
+
+    def make_searchable(self, *, again: bool = False) -> Generator[Event, None, bool]:
         """Give the chunks that wait approximate vectors, where they are many; say whether they have them then.
 
-        A map is fitted where there is none, or where the collection has outgrown it.
+        A map is fitted where there is none, or where the collection has outgrown it. ``again``: the event is told
+        only if one was.
         """
         self._tell()
         counts, fitted = self._counts(), self._fitted()
         if counts.pending < self.settings.progressive_chunks:
-            return self.settings.mode == "lazy" and fitted is not None
-        if fitted is None or counts.chunks > _OUTGROWN * fitted.of_texts:
+            if fitted is None or self.settings.mode != "lazy":
+                return False
+        elif fitted is None or counts.chunks > _OUTGROWN * fitted.of_texts:
             yield from self._fit(self.settings.sample_chunks)
-            counts = self._counts()
-        self.follow()
-        yield Event("searchable", counts.chunks - counts.pending, counts.chunks)
+            counts, again = self._counts(), False
+        self._follow_without_gaps(counts.chunks)
+        if not again:
+            yield Event("searchable", counts.chunks - counts.pending, counts.chunks)
         return True
+
+    def _follow_without_gaps(self, chunks: int) -> None:
+        """Bring the index up to date; where it got no vectors, having followed without the model, have it try again."""
+        record, index = self.follow()
+        if int(index.describe().get("vectors", chunks)) < chunks:
+            with self.catalog.write() as connection:
+                changes.record_waiting(connection, record.id, record.model_id)
+            self.follow()
 
     def enlarge_sample(self) -> Generator[Event, None, None]:
         """Fit the map to a larger sample, where embedding all of the rest takes so long that this is worth the time."""
         fitted, larger = self._fitted(), _ENLARGED * self.settings.sample_chunks
-        if fitted is not None and fitted.samples < larger and self._counts().pending >= _WORTH_ENLARGING * larger:
+        small = fitted is not None and fitted.samples <= self.settings.sample_chunks
+        if small and self._counts().pending >= _WORTH_ENLARGING * larger:
             yield from self._fit(larger)
             self.follow()
-
-    def embed_all(
-        self, batch: int, on_batch: Callable[[int], object] | None, first: Callable[[int], Sequence[int]]
-    ) -> Generator[Event, None, None]:
-        """Embed all that waits; the index follows each batch unless ``on_batch`` sees to it. See ``embed_pending``."""
-        told = on_batch or (lambda _: self.follow())
-        yield from embed_pending(self.catalog, self._record(), self.embedder, told, batch, first)
 
     def _fit(self, count: int) -> Generator[Event, None, None]:
         """Embed a sample of ``count`` chunks and fit a map to it."""

@@ -38,19 +38,26 @@ class Background:
     def __init__(self, library: Library) -> None:
         self._library = library
         self._stop = threading.Event()
-        self._embedder = _Gentle(library.shelves.embedder, library.shelves.traffic, self._stop)
+        threads = library.settings.embedding.threads
+        self._embedder = _Gentle(library.shelves.embedder, library.shelves.traffic, self._stop, threads)
         self._thread = threading.Thread(target=self._run, name="pinakes-background", daemon=True)
+        self._written: dict[int, int] = {}
         self._done: dict[int, int] = {}
         self._retry_at: dict[int, float] = {}
+        self._told: dict[int, str] = {}
 
     def start(self) -> None:
         """Begin, in a thread of its own; from now on large runs of this process leave the rest to it."""
         self._library.shelves.embeds_later = True
         self._thread.start()
 
+    def end(self) -> None:
+        """Ask the work to end."""
+        self._stop.set()
+
     def stop(self) -> bool:
         """Ask the work to end and wait a little; say whether it did."""
-        self._stop.set()
+        self.end()
         if self._thread.is_alive():
             self._thread.join(_STOP_TIMEOUT_S)
         return not self._thread.is_alive()
@@ -59,37 +66,53 @@ class Background:
         with closing(self._embedder):
             while not self._stop.wait(_LOOK_EVERY_S):
                 try:
-                    for record in self._library.collections():
-                        self._embed(record)
+                    for record in self._collections():
+                        self._look_at(record)
                 except Stopped:
                     return
-                except Exception:  # noqa: BLE001 - the thread's last door: it must go on
-                    _log.exception("embedding in the background failed")
-                    self._stop.wait(_AFTER_FAILURE_S)
 
-    def _embed(self, record: CollectionRecord) -> None:
-        """Embed what waits in a collection, if it changed since nothing did."""
-        shelves, now = self._library.shelves, time.monotonic()
-        if self._done.get(record.id) == record.head or now < self._retry_at.get(record.id, 0):
-            return
-        elsewhere = False
+    def _collections(self) -> list[CollectionRecord]:
         try:
-            with closing(shelves.embed_waiting(record.name, embedder=self._embedder)) as events:
-                for event in events:
-                    elsewhere |= event.stage == "elsewhere"
+            return self._library.collections()
         except PinakesError as error:
-            _log.warning("collection %r waits for its vectors: %s", record.name, error)
-            self._retry_at[record.id] = now + _AFTER_FAILURE_S
+            _log.warning("embedding in the background waits: %s", error)
+            return []
+
+    def _look_at(self, record: CollectionRecord) -> None:
+        """Have the index follow, then embed what waits; not while somebody is adding to the collection.
+
+        A run that is not over yet knows best what to embed first.
+        """
+        before, self._written[record.id] = self._written.get(record.id), record.written
+        if self._done.get(record.id) == record.written or time.monotonic() < self._retry_at.get(record.id, 0):
             return
-        if not elsewhere:
-            self._done[record.id] = record.head
+        try:
+            self._library.shelves.index(record.name)
+            if before == record.written and self._embed(record.name):
+                self._done[record.id] = record.written
+            self._told.pop(record.id, None)
+        except Stopped:
+            raise
+        except Exception as error:  # noqa: BLE001 - the thread's last door: the other collections must go on
+            self._retry_at[record.id] = time.monotonic() + _AFTER_FAILURE_S
+            if self._told.get(record.id) != str(error):
+                self._told[record.id] = str(error)
+                known = isinstance(error, PinakesError)
+                _log.warning("collection %r waits for its vectors: %s", record.name, error, exc_info=not known)
+
+    def _embed(self, name: str) -> bool:
+        """Embed what waits; say whether that was done, and not left to another process."""
+        with closing(self._library.shelves.embed_waiting(name, embedder=self._embedder)) as events:
+            return all(event.stage != "elsewhere" for event in events)
 
 
 class _Gentle:
     """An embedder that lets searches go first: single passages, in threads of low priority."""
 
-    def __init__(self, embedder: Embedder, traffic: Traffic, stop: threading.Event) -> None:
+    def __init__(self, embedder: Embedder, traffic: Traffic, stop: threading.Event, threads: int) -> None:
+        """Use so many ``threads``, 0 = one per core."""
         self._embedder = embedder
+        self._wanted = threads
         self._traffic = traffic
         self._stop = stop
         self._threads: ThreadPoolExecutor | None = None
@@ -113,7 +136,7 @@ class _Gentle:
             return self._embedder.embed(texts)
         if self._threads is None:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            self._threads = ThreadPoolExecutor(cores, "pinakes-gentle", initializer=_lower_priority)
+            self._threads = ThreadPoolExecutor(self._wanted or cores, "pinakes-gentle", initializer=_lower_priority)
         rows = list(self._threads.map(self._one, texts))
         return np.stack(rows) if rows else self._embedder.embed(texts)
 
@@ -142,4 +165,5 @@ def _lower_priority() -> None:
     """Give the calling thread less of the processor than the others get; only Linux has priorities of threads."""
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS)

@@ -53,6 +53,7 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
         server = _Server(config, on_started)
         with announced(settings, url, instance_id):
             server.run(sockets=[listener])
+        background.end()
         ended = all([startup.stop(), background.stop()])
         if startup.failure is not None:
             raise startup.failure

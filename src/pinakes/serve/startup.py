@@ -247,7 +247,7 @@ def _held(settings: Settings, status: CollectionStatus) -> str:
     things = settings.of_collection(status.name).label or ("document" if status.documents == 1 else "documents")
     words = f"{status.groups or status.documents:,} {things}, {status.chunks:,} passage{'s'[: status.chunks != 1]}"
     if status.approximate:
-        words += f", {status.approximate:,} of them by approximate vectors for now"
+        words += f", {status.approximate:,} of them approximate for now"
     if status.waiting:
         words += f", {status.waiting:,} {'' if status.approximate else 'of them '}found by words only"
     unreachable = sum(bool(source["error"]) for source in status.sources)

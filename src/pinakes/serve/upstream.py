@@ -90,6 +90,7 @@ class Local:
 
     def close(self) -> None:
         """End the background work and the server, save and release everything."""
+        self._background.end()
         ended = all([self._startup.stop(), self._background.stop()])
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(_CONNECT_TIMEOUT_S)

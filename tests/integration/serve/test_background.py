@@ -25,7 +25,9 @@ from progressive_support import (
     write_folder,
 )
 
+from pinakes.approximation import Map
 from pinakes.embedders import EMBEDDERS
+from pinakes.ingest import Event
 from pinakes.library import Library
 from pinakes.serve import background as module
 from pinakes.serve.background import Background
@@ -216,3 +218,31 @@ def test_passages_that_searches_met_come_first(partly: Library, background: Back
     wait_until_exact(partly)
     first = counted.texts[before : before + len(met)]
     assert all(any(text.endswith(one) for text in first) for one in met)
+
+
+def test_a_collection_that_is_just_being_read_is_left_alone_until_that_is_done(
+    tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the map would be fitted to the first files, or nothing be approximate before all is embedded."""
+    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.2)
+    folder = write_folder(tmp_path / "docs", NAMES)
+    stages: list[str] = []
+
+    def slowly(event: Event) -> None:
+        stages.append(event.stage)
+        if event.stage == "read":
+            time.sleep(0.02)
+
+    home = tmp_path / "home"
+    with Library.open(home, **settings) as library, Library.open(home, **settings) as adding:
+        background = Background(library)
+        background.start()
+        try:
+            adding.add(str(folder), on_event=slowly)
+            assert "searchable" in stages
+            [path] = home.glob("index/map-*.npz")
+            assert Map.load(path, library.collection().fingerprint).of_texts == library.status()[0].chunks
+            wait_until_exact(library)
+        finally:
+            assert background.stop()
+        assert_sound(library, directly(tmp_path / "direct", [folder], settings))

@@ -38,10 +38,10 @@ def test_a_share_is_1_only_when_all_is_exact() -> None:
 
 def test_what_a_server_holds_tells_approximate_from_found_by_words_only() -> None:
     settings = load(environment={})
-    assert "9 passages, 5 of them by approximate vectors for now\n" in overview(settings, [status(9, 5, 5)]) + "\n"
+    assert "9 passages, 5 of them approximate for now\n" in overview(settings, [status(9, 5, 5)]) + "\n"
     assert "9 passages, 5 of them found by words only\n" in overview(settings, [status(9, 5)]) + "\n"
     both = overview(settings, [status(9, 5, 3)])
-    assert both.endswith("9 passages, 3 of them by approximate vectors for now, 2 found by words only")
+    assert both.endswith("9 passages, 3 of them approximate for now, 2 found by words only")
     assert overview(settings, [status(9)]).endswith("9 passages")
 
 

@@ -17,6 +17,7 @@ def upgrade() -> None:
     with op.batch_alter_table("changes", table_kwargs={"sqlite_autoincrement": True}) as table:
         table.drop_constraint("uq_changes_collection_id_document_id", type_="unique")
         table.create_unique_constraint("uq_changes_collection_id_document_id_op", [*_COLUMNS, "op"])
+    op.create_index("ix_changes_collection_id_op_seq", "changes", ["collection_id", "op", "seq"], unique=False)
     # The table is made anew; a number must not come again, also where the newest change is gone.
     connection.execute(sa.text("DELETE FROM sqlite_sequence WHERE name = 'changes'"))
     connection.execute(
