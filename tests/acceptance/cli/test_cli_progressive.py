@@ -104,7 +104,7 @@ def test_the_lazy_mode_says_when_the_rest_is_embedded_and_how_to_embed_it_now(pr
 
 def test_it_is_said_when_another_process_embeds_the_rest(searchable, home, folder):
     [map_file] = (home / "index").glob("map-*.npz")
-    number = map_file.parent.name.partition("-")[0]
+    _, number, _ = map_file.stem.split("-")
     with FileLock(home / "index" / f"{number}.embedding.lock"):
         done = searchable("add", folder)
     assert done.code == 0
