@@ -320,16 +320,19 @@ def refined(results: Results) -> int:
 def test_kills_at_random_moments(home: Path, docs: Path, settings: dict[str, Any], expected: Vectors) -> None:
     chance = random.Random(20)
     slow = {**settings, "ingest__batch_chunks": 2}
-    killed = 0
-    for action in ("add", "add", "search", "reindex", "add", "search"):
+    killed, longest = 0, 0.8
+    for action in ["add", "add", "search", "reindex", "add", "search", *["reindex"] * 20]:
         child = started(home, action, docs, slow)
-        threading.Event().wait(chance.uniform(0.05, 0.8))
+        threading.Event().wait(chance.uniform(0.1, 1) * longest)
         child.kill()
         child.communicate()
         killed += child.returncode == KILLED
+        longest *= 1 if child.returncode == KILLED else 0.7  # it was too fast to be killed at work
         with Library.open(home, **settings) as library:
             assert not any(library.verify().values())
-    assert killed >= 3, "the children were too fast to be killed at work"
+        if killed == 4:
+            break
+    assert killed == 4
     check(home, docs, settings, expected)
 
 

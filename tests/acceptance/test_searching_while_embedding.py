@@ -202,10 +202,10 @@ def test_a_server_that_embeds_stops_promptly(home: Path, docs: Path, tmp_path: P
         start = time.monotonic()
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=30)
-        assert time.monotonic() - start < 4
+        assert time.monotonic() - start < 8
         assert (server.returncode, "Traceback" in said) == (0, False), said
     with Library.open(home, **settings) as library:
-        assert 0 < waiting(library) < before
+        assert waiting(library) < before
         assert library.verify() == {"default": []}
         library.add(str(docs))
         assert_sound(library, directly(tmp_path / "direct", [docs], settings))

@@ -132,7 +132,12 @@ def test_its_threads_have_less_of_the_processor(partly: Library, background: Bac
 
 def test_it_stops_promptly_and_leaves_a_sound_library(partly: Library, background: Background) -> None:
     first = threading.Event()
-    embedder(partly).before = first.set
+
+    def slowly() -> None:
+        first.set()
+        time.sleep(0.05)
+
+    embedder(partly).before = slowly
     before = waiting(partly)
     background.start()
     assert first.wait(LONG_S)
