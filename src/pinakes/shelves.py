@@ -175,7 +175,15 @@ class Shelves:
         follow, settings = partial(self.index, name), self.settings
         if on_batch is None:
             follow()  # before changes are made: an index newer than the catalogue shows only now
-        backlog = Backlog(self.catalog, name, embedder, settings.embedding, self._approximator, follow)
+        backlog = Backlog(
+            catalog=self.catalog,
+            name=name,
+            embedder=embedder,
+            settings=settings.embedding,
+            approximator=self._approximator,
+            follow=follow,
+            settle=lambda: self.followers.forget(self._record(name)),
+        )
         record = self._record(name)
         wanted = partial(self.refiner.take_met, record)
         waiting = Waiting(self.catalog, record, embedder, on_batch or (lambda _: follow()), wanted)

@@ -132,7 +132,8 @@ class Approximator:
 class Backlog:
     """What waits for its vectors in one collection, and how it gets them.
 
-    ``approximator`` gives that of the collection as it is then; ``follow`` brings the index up to date.
+    ``approximator`` gives that of the collection as it is then; ``follow`` brings the index up to date, and ``settle``
+    writes it down, so that other processes need not make the approximate vectors again.
     """
 
     catalog: Catalog
@@ -141,6 +142,7 @@ class Backlog:
     settings: EmbeddingSettings
     approximator: Callable[[CollectionRecord], Approximator | None]
     follow: Callable[[], tuple[CollectionRecord, Index]]
+    settle: Callable[[], object]
 
     def waits(self) -> bool:
         """Say whether any chunk has no vector by the model."""
@@ -162,6 +164,7 @@ class Backlog:
             counts, again = self._counts(), False
         self._follow_without_gaps(counts.chunks)
         if not again:
+            self.settle()
             yield Event("searchable", counts.chunks - counts.pending, counts.chunks)
         return True
 
