@@ -81,6 +81,13 @@ def cosine(found: dict[tuple[str, int], Float32], expected: dict[tuple[str, int]
     return float(np.mean([found[place] @ expected[place] for place in found]))
 
 
+def test_what_is_searchable_is_written_down_for_other_processes(partly: Library, home: Path) -> None:
+    """Else each of them would make all approximate vectors again before its first answer."""
+    record = partly.collection()
+    [snapshot] = (home / "index" / f"{record.id}-{record.generation}" / "vectors").iterdir()
+    assert int(snapshot.name) == record.head
+
+
 class TestGrowth:
     def test_other_words_get_a_map_of_their_own(
         self, progressive: Open, tmp_path: Path, home: Path, settings: dict[str, Any]

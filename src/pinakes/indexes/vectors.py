@@ -94,6 +94,7 @@ class VectorIndex:
         self._disk = FileLock(f"{folder}.lock", timeout=_SNAPSHOT_TIMEOUT_S)
         self._unsaved = 0
         self._view = self._load()
+        self._saved_position = self._view.position
 
     def position(self) -> int:
         """Return the change number up to which changes are applied."""
@@ -171,7 +172,8 @@ class VectorIndex:
     def close(self) -> None:
         """Save what is unsaved, unless it is so little that reading it from the catalogue again is less work."""
         with self._lock:
-            if self._unsaved > _LEFT_SHARE * len(self._view.ids):
+            unseen = self._view.position - self._saved_position
+            if max(self._unsaved, unseen) > _LEFT_SHARE * len(self._view.ids):
                 self._save()
 
     def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> _Float16:
@@ -280,7 +282,7 @@ class VectorIndex:
                     temporary.rename(self._folder / str(view.position))
                     for folder in old:
                         shutil.rmtree(folder, ignore_errors=True)
-            self._unsaved = 0
+            self._unsaved, self._saved_position = 0, view.position
         except OSError as error:
             _log.warning("the vector snapshot could not be saved: %s", error)
 
