@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from small_disk import small_file_system
 
 from pinakes.library import Library
 from pinakes.testing import write_files
@@ -223,17 +224,8 @@ def release(children: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 5 MB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    try:
-        subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=5m", "tmpfs", str(place)], check=True, capture_output=True, timeout=10
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"a small file system cannot be mounted here: {error}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=False, timeout=10)
+    with small_file_system(tmp_path / "small", megabytes=5) as place:
+        yield place
 
 
 def large(docs: Path) -> None:

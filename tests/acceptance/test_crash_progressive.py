@@ -27,6 +27,7 @@ from progressive_support import (
     waiting,
     write_folder,
 )
+from small_disk import small_file_system
 
 from pinakes.errors import StorageFull
 from pinakes.library import Library
@@ -206,17 +207,8 @@ def test_a_kill_after_a_search_wrote_leaves_what_it_wrote(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system that a test can make smaller and larger."""
-    place = tmp_path / "small"
-    place.mkdir()
-    try:
-        subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(place)], check=True, capture_output=True, timeout=10
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"a small file system cannot be mounted here: {error}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=False, timeout=10)
+    with small_file_system(tmp_path / "small", megabytes=32) as place:
+        yield place
 
 
 def filled_up(place: Path, left_bytes: int) -> Path:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, insert, literal, select
+from sqlalchemy import ColumnElement, Connection, Join, bindparam, delete, exists, func, insert, literal, select
 
 from pinakes.catalog.schema import changes, chunks, collections, documents, embeddings
 from pinakes.types import Float32, IndexEntry, VectorEntry
@@ -50,7 +50,7 @@ def record_waiting(connection: Connection, collection_id: int, model_id: int | N
         select(documents.c.collection_id, documents.c.id, literal("approximate"))
         .where(
             documents.c.collection_id == collection_id,
-            exists().select_from(_embedded(model_id)).where(chunks.c.document_id == documents.c.id, _WAITING),
+            exists().select_from(with_embeddings(model_id)).where(chunks.c.document_id == documents.c.id, _WAITING),
         )
         .order_by(documents.c.id)
     )
@@ -123,7 +123,7 @@ def vectors(connection: Connection, document_ids: Sequence[int], model_id: int |
         .select_from(chunks.join(embeddings, embeddings.c.key == chunks.c.embedding_key))
         .where(chunks.c.document_id.in_(document_ids), embeddings.c.model_id == model_id)
     )
-    return [VectorEntry(chunk_id, document_id, _vector(vector)) for chunk_id, document_id, vector in rows]
+    return [VectorEntry(chunk_id, document_id, vector_of(vector)) for chunk_id, document_id, vector in rows]
 
 
 def _entries(connection: Connection, model_id: int | None, *which: ColumnElement[bool]) -> list[IndexEntry]:
@@ -137,7 +137,7 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
             chunks.c.symbols,
             embeddings.c.vector,
         )
-        .select_from(_embedded(model_id))
+        .select_from(with_embeddings(model_id))
         .where(*which)
         .order_by(chunks.c.id)
     ).all()
@@ -157,19 +157,20 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
                 row.header,
                 text,
                 tuple(row.symbols),
-                None if row.vector is None else _vector(row.vector),
+                None if row.vector is None else vector_of(row.vector),
             )
         )
     return found
 
 
-def _embedded(model_id: int | None) -> Any:
+def with_embeddings(model_id: int | None) -> Join:
     """Return chunks, each with its embedding by the model where there is one."""
     by_model = (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
     return chunks.outerjoin(embeddings, by_model)
 
 
-def _vector(stored: bytes) -> Float32:
+def vector_of(stored: bytes) -> Float32:
+    """Return a stored vector, float16 in memory, as float32 (dim,)."""
     return np.frombuffer(stored, np.float16).astype(np.float32)
 
 

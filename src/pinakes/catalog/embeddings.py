@@ -79,7 +79,7 @@ def of_keys(connection: Connection, model_id: int | None, keys: Sequence[bytes])
                 embeddings.c.key.in_(part), embeddings.c.model_id == model_id
             )
         )
-        vectors = {row.key: np.frombuffer(row.vector, np.float16).astype(np.float32) for row in rows}
+        vectors = {row.key: changes.vector_of(row.vector) for row in rows}
         found |= {key: vectors[key] for key in part if key in vectors}
     return found
 
@@ -93,7 +93,7 @@ def of_chunks(connection: Connection, model_id: int | None, chunk_ids: Sequence[
             .select_from(chunks.join(embeddings, embeddings.c.key == chunks.c.embedding_key))
             .where(chunks.c.id.in_(chunk_ids[i : i + _BATCH]), embeddings.c.model_id == model_id)
         )
-        found |= {row.id: np.frombuffer(row.vector, np.float16).astype(np.float32) for row in rows}
+        found |= {row.id: changes.vector_of(row.vector) for row in rows}
     return found
 
 
@@ -113,8 +113,7 @@ def chunk_ids(connection: Connection, collection_id: int, model_id: int | None) 
 
 
 def _waiting(collection_id: int, model_id: int | None) -> Select[Any]:
-    by_model = (embeddings.c.key == chunks.c.embedding_key) & (embeddings.c.model_id == model_id)
-    joined = chunks.join(documents).outerjoin(embeddings, by_model)
+    joined = changes.with_embeddings(model_id).join(documents, documents.c.id == chunks.c.document_id)
     # Written so that SQLite walks the chunks in order; it would rather sort those of all documents for every batch.
     return _COLUMNS.select_from(joined).where(documents.c.collection_id + 0 == collection_id, embeddings.c.id.is_(None))
 
