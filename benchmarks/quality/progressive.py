@@ -51,7 +51,7 @@ _PRODUCTS = f"sample of {SAMPLES[0]}"
 _UNLIMITED_MS = 1e9
 _REMOTE = {"embedding__provider": "stand-in", "embedding__mode": "lazy"}
 
-Ask = Callable[[Library, SearchMode, str], list[str]]
+Ask = Callable[[Library, SearchMode, Question], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +291,10 @@ def _rows(
 
 
 def _first_answer(
-    refiner: FirstAnswer, head: int, library: Library, ask: Ask, mode: SearchMode, query: str
+    refiner: FirstAnswer, head: int, library: Library, ask: Ask, mode: SearchMode, question: Question
 ) -> list[str]:
     refiner.begin(head)
-    return ask(library, mode, query)
+    return ask(library, mode, question)
 
 
 def _cosine(full: Library, library: Library) -> float:

@@ -16,10 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.quality.sets import ROOT
-from benchmarks.speed import approximation, handshake, ingest, install, machine, progressive, queries, serving
+from benchmarks.speed import (
+    approximation,
+    handshake,
+    ingest,
+    install,
+    machine,
+    progressive,
+    queries,
+    reranking,
+    serving,
+)
 from benchmarks.speed.corpus import LINUX, prepare
 from benchmarks.speed.home import Home, in_new_process
 from benchmarks.speed.report import Figures, more, rows, table, verdict
+from pinakes.settings import load
 
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -35,9 +46,10 @@ class Effort:
     starts: int = 5
     load_s: float = 10.0
     handshakes: int = 7
+    reranks: int = 20
 
 
-QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, handshakes=1)
+QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, handshakes=1, reranks=2)
 _QUICK_FILES = 24
 QUICK_SETTINGS = {"embedding__sample_chunks": 40, "embedding__progressive_chunks": 80}
 """The project's own documents are so few that they would be embedded at once."""
@@ -92,6 +104,8 @@ def measure(home: Home, effort: Effort, figures: Figures) -> None:
     _say("nothing changed, one file changed")
     figures.unchanged = in_new_process(ingest.unchanged, home, effort.unchanged)
     figures.changed = in_new_process(ingest.changed, home, effort.changed)
+    _say("reranking")
+    figures.reranking = in_new_process(reranking.reranking, load().cache, effort.reranks)
     _say("MCP")
     figures.handshake = handshake.handshake(home.work, effort.handshakes)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.speed.machine import cores
-from pinakes.embedders import convert, weights
+from pinakes.models import convert, weights
 from pinakes.ports import Embedder
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, Int64

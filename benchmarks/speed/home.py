@@ -28,7 +28,8 @@ class Home:
 
     def open(self, **settings: Any) -> Library:
         """Open the library; nothing is remembered of questions asked before."""
-        return Library.open(self.folder, profile=self.corpus.profile or None, search__remembered_queries=0, **settings)
+        settings = {"search__remembered_queries": 0, "search__remembered_answers": 0, **settings}
+        return Library.open(self.folder, profile=self.corpus.profile or None, **settings)
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start ``pinakes WORDS`` on this home; ``options`` go to ``Popen``."""

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pinakes.errors import BelowBaseline as BelowBaseline
     from pinakes.errors import Binary as Binary
     from pinakes.errors import Busy as Busy
     from pinakes.errors import CatalogueCorrupt as CatalogueCorrupt
@@ -40,9 +41,12 @@ if TYPE_CHECKING:
     from pinakes.settings import load as load
     from pinakes.types import Chunk as Chunk
     from pinakes.types import Condition as Condition
+    from pinakes.types import ContextLine as ContextLine
     from pinakes.types import Document as Document
+    from pinakes.types import Duplicate as Duplicate
     from pinakes.types import Filter as Filter
     from pinakes.types import Hit as Hit
+    from pinakes.types import Neighbour as Neighbour
     from pinakes.types import Results as Results
     from pinakes.types import Scores as Scores
     from pinakes.types import Skipped as Skipped
@@ -52,14 +56,17 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "BelowBaseline",
     "Binary",
     "Busy",
     "CatalogueCorrupt",
     "Chunk",
     "CollectionStatus",
     "Condition",
+    "ContextLine",
     "Difference",
     "Document",
+    "Duplicate",
     "Empty",
     "Event",
     "Filter",
@@ -74,6 +81,7 @@ __all__ = [
     "ModelCorrupt",
     "ModelMismatch",
     "ModelUnavailable",
+    "Neighbour",
     "NotFound",
     "PinakesError",
     "Refused",

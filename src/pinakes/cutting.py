@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -95,7 +95,8 @@ class Here:
         if length < max(1, limits.min_text_chars):
             raise Empty(f"Only {length} characters of text (at least {limits.min_text_chars}).")
         middle = time.perf_counter()
-        chunks = chunk(document, self._sizing)
+        # What has no title of its own, as most code, is known by its path: passages of it say where they stand.
+        chunks = chunk(document if document.title else replace(document, title=path), self._sizing)
         return Cut(document, chunks, middle - start, time.perf_counter() - middle)
 
 

@@ -14,7 +14,7 @@
     │   ├── Binary              … because it is not text in any format we read
     │   └── TooLarge            … because it exceeds a limit
     ├── SourceError             a folder or repository that cannot be reached
-    ├── ModelUnavailable        the embedding model's files are not there
+    ├── ModelUnavailable        a model's files are not there, or its endpoint does not answer
     │   └── ModelCorrupt        … or are not what they should be
     ├── ModelMismatch           the collection was embedded by another model
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
@@ -22,6 +22,7 @@
     ├── Busy                    another process holds what this one needs
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
+    ├── BelowBaseline           figures of an evaluation fell below what was agreed
     └── MissingExtra            an optional dependency is not installed
 
 Every error says what happened and with which value (``message``), and what to do next (``hint``).
@@ -122,14 +123,14 @@ class SourceError(PinakesError):
 
 
 class ModelUnavailable(PinakesError):
-    """The embedding model's files are not there."""
+    """A model's files are not there, or its endpoint does not answer."""
 
     code = "MODEL_UNAVAILABLE"
     retryable = True
 
 
 class ModelCorrupt(ModelUnavailable):
-    """The embedding model's files are not what they should be."""
+    """A model's files are not what they should be."""
 
     code = "MODEL_CORRUPT"
 
@@ -171,6 +172,12 @@ class ServerUnreachable(PinakesError):
 
     code = "SERVER_UNREACHABLE"
     retryable = True
+
+
+class BelowBaseline(PinakesError):
+    """Figures of an evaluation fell below what was agreed."""
+
+    code = "BELOW_BASELINE"
 
 
 class MissingExtra(PinakesError):

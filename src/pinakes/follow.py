@@ -22,6 +22,7 @@ from pinakes.types import Float32, IndexEntry, Int64, VectorEntry
 _DOCUMENTS_PER_STEP = 500
 _DOCUMENTS_PER_SEARCH = 50
 _LONGEST_PER_SEARCH_S = 0.05
+_IDLE_S = 60.0
 _CHARS_PER_STEP = 8_000_000
 """A step's texts and passages are in memory at once."""
 
@@ -45,7 +46,10 @@ class Difference:
 
 
 class ModelChanged(Busy):
-    """A collection got another model than the one its index was opened for; ``collection`` is it as it is now."""
+    """A collection got another model than the one its index was opened for; ``collection`` is it as it is now.
+
+    Where the generation was dropped, it is the one that answers.
+    """
 
     def __init__(self, collection: CollectionRecord) -> None:
         super().__init__(f"Collection {collection.name!r} gets vectors of another model.", hint="Try again.")
@@ -72,9 +76,9 @@ def catch_up(
     written_at: dict[int, int] = {}
     while True:
         with catalog.read() as connection:
-            now = collections.get(connection, collection.name)
-            if now.model_id != collection.model_id:
-                raise ModelChanged(now)
+            now = collections.again(connection, collection)
+            if now is None or now.model_id != collection.model_id:
+                raise ModelChanged(now or collections.get(connection, collection.name))
             head = now.head
             if position == head:
                 return
@@ -201,6 +205,7 @@ class _Open:
     fill: Fill | None
     following: threading.Lock = field(default_factory=threading.Lock)
     ready: bool = False
+    used_at: float = 0.0
 
     def serves(self, collection: CollectionRecord) -> bool:
         """Say whether this is the index for ``collection``, which may have been read before a change of model."""
@@ -211,7 +216,10 @@ class _Open:
 
 
 class Followers:
-    """The open indexes of all collections, each brought up to date before it is used."""
+    """The open indexes of all collections, each brought up to date before it is used.
+
+    Both generations of a collection may be open; one that is not asked for any more is closed while the other is.
+    """
 
     def __init__(
         self,
@@ -222,7 +230,7 @@ class Followers:
         self._catalog = catalog
         self._open_index = open_index
         self._fill_of = fill_of
-        self._open: dict[int, _Open] = {}
+        self._open: dict[tuple[int, int], _Open] = {}
         self._opening = threading.Lock()
 
     def current(self, collection: CollectionRecord, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
@@ -267,7 +275,7 @@ class Followers:
     def forget(self, collection: CollectionRecord) -> None:
         """Close the index of ``collection``, if it is open."""
         with self._opening:
-            opened = self._open.pop(collection.id, None)
+            opened = self._open.pop((collection.id, collection.line), None)
         if opened is not None:
             opened.index.close()
 
@@ -280,16 +288,27 @@ class Followers:
 
     def _discard(self, opened: _Open) -> None:
         with self._opening:
-            if self._open.get(opened.collection.id) is opened:
-                del self._open[opened.collection.id]
+            key = (opened.collection.id, opened.collection.line)
+            if self._open.get(key) is opened:
+                del self._open[key]
         opened.index.close()
 
     def _opened(self, collection: CollectionRecord) -> _Open:
+        key = (collection.id, collection.line)
         with self._opening:
-            opened = self._open.get(collection.id)
+            opened = self._open.get(key)
             if opened is None or not opened.serves(collection):
                 if opened is not None:
                     opened.index.close()
                 index, fill = self._open_index(collection), self._fill_of(collection)
-                opened = self._open[collection.id] = _Open(collection, index, fill)
+                opened = self._open[key] = _Open(collection, index, fill)
+            opened.used_at = time.monotonic()
+            if len(self._open) > 1:
+                self._close_idle(key, opened.used_at - _IDLE_S)
             return opened
+
+    def _close_idle(self, used: tuple[int, int], before: float) -> None:
+        """Close other generations of the collection that were not used since ``before``."""
+        for key in [key for key in self._open if key[0] == used[0] and key != used]:
+            if self._open[key].used_at < before:
+                self._open.pop(key).index.close()

@@ -8,14 +8,19 @@ from pinakes.types import Float32, Int64, Ranking
 
 
 def weighted(cosine: Float32, bm25: Float32, semantic: float, keyword: float) -> Float32:
-    """Return ``semantic`` · cosine + ``keyword`` · BM25 / best BM25, the weights scaled to sum to 1.
+    """Return ``semantic`` · cosine + ``keyword`` · ``bm25``, the weights scaled to sum to 1.
 
-    All arrays are float32 (n,), one row per candidate. Negative cosines count as 0, so that the result
-    lies in 0–1. Both weights 0 means equal weights.
+    All arrays are float32 (n,), one row per candidate; ``bm25`` as ``relative`` gives it, 0–1. Negative cosines count
+    as 0, so that the result lies in 0–1. Both weights 0 means equal weights.
     """
     total = semantic + keyword
     semantic, keyword = (semantic / total, keyword / total) if total > 0 else (0.5, 0.5)
-    return (semantic * np.clip(cosine, 0, 1) + keyword * relative(bm25)).astype(np.float32)
+    return (semantic * np.clip(cosine, 0, 1) + keyword * bm25).astype(np.float32)
+
+
+def blended(passage: Float32, document: Float32, share: float) -> Float32:
+    """Return (1 - ``share``) · the passage's score + ``share`` · that of its document, float32 (n,)."""
+    return ((1 - share) * passage + share * document).astype(np.float32)
 
 
 def relative(scores: Float32) -> Float32:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from rapidfuzz import process
 
-from pinakes import ingest, search
+from pinakes import generations, search
 from pinakes import settings as settings_module
 from pinakes.catalog import collections, documents, sources
 from pinakes.catalog.collections import CollectionRecord
@@ -22,10 +21,16 @@ from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
 from pinakes.ports import Index
+from pinakes.search import Parts
 from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves, settings_of
-from pinakes.sources import read_at, recognise
+from pinakes.sources import recognise
+from pinakes.standing import CollectionStatus as CollectionStatus
+from pinakes.standing import status_of
 from pinakes.types import JSON, Filter, Results, SearchMode
+
+Generation: TypeAlias = Literal["serving", "beside"]
+"""Which index of a collection: the one that answers, or the one of another model that was built beside it."""
 
 
 class OnEvent(Protocol):
@@ -43,42 +48,6 @@ class Text:
     start_line: int
     end_line: int
     total_lines: int
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionStatus:
-    """What a collection holds, where it comes from, and how far its vectors and index are.
-
-    ``pending`` chunks have no vector by the model yet, ``approximate`` of them an approximate one, the others none.
-    """
-
-    name: str
-    description: str
-    documents: int
-    groups: int
-    chunks: int
-    tokens: int
-    pending: int
-    approximate: int
-    model: str
-    sources: tuple[dict[str, JSON], ...]
-    problems: tuple[dict[str, JSON], ...]
-    index: Mapping[str, JSON]
-
-    @property
-    def exact(self) -> int:
-        """How many chunks have the model's own vector."""
-        return self.chunks - self.pending
-
-    @property
-    def waiting(self) -> int:
-        """How many chunks have no vector at all, not even an approximate one: they are found by words only."""
-        return self.pending - self.approximate
-
-    @property
-    def exact_share(self) -> float:
-        """The share of the chunks that is exact, 0 to 1, rounded down: 1 only when all are, or there are none."""
-        return self.exact * 10_000 // self.chunks / 10_000 if self.chunks else 1.0
 
 
 class Library:
@@ -150,20 +119,57 @@ class Library:
         filters: Mapping[str, JSON] | Filter | None = None,
         fusion: str | None = None,
         min_score: float = 0.0,
+        neighbours: int = 0,
+        generation: Generation = "serving",
     ) -> Results:
         """Answer ``query`` with the best passages of a collection, that of ``chosen`` when none is named.
 
+        ``neighbours``: so many passages before and after each hit come with it, 0 to 3.
+        ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
+
         Raises:
-            InvalidInput: an unknown mode or fusion, a filter that cannot be used, or a ``top_k`` below 1 or above
-                ``search.max_top_k``.
-            NotFound: there is no such collection.
+            InvalidInput: an unknown mode or fusion, a filter that cannot be used, a ``top_k`` below 1 or above
+                ``search.max_top_k``, or too many ``neighbours``.
+            NotFound: there is no such collection, or no generation beside it that is built.
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
         name = self.chosen(collection)
-        request = _request(self.settings, name, query, mode, top_k, filters, fusion, min_score)
+        request = _request(self.settings, name, query, mode, top_k, filters, fusion, min_score, neighbours)
         with self.shelves.traffic.search():
-            return _answer(self.shelves, name, request)
+            return _answer(self.shelves, name, request, beside=generation == "beside")
+
+    def rank(
+        self,
+        query: str,
+        collection: str | None = None,
+        *,
+        mode: SearchMode | None = None,
+        depth: int = 300,
+        filters: Mapping[str, JSON] | Filter | None = None,
+        generation: Generation = "serving",
+    ) -> Results:
+        """Answer as ``search`` does, up to any ``depth``, with bare hits: document, place and score alone, none folded.
+
+        Raises:
+            as ``search``.
+        """
+        name = self.chosen(collection)
+        request = _request(self.settings, name, query, mode, None, filters, None, 0.0, 0)
+        with self.shelves.traffic.search():
+            deep = replace(request, top_k=depth, bare=True)
+            return _answer(self.shelves, name, deep, beside=generation == "beside")
+
+    def parts(self, collection: str | None = None) -> Parts:
+        """Return what searches of a collection work with as it is now, for trying other settings on it.
+
+        Raises:
+            NotFound: there is no such collection.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        record, index = self.shelves.index(self.chosen(collection))
+        self.shelves.check_model(record)
+        return _parts(self.shelves, record, index, search.Watch())
 
     def read(self, reference: str, collection: str | None = None, lines: tuple[int, int] | None = None) -> Text:
         """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
@@ -183,7 +189,7 @@ class Library:
 
     def status(self, collection: str | None = None) -> list[CollectionStatus]:
         """Return what each collection (or one) holds, where it comes from and how far it is indexed."""
-        return [_status(self.shelves, record) for record in self.collections(collection)]
+        return [status_of(self.shelves, record) for record in self.collections(collection)]
 
     def verify(self, collection: str | None = None) -> dict[str, list[Difference]]:
         """Compare each index with the catalogue: collection → differences, none when all is well."""
@@ -192,14 +198,48 @@ class Library:
     def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
         """Build indexes anew from the catalogue; nothing is embedded again.
 
-        ``embed`` makes the configured model that of the collections, and embeds what has no vector by it.
+        ``embed`` makes the configured model that of the collections that have none of their own, and embeds what has
+        no vector by it.
         """
         for record in self.collections(collection):
             if embed:
-                ingest.bind(self.shelves.catalog, record, self.shelves.embedder)
+                generations.adopt_settings(self.shelves, record)
             _drain(self.shelves.rebuild(self.collection(record.name)), on_event)
             if embed:
                 self.embed_pending(record.name, on_event)
+
+    def build_beside(
+        self,
+        model: str | None = None,
+        collection: str | None = None,
+        *,
+        anyway: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> CollectionStatus:
+        """Build the vectors and index of another ``model`` beside those that answer; a stopped call is gone on with.
+
+        Without ``model`` it is the one being built, or that of the settings. See ``generations.build`` for the errors.
+        """
+        name = self.chosen(collection)
+        settings = generations.chosen_model(self.shelves, name, model)
+        _drain(generations.build(self.shelves, name, settings, anyway=anyway), on_event)
+        return self.status(name)[0]
+
+    def switch(self, collection: str | None = None, on_event: OnEvent | None = None) -> CollectionStatus:
+        """Let the generation beside answer from now on, also in other processes. See ``generations.switch``."""
+        name = self.chosen(collection)
+        _drain(generations.switch(self.shelves, name), on_event)
+        return self.status(name)[0]
+
+    def roll_back(self, collection: str | None = None) -> CollectionStatus:
+        """Let the generation answer again that did before ``switch``. See ``generations.roll_back``."""
+        name = self.chosen(collection)
+        generations.roll_back(self.shelves, name)
+        return self.status(name)[0]
+
+    def drop_beside(self, collection: str | None = None) -> int:
+        """Give up the generation beside the one that answers; return how many bytes that frees."""
+        return generations.drop(self.shelves, self.chosen(collection))
 
     def embed_pending(self, collection: str | None = None, on_event: OnEvent | None = None) -> None:
         """Embed what waits for a vector.
@@ -339,6 +379,7 @@ def _request(
     filters: Mapping[str, JSON] | Filter | None,
     fusion: str | None,
     min_score: float,
+    neighbours: int,
 ) -> search.Request:
     """Fill what the caller left open with the settings' defaults."""
     defaults = settings.search
@@ -351,6 +392,7 @@ def _request(
         semantic_weight=defaults.semantic_weight,
         keyword_weight=defaults.keyword_weight,
         min_score=min_score,
+        neighbours=neighbours,
     )
 
 
@@ -362,28 +404,40 @@ def _allowed(top_k: int | None, limits: SearchSettings) -> int:
     return top_k
 
 
-def _answer(shelves: Shelves, name: str, request: search.Request) -> Results:
+def _answer(shelves: Shelves, name: str, request: search.Request, *, beside: bool) -> Results:
     watch = search.Watch()
     with watch.stage("follow"):
-        record, index = shelves.index(name, wait=False)
-    if request.mode != "keyword":
-        shelves.check_model(record)
-    answer = partial(
-        search.search,
-        request,
-        catalog=shelves.catalog,
-        vectors=shelves.query_vectors,
-        refiner=shelves.refiner,
-        settings=shelves.settings.search,
-        totals=shelves.totals,
-        watch=watch,
-    )
+        record, index = shelves.index(name, wait=False, beside=beside)
     try:
-        return answer(collection=record, index=index)
+        return _ask(shelves, request, record, index, watch)
     except IndexCorrupt as error:
         with watch.stage("mend"):
             record, index = shelves.mend(record, error)
-        return answer(collection=record, index=index)
+        return _ask(shelves, request, record, index, watch)
+
+
+def _ask(
+    shelves: Shelves, request: search.Request, record: CollectionRecord, index: Index, watch: search.Watch
+) -> Results:
+    """Answer by one generation: ``record`` decides on index, model and refiner, whatever is switched meanwhile."""
+    if request.mode != "keyword":
+        shelves.check_model(record)
+    parts = _parts(shelves, record, index, watch)
+    return shelves.answers.get(request, parts, search.search)
+
+
+def _parts(shelves: Shelves, record: CollectionRecord, index: Index, watch: search.Watch) -> Parts:
+    return Parts(
+        catalog=shelves.catalog,
+        collection=record,
+        index=index,
+        vectors=shelves.query_vectors_of(record),
+        refiner=shelves.refiner_of(record),
+        reranking=shelves.reranking,
+        settings=shelves.settings,
+        holdings=shelves.holdings,
+        watch=watch,
+    )
 
 
 def _only(found: Sequence[DocumentRecord], reference: str, paths: Sequence[str]) -> DocumentRecord:
@@ -404,50 +458,3 @@ def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None) -> 
     if not 1 <= first <= last or first > total:
         raise NotFound(f"{document.path} has no lines {first} to {last}.", hint=f"It has {total} lines from 1.")
     return Text(document, "\n".join(parts[first - 1 : last]), first, min(last, total), total)
-
-
-def _status(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
-    _, index = shelves.index(record.name, wait=False)
-    with shelves.catalog.read() as connection:
-        counts = collections.count(connection, record)
-        known = sources.everything(connection, record.id)
-        files = [sources.counts(connection, source.id) for source in known]
-        problems = sources.problems(connection, record.id)
-    return CollectionStatus(
-        name=record.name,
-        description=record.description,
-        documents=counts.documents,
-        groups=counts.groups,
-        chunks=counts.chunks,
-        tokens=counts.tokens,
-        pending=counts.pending,
-        approximate=_approximate(counts, index),
-        model=record.fingerprint,
-        sources=tuple(_source(kept, count) for kept, count in zip(known, files, strict=True)),
-        problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
-        index=index.describe(),
-    )
-
-
-def _approximate(counts: collections.Counts, index: Index) -> int:
-    """Return how many chunks have an approximate vector; the index may be a moment behind the catalogue."""
-    held = index.describe()
-    vectors = int(held.get("vectors", 0))
-    return min(counts.pending, vectors - int(held.get("exact_vectors", vectors)))
-
-
-def _source(kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:
-    """Return a source as a status shows it: ``ref`` and ``commit`` of a git source are None while it was not read."""
-    wanted = settings_of(kept)
-    ref, commit = read_at(kept.kind, kept.state)
-    return {
-        "kind": kept.kind,
-        "location": kept.location,
-        "ref": wanted.ref or ref,
-        "commit": commit,
-        "include": list(wanted.include),
-        "exclude": list(wanted.exclude),
-        "synced_at": kept.synced_at,
-        "error": kept.error,
-        "files": dict(files),
-    }

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from pinakes.types import Document, Filter, Float32, IndexEntry, Int32, Int64, Item, Ranking, Scan, VectorEntry
+from pinakes.types import (
+    Document,
+    Evidence,
+    Filter,
+    Float32,
+    IndexEntry,
+    Int32,
+    Int64,
+    Item,
+    Ranking,
+    Scan,
+    VectorEntry,
+)
+
+if TYPE_CHECKING:
+    from pinakes.settings import IndexSettings, SearchSettings
 
 
 class Source(Protocol):
@@ -99,6 +114,48 @@ class Vocabulary(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """Scores passages by reading each together with the question. Thread-safe after construction."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Name provider, model, revision and precision: equal fingerprints, equal scores.
+
+        Raises:
+            ModelUnavailable: that cannot be told, the model's files not being there.
+        """
+        ...
+
+    @property
+    def at_once(self) -> int:
+        """How many passages a call should have so that time is used well; 0 = all there are."""
+        ...
+
+    def load(self) -> None:
+        """Make ready what the first call would otherwise wait for. Cheap when it is.
+
+        Raises:
+            ModelUnavailable: the model's files are not there; none are fetched.
+        """
+        ...
+
+    def score(self, query: str, passages: Sequence[str], *, within_s: float | None = None) -> Float32:
+        """Return float32 (n,), higher is better, in the order given; each whatever passages are beside it.
+
+        ``within_s``: a reranker that runs elsewhere gives up after so many seconds. One that runs here is asked for
+        few passages at a time instead.
+
+        Raises:
+            TimeoutError: it gave up.
+            ModelUnavailable: the model cannot be loaded, or the endpoint does not answer as it should.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
 class Index(Protocol):
     """A derived search index over the chunks of one collection generation. Thread-safe.
 
@@ -123,8 +180,20 @@ class Index(Protocol):
         """
         ...
 
-    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        """Rank chunks by BM25, only those ``among`` the given chunk ids where given."""
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        """Rank chunks by BM25, only those ``among`` the given chunk ids where given.
+
+        With the evidence "documents" whole documents are ranked, and all ids are those of documents. With
+        "definitions" ``query`` is names separated by blanks, which compare as they are written; a chunk's score is
+        how many of them it defines. With "phrases" every chunk with the words of ``query`` in a row scores 1.
+        """
         ...
 
     def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
@@ -138,8 +207,11 @@ class Index(Protocol):
         """
         ...
 
-    def vectors(self, chunk_ids: Int64) -> Float32:
-        """Return float32 (n, dim): the vector it would score each chunk with, NaN where it has none."""
+    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
+        """Return float32 (n, dim): the vector it would score each chunk with, NaN where it has none.
+
+        For documents, by document ids: the sum of the vectors of their chunks.
+        """
         ...
 
     def describe(self) -> Mapping[str, str | int]:
@@ -148,4 +220,49 @@ class Index(Protocol):
 
     def close(self) -> None:
         """Write what is unwritten and release files."""
+        ...
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """What an index can also do when other settings can be tried on it as it is."""
+
+    def under(self, index: IndexSettings, search: SearchSettings) -> Index:
+        """Return the same index to search by other settings, for as long as this one is open.
+
+        Nothing may be applied to it, and nothing is written: what these settings need is built in memory.
+        """
+        ...
+
+
+@runtime_checkable
+class Lexical(Protocol):
+    """What an index can also do when it keeps the words of its documents as they are written."""
+
+    def lexicon(self) -> Lexicon:
+        """Return the words as they stand now, for one search."""
+        ...
+
+
+class Lexicon(Protocol):
+    """The words of all documents of a collection. Thread-safe."""
+
+    def holds_any(self) -> bool:
+        """Say whether there is any document."""
+        ...
+
+    def has(self, word: str) -> bool:
+        """Say whether some passage, or its title or path, has ``word`` in any of its forms."""
+        ...
+
+    def beginning(self, prefix: str) -> Sequence[tuple[str, int]]:
+        """Return the words that begin with ``prefix``, lower-cased, each with the number of documents it stands in.
+
+        Compounds and identifiers are there as a whole and by their parts. ``prefix`` has two letters or more. The
+        numbers may include documents that were replaced; those of ``count`` do not.
+        """
+        ...
+
+    def count(self, word: str) -> int:
+        """Return in how many documents ``word`` stands as it is written, lower-cased."""
         ...

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import shutil
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from pinakes.catalog import Catalog, collections, selection, sources
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.generations import existing
 from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.embedders import open_embedder
-from pinakes.errors import IndexCorrupt, InvalidInput, ModelMismatch, ModelUnavailable, storing
+from pinakes.embedding import OwnModels, counts_tokens, mismatch, reads, vocabulary_of
+from pinakes.errors import IndexCorrupt, InvalidInput, ModelUnavailable, NotFound, storing
 from pinakes.follow import Difference, Fill, Followers, ModelChanged, catch_up, compare
+from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting
 from pinakes.locks import awaited, held
 from pinakes.ports import Embedder, Index, Source, Vocabulary
 from pinakes.refine import Refiner
-from pinakes.search import QueryVectors, Totals
+from pinakes.rerankers import open_reranker
+from pinakes.search import Answers, Holdings, QueryVectors, Reranking
 from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.traffic import Traffic
@@ -37,51 +38,123 @@ _log = logging.getLogger(__name__)
 _BATCHES_IN_A_ROUND = 8
 _LOOK_AGAIN_S = 0.5
 
-READING_VERSION = 2
+READING_VERSION = 3
 """Raised when readers or chunkers change so much that every document should be read again."""
 
 
 class Shelves:
-    """Catalogue, embedder and indexes of one home. Models and indexes open when first needed.
+    """Catalogue, embedders and indexes of one home. Models and indexes open when first needed.
 
-    ``embeds_later``: something else embeds what large runs leave waiting, so that they need not.
+    ``embedder``, ``query_vectors`` and ``refiner`` are of the model that the settings name; a collection may have one
+    of its own (``embedder_of`` …). ``embeds_later``: something else embeds what large runs leave waiting, so that
+    they need not.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
-        self._vocabulary = _vocabulary(settings, self.embedder)
-        self._approximators: dict[int, Approximator] = {}
+        self.home = Home(settings.home)
+        self._vocabulary = vocabulary_of(self.embedder, settings)
+        self._own = OwnModels(settings, self.catalog, self.index)
+        self._approximators: dict[tuple[int, int], Approximator] = {}
         self.followers = Followers(self.catalog, self._open_index, self.fill_of)
-        self.totals = Totals()
+        self.holdings = Holdings()
+        self.answers = Answers(settings.search.remembered_answers)
+        self.reranking = Reranking.opened(settings.rerank, lambda: open_reranker(settings.rerank, settings.cache))
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
         self.refiner = Refiner(self.catalog, self.embedder, self.index)
         self.traffic = Traffic()
         self.embeds_later = False
 
-    def index(self, name: str, *, wait: bool = True) -> tuple[CollectionRecord, Index]:
-        """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew."""
-        record = self._record(name)
+    def index(self, name: str, *, wait: bool = True, beside: bool = False) -> tuple[CollectionRecord, Index]:
+        """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew.
+
+        ``beside``: as the generation beside the one that answers.
+
+        Raises:
+            NotFound: there is no such collection, or no generation beside it whose index is built.
+        """
+        record = self.beside(name) if beside else self.record(name)
         try:
-            return self.followers.current(record, wait=wait)
+            found, index = self.followers.current(record, wait=wait)
         except IndexCorrupt as error:
-            return self.mend(record, error)
+            found, index = self.mend(record, error)
+        if beside and found.line != record.line:
+            raise _dropped(record)
+        return found, index
 
     def mend(self, damaged: CollectionRecord, error: IndexCorrupt) -> tuple[CollectionRecord, Index]:
         """Build a damaged index anew, unless that has happened since ``damaged`` was read; return both."""
         _log.warning("the index of %r is built anew: %s", damaged.name, error.message)
-        for _ in self._rebuild(damaged.name, damaged.generation):
+        for _ in self.rebuild(damaged, only=damaged.generation):
             pass
-        return self.followers.current(self._record(damaged.name))
+        return self.followers.current(self.again(damaged))
 
-    def check_model(self, record: CollectionRecord) -> None:
-        """Make sure that a collection's vectors and the configured model go together, as far as is known.
+    def record(self, name: str) -> CollectionRecord:
+        """Return a collection as the generation that answers."""
+        with self.catalog.read() as connection:
+            return collections.get(connection, name)
+
+    def beside(self, name: str) -> CollectionRecord:
+        """Return the generation beside the one that answers.
 
         Raises:
-            ModelMismatch: the collection was embedded by another model than the settings name.
+            NotFound: there is none, or its index is not built yet.
         """
-        _check_model(record, self._fingerprint())
+        with self.catalog.read() as connection:
+            record = existing(connection, name)
+        if record.state in ("embedding", "indexing"):
+            raise NotFound(
+                f"The generation beside collection {name!r} is not built yet: it cannot be searched.",
+                hint=f"Build it to the end: pinakes reindex --beside -c {name}",
+            )
+        return record
+
+    def again(self, record: CollectionRecord) -> CollectionRecord:
+        """Return a generation as it is now, whether it answers or not.
+
+        Raises:
+            NotFound: it was dropped.
+        """
+        with self.catalog.read() as connection:
+            found = collections.again(connection, record)
+        if found is None:
+            raise _dropped(record)
+        return found
+
+    def embedder_of(self, record: CollectionRecord) -> Embedder:
+        """Return what embeds the passages and questions of a collection: its own model, or that of the settings."""
+        own = self._own.of(record)
+        return own.embedder if own else self.embedder
+
+    def model_of(self, record: CollectionRecord) -> EmbeddingSettings:
+        """Return the settings of that model."""
+        own = self._own.of(record)
+        return own.settings if own else self.settings.embedding
+
+    def embedder_by(self, recorded: Mapping[str, JSON]) -> Embedder:
+        """Return what embeds by a model that is ``embedding.recorded`` like this."""
+        own = self._own.by(recorded)
+        return own.embedder if own else self.embedder
+
+    def query_vectors_of(self, record: CollectionRecord) -> QueryVectors:
+        """Return what embeds and remembers the questions to a collection."""
+        own = self._own.of(record)
+        return own.query_vectors if own else self.query_vectors
+
+    def refiner_of(self, record: CollectionRecord) -> Refiner:
+        """Return what embeds the head of a ranking of a collection's passages."""
+        own = self._own.of(record)
+        return own.refiner if own else self.refiner
+
+    def check_model(self, record: CollectionRecord) -> None:
+        """Make sure that a collection's vectors and the model for its questions go together, as far as is known.
+
+        Raises:
+            ModelMismatch: the collection was embedded by another model than the settings name, or than its own is now.
+        """
+        _check_model(record, self._fingerprint(record))
 
     def remember(self, name: str, source: SourceSettings) -> tuple[CollectionRecord, SourceRecord]:
         """Record a collection and a source of it.
@@ -89,11 +162,14 @@ class Shelves:
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
         """
-        options = self._options(name, source)
-        fingerprint = self._fingerprint()  # may fetch the model, which nobody else should wait for
+        with self.catalog.read() as connection:
+            known = collections.find(connection, name)
+        options = self._options(name, source, known)
+        fingerprint = self._fingerprint(known)  # may fetch the model, which nobody else should wait for
         with self.catalog.write() as connection:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
-            _check_model(record, fingerprint)
+            if known is None or record.line == known.line:
+                _check_model(record, fingerprint)
             kept = sources.remember(connection, record.id, source.kind, source.location, options)
         return record, kept
 
@@ -106,11 +182,7 @@ class Shelves:
         Raises:
             StorageFull: the lock's file cannot be made.
         """
-        place = f"{name}\0{source.kind}\0{source.location}".encode(errors="surrogateescape")
-        folder = self.settings.home / "sources"
-        with storing(f"The folder {str(folder)!r}"):
-            folder.mkdir(exist_ok=True)
-        lock = FileLock(folder / f"{hashlib.sha256(place).hexdigest()[:16]}.lock", thread_local=False)
+        lock = self.home.reading(name, source.kind, source.location)
         said = False
 
         def on_wait() -> None:
@@ -128,26 +200,45 @@ class Shelves:
         """Return a run over one source, to be started with its ``run``."""
         return Ingest(self._tools(record), record, kept, self._source(kept))
 
-    def rebuild(self, record: CollectionRecord) -> Iterator[Event]:
-        """Build the index beside the old one from the catalogue, then switch and drop the old one.
+    def rebuild(self, record: CollectionRecord, only: int | None = None) -> Iterator[Event]:
+        """Build an index beside the old one from the catalogue, then take it and drop the old one.
+
+        Where ``only`` is given, only if that is still the number of its folder.
 
         Raises:
             Busy: another process is doing so, and does not finish.
         """
-        return self._rebuild(record.name)
+        with held(self.rebuilding(record), f"The index of {record.name!r}"):
+            old = self.again(record)
+            if only not in (None, old.generation):
+                return
+            with self.catalog.read() as connection:
+                fresh = replace(old, generation=collections.following_number(connection, old.id))
+                total = collections.count(connection, fresh).documents
+            yield Event("index", 0, total)
+            self._drop_folders(old)
+            yield from self.fill_index(fresh, total)
+            with self.catalog.write() as connection:
+                collections.next_generation(connection, old.id, old.line)
+            self.followers.forget(old)
+            self._drop_folders(old)
+
+    def rebuilding(self, record: CollectionRecord) -> FileLock:
+        """Return the lock under which the indexes of a collection get their numbers."""
+        return self.home.rebuilding(record, self.settings.index.lock_timeout_s)
 
     def embed_waiting(
         self,
         name: str,
         *,
-        embedder: Embedder | None = None,
+        through: Callable[[Embedder], Embedder] = lambda embedder: embedder,
         on_batch: Callable[[int], object] | None = None,
         rest: bool = True,
         wait: bool = False,
     ) -> Generator[Event, None, None]:
         """Embed what waits for a vector, yielding events; where that is much, make it searchable first.
 
-        ``embedder`` may do the work in place of the configured one, being the same model. ``on_batch`` is told of
+        ``through`` gives what does the work in place of an embedder, being the same model. ``on_batch`` is told of
         every batch, how many chunks it had, and has the index follow; without it the index follows each batch.
         Without ``rest``, and in the mode "lazy", the work ends once all is searchable. Where another process is at
         it the only event is "elsewhere"; with ``wait`` there are events "wait" until it is done or has ended.
@@ -158,21 +249,28 @@ class Shelves:
             InvalidInput: passages are longer than the model reads; all others are embedded.
         """
         while True:
-            with self._embedding(self._record(name)) as alone:
+            record = self.record(name)
+            with self._embedding(record) as alone:
                 if alone:
-                    yield from self._embed_alone(name, embedder or self.embedder, on_batch, rest)
-                    return
-            if not wait:
+                    yield from self._embed_alone(record, through(self.embedder_of(record)), on_batch, rest)
+            if alone and self.record(name).line == record.line:
+                return
+            if not (alone or wait):
                 yield Event("elsewhere", 0, 0)
                 return
-            yield Event("wait", 0, 0, name)
-            time.sleep(_LOOK_AGAIN_S)
+            if not alone:
+                yield Event("wait", 0, 0, name)
+                time.sleep(_LOOK_AGAIN_S)
 
     def _embed_alone(
-        self, name: str, embedder: Embedder, on_batch: Callable[[int], object] | None, rest: bool
+        self, started: CollectionRecord, embedder: Embedder, on_batch: Callable[[int], object] | None, rest: bool
     ) -> Generator[Event, None, None]:
-        """Embed what waits; now and then see whether so much has come meanwhile that it is to be searchable first."""
-        follow, settings = partial(self.index, name), self.settings
+        """Embed what waits; now and then see whether so much has come meanwhile that it is to be searchable first.
+
+        Ends when another generation answers: that has another model.
+        """
+        name, settings = started.name, self.settings
+        follow = partial(self.index, name)
         if on_batch is None:
             follow()  # before changes are made: an index newer than the catalogue shows only now
         backlog = Backlog(
@@ -182,19 +280,18 @@ class Shelves:
             settings=settings.embedding,
             approximator=self._approximator,
             follow=follow,
-            settle=lambda: self.followers.forget(self._record(name)),
+            settle=lambda: self.followers.forget(self.record(name)),
         )
-        record = self._record(name)
-        wanted = partial(self.refiner.take_met, record)
-        waiting = Waiting(self.catalog, record, embedder, on_batch or (lambda _: follow()), wanted)
+        wanted = partial(self.refiner_of(started).take_met, started)
+        waiting = Waiting(self.catalog, started, embedder, on_batch or (lambda _: follow()), wanted)
         again, more = False, backlog.waits()
-        while more:
-            self.check_model(self._record(name))
-            if self._is_progressive() and (yield from backlog.make_searchable(again=again)):
+        while more and (record := self.record(name)).line == started.line:
+            self.check_model(record)
+            if self._is_progressive(record) and (yield from backlog.make_searchable(again=again)):
                 if settings.embedding.mode == "lazy" or not rest:
                     return
                 yield from backlog.enlarge_sample()
-            waiting.collection = self._record(name)
+            waiting.collection = self.again(started)
             more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
         if waiting.refused:
             raise InvalidInput(
@@ -204,7 +301,7 @@ class Shelves:
 
     def is_lazy(self, name: str) -> bool:
         """Say whether new passages of a collection are to be embedded only when a search meets them."""
-        approximator = self._approximator(self._record(name))
+        approximator = self._approximator(self.record(name))
         return self.settings.embedding.mode == "lazy" and approximator is not None and approximator.map() is not None
 
     def fill_of(self, record: CollectionRecord) -> Fill | None:
@@ -219,28 +316,14 @@ class Shelves:
 
     def close(self) -> None:
         """Save and release everything."""
+        if self.reranking is not None:
+            self.reranking.reranker.close()
         self.refiner.close()
+        self._own.close()
         self.followers.close()
         self.catalog.close()
 
-    def _rebuild(self, name: str, generation: int | None = None) -> Iterator[Event]:
-        """Build an index anew; where a ``generation`` is given, only if that is still the current one."""
-        with held(self._rebuilding(name), f"The index of {name!r}"):
-            old = self._record(name)
-            if generation not in (None, old.generation):
-                return
-            fresh = replace(old, generation=old.generation + 1)
-            with self.catalog.read() as connection:
-                total = collections.count(connection, fresh).documents
-            yield Event("index", 0, total)
-            self._drop_folders(old)
-            yield from self._fill(fresh, total)
-            with self.catalog.write() as connection:
-                collections.next_generation(connection, old.id)
-            self.followers.forget(old)
-            self._drop_folders(fresh)
-
-    def _fill(self, fresh: CollectionRecord, total: int) -> Iterator[Event]:
+    def fill_index(self, fresh: CollectionRecord, total: int) -> Iterator[Event]:
         """Build the index of ``fresh``; when the collection gets another model meanwhile, its vectors anew."""
         while True:
             try:
@@ -248,25 +331,25 @@ class Shelves:
                     for done in catch_up(self.catalog, fresh, index, self.fill_of(fresh)):
                         yield Event("index", done, max(done, total))
                 return
-            except ModelChanged as changed:
-                fresh = replace(changed.collection, generation=fresh.generation)
+            except ModelChanged:
+                fresh = replace(self.again(fresh), generation=fresh.generation)
 
     def _approximator(self, record: CollectionRecord) -> Approximator | None:
-        if not record.fingerprint or self._vocabulary is None:
+        own = self._own.of(record)
+        vocabulary = own.vocabulary if own else self._vocabulary
+        if not record.fingerprint or vocabulary is None:
             return None
-        place = self._map(record), record.fingerprint
-        found = self._approximators.get(record.id)
+        place = self.home.map(record), record.fingerprint
+        key = record.id, record.line
+        found = self._approximators.get(key)
         if found is None or found.place != place:
-            found = self._approximators[record.id] = Approximator(*place, self.embedder, self._vocabulary)
+            found = self._approximators[key] = Approximator(*place, self.embedder_of(record), vocabulary)
         return found
 
     @contextmanager
     def _embedding(self, record: CollectionRecord) -> Iterator[bool]:
         """Keep other processes from embedding the same passages; give False where one is at it."""
-        folder = self.settings.home / "index"
-        with storing(f"The folder {str(folder)!r}"):
-            folder.mkdir(exist_ok=True)
-        lock = FileLock(folder / f"{record.id}.embedding.lock", thread_local=False)
+        lock = self.home.embedding(record)
         with storing("The search index"), suppress(Timeout):
             lock.acquire(blocking=False)
         try:
@@ -274,48 +357,26 @@ class Shelves:
         finally:
             lock.release()
 
-    def _map(self, record: CollectionRecord) -> Path:
-        """Return the place of a collection's map: one per model, whatever the generation of the index."""
-        return self.settings.home / "index" / f"map-{record.id}-{record.model_id}.npz"
-
-    def _rebuilding(self, name: str) -> FileLock:
-        folder = self.settings.home / "index"
-        with storing(f"The folder {str(folder)!r}"):
-            folder.mkdir(exist_ok=True)
-        path = folder / f"{self._record(name).id}.lock"
-        return FileLock(path, timeout=self.settings.index.lock_timeout_s, thread_local=False)
-
-    def _drop_folders(self, kept: CollectionRecord) -> None:
-        """Remove all index folders of a collection but the current one; killed processes may have left some."""
-        for folder in (self.settings.home / "index").glob(f"{kept.id}-*"):
-            if folder != self._folder(kept):
-                shutil.rmtree(folder, ignore_errors=True)
-        for path in (self.settings.home / "index").glob(f"map-{kept.id}-*"):
-            if path.name.partition(".")[0] != self._map(kept).stem:
-                path.unlink(missing_ok=True)
+    def _drop_folders(self, record: CollectionRecord) -> None:
+        """Remove the index folders of a collection that are not of its generations, as killed processes leave them."""
+        with self.catalog.read() as connection:
+            found = [collections.find(connection, record.name), collections.beside(connection, record.name)]
+        self.home.drop_all_but([one for one in found if one is not None])
 
     def _open_index(self, record: CollectionRecord) -> Index:
         select = partial(self._select, record.id)
-        return open_index(self.settings, self._folder(record), record.dimension, select, record.fingerprint)
-
-    def _record(self, name: str) -> CollectionRecord:
-        with self.catalog.read() as connection:
-            return collections.get(connection, name)
+        return open_index(self.settings, self.home.index(record), record.dimension, select, record.fingerprint)
 
     def _select(self, collection_id: int, where: Filter) -> Int64:
         with self.catalog.read() as connection:
             return selection.matching(connection, collection_id, where)
 
-    def _folder(self, record: CollectionRecord) -> Path:
-        return self.settings.home / "index" / f"{record.id}-{record.generation}"
-
     def _source(self, kept: SourceRecord) -> Source:
         settings = settings_of(kept)
-        name = hashlib.sha256(f"{kept.kind} {kept.location} {settings.ref}".encode()).hexdigest()[:16]
         limits, home = self.settings.ingest, self.settings.home
         return open_source(
             settings,
-            work=home / "sources" / name,
+            work=self.home.source(kept.kind, kept.location, settings.ref),
             max_file_bytes=limits.max_file_bytes,
             git_timeout_s=limits.git_timeout_s,
             avoid=(home, home / "index", home / "sources", self.settings.cache),
@@ -325,58 +386,67 @@ class Shelves:
         limits = self.settings.ingest
         return Tools(
             catalog=self.catalog,
-            embedder=self.embedder,
-            cutting=partial(cutting, self._recipe(record.name), self.embedder),
+            embedder=self.embedder_of(record),
+            cutting=partial(cutting, *self._recipe(record)),
             follow=partial(self.index, record.name),
             embed_waiting=lambda on_batch: self.embed_waiting(
                 record.name, on_batch=on_batch, rest=not self.embeds_later
             ),
-            defer_chunks=self._defer_chunks(record.name),
+            defer_chunks=self._defer_chunks(record),
             limits=limits,
             rules=self.settings.of_collection(record.name),
         )
 
-    def _recipe(self, name: str) -> Recipe:
+    def _recipe(self, record: CollectionRecord) -> tuple[Recipe, Embedder]:
         settings = self.settings
-        counted = self._counts_tokens()
-        return Recipe(settings.ingest, settings.chunking_of(name), settings.embedding, settings.cache, counted)
+        model, embedder = self._cuts(record)
+        chunking = settings.chunking_of(record.name)
+        return Recipe(settings.ingest, chunking, model, settings.cache, counts_tokens(embedder)), embedder
 
-    def _is_progressive(self) -> bool:
+    def _cuts(self, record: CollectionRecord | None) -> tuple[EmbeddingSettings, Embedder]:
+        """Return the model whose tokens decide how files are cut, with its settings.
+
+        While the generation that answered before is kept, passages have to suit both models, so that either can
+        answer: that which reads less decides, of equals the one that came first.
+        """
+        if record is None:
+            return self.settings.embedding, self.embedder
+        with self.catalog.read() as connection:
+            other = collections.beside(connection, record.name)
+        suiting = [record]
+        if other is not None and other.state == "previous" and self._fingerprint(other) == other.fingerprint:
+            suiting.append(other)
+            suiting.sort(key=lambda one: (reads(self.embedder_of(one)), one.line))
+        return self.model_of(suiting[0]), self.embedder_of(suiting[0])
+
+    def _is_progressive(self, record: CollectionRecord) -> bool:
         mode = self.settings.embedding.mode
-        return mode == "lazy" or (mode == "progressive" and isinstance(self.embedder, Vocabulary))
+        return mode == "lazy" or (mode == "progressive" and isinstance(self.embedder_of(record), Vocabulary))
 
-    def _defer_chunks(self, name: str) -> int | None:
+    def _defer_chunks(self, record: CollectionRecord) -> int | None:
         """Return from how many new chunks on they are first put into the catalogue and then embedded; None: never."""
-        if not self._is_progressive():
+        if not self._is_progressive(record):
             return None
-        return 0 if self.is_lazy(name) else self.settings.embedding.progressive_chunks
+        return 0 if self.is_lazy(record.name) else self.settings.embedding.progressive_chunks
 
-    def _fingerprint(self) -> str | None:
-        """Return the fingerprint of the configured model, None while it is not known."""
+    def _fingerprint(self, record: CollectionRecord | None) -> str | None:
+        """Return the fingerprint of the model of a collection, None while it is not known."""
         try:
-            return self.embedder.fingerprint
+            return (self.embedder if record is None else self.embedder_of(record)).fingerprint
         except ModelUnavailable:
             return None
 
-    def _counts_tokens(self) -> bool:
-        """Say whether the model's tokenizer is at hand; without it tokens are estimated."""
-        try:
-            self.embedder.token_starts("")
-        except ModelUnavailable as error:
-            _log.warning("tokens are estimated: %s", error.message)
-            return False
-        return True
-
-    def _options(self, name: str, source: SourceSettings) -> dict[str, JSON]:
+    def _options(self, name: str, source: SourceSettings, record: CollectionRecord | None) -> dict[str, JSON]:
         """Return all that decides what a source's files become; a change makes them be read again."""
         rules = self.settings.of_collection(name)
+        _, embedder = self._cuts(record)
         return {
             **source.model_dump(mode="json", include={"ref", "include", "exclude"}),
             "rules": rules.model_dump(mode="json", include={"path_templates", "document_key", "key_field"}),
             "group_metadata": rules.group_metadata,
             "chunking": self.settings.chunking_of(name).model_dump(mode="json"),
             "min_text_chars": self.settings.ingest.min_text_chars,
-            "counted_by": self.embedder.fingerprint if self._counts_tokens() else "estimate",
+            "counted_by": embedder.fingerprint if counts_tokens(embedder) else "estimate",
             "reading": READING_VERSION,
         }
 
@@ -387,22 +457,13 @@ def settings_of(kept: SourceRecord) -> SourceSettings:
     return SourceSettings.model_validate({"kind": kept.kind, "location": kept.location, **options})
 
 
-def _vocabulary(settings: Settings, embedder: Embedder) -> Vocabulary | None:
-    """Return what tells the tokens of texts: the embedder, or where that cannot, the default model."""
-    if isinstance(embedder, Vocabulary):
-        return embedder
-    default = open_embedder(EmbeddingSettings(), settings.cache)
-    return default if isinstance(default, Vocabulary) else None
-
-
 def _check_model(record: CollectionRecord, fingerprint: str | None) -> None:
     if fingerprint is not None and record.fingerprint not in ("", fingerprint):
         raise mismatch(record, fingerprint)
 
 
-def mismatch(record: CollectionRecord, fingerprint: str) -> ModelMismatch:
-    """Return the error that says a collection was embedded by another model."""
-    return ModelMismatch(
-        f"Collection {record.name!r} was embedded by {record.fingerprint}, the settings name {fingerprint}.",
-        hint=f"Set embedding.model back, or embed it anew: pinakes reindex --embed -c {record.name}",
+def _dropped(record: CollectionRecord) -> NotFound:
+    return NotFound(
+        f"That generation of collection {record.name!r} was dropped meanwhile.",
+        hint="See what there is: pinakes status",
     )

@@ -19,7 +19,15 @@ Int32: TypeAlias = "NDArray[np.int32]"
 Int64: TypeAlias = "NDArray[np.int64]"
 Bool: TypeAlias = "NDArray[np.bool_]"
 
-SearchMode = Literal["hybrid", "vector", "keyword"]
+Span: TypeAlias = tuple[int, int]
+"""Where something stands in a text: the offsets of its first character and of the one after its last."""
+
+Evidence = Literal["passages", "documents", "definitions", "phrases"]
+"""What a keyword search looks at: the words of passages or of whole documents, defined names, words in a row."""
+
+SearchMode = Literal["hybrid", "vector", "keyword", "auto"]
+MatchKind = Literal["hybrid", "semantic", "keyword"]
+ConfidenceWord = Literal["excellent", "good", "moderate", "weak"]
 DocumentKind = Literal["markdown", "code", "text"]
 
 
@@ -143,10 +151,12 @@ Filter: TypeAlias = tuple[Condition, ...]
 class Ranking:
     """Chunk ids with their scores, best first: ``ids`` int64 (n,), ``scores`` float32 (n,).
 
+    ``documents`` int64 (n,) are those the chunks belong to; where ``ids`` are documents, they are the same.
     ``exact`` bool (n,): which scores come from the model's own vectors, not from approximate ones; None = all do.
     """
 
     ids: Int64
+    documents: Int64
     scores: Float32
     exact: Bool | None = None
 
@@ -198,10 +208,52 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextLine:
+    """A line of a passage that shows why it was found. ``number`` counts in the document, from 1.
+
+    Of a long line ``text`` is a part, with "…" where something is left out. ``marks`` are the words of the query in
+    ``text``.
+    """
+
+    number: int
+    text: str
+    marks: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A passage that stands before or after a hit in its document."""
+
+    chunk_index: int
+    start_line: int
+    end_line: int
+    heading_path: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Where a passage stands that says no more than the hit it comes with; ``score`` is what it had itself."""
+
+    chunk_id: str
+    document_id: str
+    uri: str
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One passage that answers a query, with where it stands and why it ranks there.
 
     ``approximate``: its cosine is that of an approximate vector; it is still to be embedded.
+    ``context``: the lines to show where ``text`` is too much. ``highlights``: the words of the query in ``text``.
+    ``match`` is ``matched_by`` in a word. ``confidence`` (0 to 1) does not depend on the other hits, as ``score`` does;
+    ``explanation`` is one sentence. ``neighbours``: what was asked for of its surroundings, in order; passages that
+    the answer has elsewhere are left out. ``duplicates``: passages that were left out because this one says the same.
+    ``boosts``: what else changed its score, by name, as shares of it: ``{"vendor": 0.15}``.
     """
 
     chunk_id: str
@@ -221,6 +273,15 @@ class Hit:
     matched_by: tuple[Literal["vector", "keyword"], ...]
     metadata: Metadata
     approximate: bool = False
+    context: tuple[ContextLine, ...] = ()
+    highlights: tuple[Span, ...] = ()
+    match: MatchKind = "hybrid"
+    confidence: float = 0.0
+    confidence_word: ConfidenceWord = "weak"
+    explanation: str = ""
+    neighbours: tuple[Neighbour, ...] = ()
+    duplicates: tuple[Duplicate, ...] = ()
+    boosts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Usage: crash_child.py HOME ACTION LOCATION COLLECTION POINT NUMBER [SETTINGS]
 
-SETTINGS, in JSON, are added to those every child has.
+LOCATION is a model where ACTION builds one beside. SETTINGS, in JSON, are added to those every child has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any
 import numpy
 
 from pinakes import approximation, refine, shelves
-from pinakes.catalog import changes, collections, documents, embeddings, sources
+from pinakes.catalog import changes, collections, documents, embeddings, generations, sources
+from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import PinakesError, exit_code
 from pinakes.indexes import keyword, vectors
@@ -51,6 +52,11 @@ POINTS: dict[str, tuple[Any, str]] = {
     "approximate": (progressive.Approximator, "fill"),
     "rest": (embedding, "keep"),
     "refined": (refine, "keep"),
+    "begin": (generations, "begin"),
+    "advance": (generations, "advance"),
+    "swap": (generations, "swap"),
+    "drop": (generations, "drop"),
+    "drop vectors": (generations, "drop_vectors"),
 }
 """Where a process can be told to die: what is called there."""
 
@@ -95,7 +101,13 @@ def main() -> int:
         "add": lambda library: library.add(location, collection),
         "reindex": lambda library: library.reindex(collection),
         "search": lambda library: library.search("heron", collection),
+        "beside": lambda library: library.build_beside(location, collection),
+        "switch": lambda library: library.switch(collection),
+        "rollback": lambda library: library.roll_back(collection),
+        "drop": lambda library: library.drop_beside(collection),
     }
+    sys.path.append(str(Path(__file__).parents[1] / "shared"))
+    EMBEDDERS["named"] = "named_embedder:NamedEmbedder"
     try:
         print("ready", flush=True)
         sys.stdin.readline()

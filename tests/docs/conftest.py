@@ -39,12 +39,18 @@ PROPOSALS = {
     f"{SIG_API}/README.md": "# KEP-2558: Versions of custom resources\n\n## Summary\n\n"
     "How does Kubernetes handle CRD versioning? The schema of a CustomResourceDefinition has versions.\n",
 }
+KERNEL = {
+    "linux/mm/slab.c": "/* Memory is allocated from slabs; an error is handled by the caller. */\n"
+    "void *slab_alloc(int size)\n{\n\treturn 0;\n}\n",
+    "linux/mm/Kconfig": 'config NUMA\n\tbool "Memory of several nodes"\n',
+}
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A reader's home: documents, a git repository, some enhancement proposals."""
-    write_files(tmp_path, {**DOCUMENTS, **PROPOSALS, "project/README.md": "# Project\n\nA project with a tag.\n"})
+    project = {"project/README.md": "# Project\n\nA project with a tag.\n"}
+    write_files(tmp_path, {**DOCUMENTS, **PROPOSALS, **KERNEL, **project})
     identity = ["-c", "user.name=Reader", "-c", "user.email=reader@example.org"]
     commit = [*identity, "commit", "--quiet", "--message", "First"]
     for words in (["init", "--quiet"], ["add", "."], commit, ["tag", "v1.2"]):

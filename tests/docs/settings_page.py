@@ -10,15 +10,24 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from pinakes import settings
-from pinakes.settings import CollectionSettings, NamedSearch, Section, SettingLine, Settings, SourceSettings, table
+from pinakes.settings import (
+    BoostRule,
+    CollectionSettings,
+    NamedSearch,
+    Section,
+    SettingLine,
+    Settings,
+    SourceSettings,
+    sections,
+    table,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 INTRODUCTION = """\
 # Settings
 
-<!-- Made by `python tests/docs/settings_page.py` from src/pinakes/settings.py. Do not edit. -->
+<!-- Made by `python tests/docs/settings_page.py` from src/pinakes/settings/sections.py. Do not edit. -->
 
 `pinakes config` shows every setting with its value and where it comes from; `pinakes config search` those of a group;
 `pinakes init` writes a `config.toml` with all of them as comments.
@@ -67,6 +76,7 @@ def page() -> str:
     parts.append(TABLES)
     parts.append(_fields("collections.NAME", CollectionSettings))
     parts.append(_fields("collections.NAME.sources", SourceSettings))
+    parts.append(_fields("collections.NAME.boosts", BoostRule))
     parts.append(_fields("tools", NamedSearch))
     return "\n".join(parts)
 
@@ -117,7 +127,7 @@ def _value(default: object) -> str:
 
 def _with_choices(meaning: str, model: type[BaseModel], name: str) -> str:
     """Return ``meaning``, with the values the setting can have where they are few and not named yet."""
-    hint = typing.get_type_hints(model, vars(settings))[name.rpartition(".")[2]]
+    hint = typing.get_type_hints(model, vars(sections))[name.rpartition(".")[2]]
     choices = [str(value) for value in _choices(hint)]
     if not choices or all(choice in meaning for choice in choices):
         return meaning

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.embedders import weights
 from pinakes.errors import ModelUnavailable
+from pinakes.models import weights
 from pinakes.settings import EmbeddingSettings
 
 ROOT = Path(__file__).parents[2]
@@ -44,8 +44,8 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert done.returncode == 0, done.stderr
     header, _, *rows = done.stdout.partition("\n\n")[0].splitlines()
     assert [cell.strip() for cell in header.strip("|").split("|")] == ["what", "reach", "measured", "verdict"]
-    assert len(rows) == 14
-    assert [row for row in rows if "not measured" in row] == [rows[4], *rows[12:]]
+    assert len(rows) == 15
+    assert [row for row in rows if "not measured" in row] == [rows[4], *rows[13:]]
     found = json.loads(report.read_text("utf-8"))
     assert found["corpus"] == "own"
     assert found["machine"]["cores"] >= 1
@@ -59,4 +59,6 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert 0 < reached["sampled"] < reached["chunks"]
     assert figures["served"]["load"]["answers_per_s"] > 0
     assert figures["served"]["memory_mb"] > 0
+    assert figures["reranking"]["passages"] == 20
+    assert figures["reranking"]["times"]["p50_ms"] > 0
     assert figures["installed"] is None

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinakes.chunking import Sizing, chunk
-from pinakes.embedders import weights
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import InvalidInput, ModelUnavailable
+from pinakes.models import weights
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Document
 

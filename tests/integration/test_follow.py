@@ -216,7 +216,8 @@ class TestVerify:
         """A position ahead of the catalogue, as after restoring a backup, means building the index anew."""
         chunks = status(filled)[0]
         filled.close()
-        (folder(home) / "keyword/position.json").write_text(json.dumps({"position": 99_999}))
+        for part in ("keyword", "documents"):
+            (folder(home) / part / "position.json").write_text(json.dumps({"position": 99_999}))
         for about in (folder(home) / "vectors").rglob("about.json"):
             about.write_text(about.read_text().replace('"position": 7', '"position": 99999'))
         (folder(home) / "vectors/7").rename(folder(home) / "vectors/99999")

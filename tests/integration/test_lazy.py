@@ -11,9 +11,10 @@ import pytest
 from progressive_support import vectors, waiting, write_folder
 from remote_embedder import RemoteEmbedder
 
-from pinakes.embedders import EMBEDDERS, weights
+from pinakes.embedders import EMBEDDERS
 from pinakes.errors import ModelUnavailable
 from pinakes.library import Library
+from pinakes.models import weights
 from pinakes.settings import EmbeddingSettings
 
 NAMES = [f"file{number}" for number in range(40)]

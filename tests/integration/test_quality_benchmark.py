@@ -43,8 +43,8 @@ def full(reopen: Reopen, docs: Path, tmp_path: Path) -> Iterator[Library]:
         yield library
 
 
-def ask(library: Library, mode: Any, query: str) -> list[str]:
-    return list(dict.fromkeys(hit.path for hit in library.search(query, mode=mode, top_k=20).hits))
+def ask(library: Library, mode: Any, question: Question) -> list[str]:
+    return list(dict.fromkeys(hit.path for hit in library.search(question.text, mode=mode, top_k=20).hits))
 
 
 def test_of_a_copy_only_the_sample_is_embedded_and_the_full_library_stays_as_it_is(

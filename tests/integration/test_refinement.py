@@ -333,7 +333,7 @@ class TestOddCollections:
         assert waiting(library) == 0
         assert len(places(library)[0]) == 31 * len(texts)
         assert library.verify() == {"default": []}
-        found = library.search(QUERY, mode="vector", top_k=50)
+        found = library.rank(QUERY, mode="vector", depth=50)
         assert len({hit.chunk_id for hit in found.hits}) == 50
 
     def test_a_language_the_model_does_not_know_is_found_and_embedded_in_the_end(

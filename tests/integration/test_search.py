@@ -95,8 +95,11 @@ def test_a_candidate_of_one_arm_is_scored_by_the_other_too(open_library: OpenLib
     assert {hit.scores.bm25 == 0 for hit in found.hits} == {True, False}
 
 
-def test_weighted_fusion_is_that_of_the_decision(filled: Library) -> None:
-    hits = filled.search("heron lotus", top_k=50).hits
+def test_without_documents_and_feedback_weighted_fusion_is_that_of_the_decision(
+    filled: Library, open_library: OpenLibrary
+) -> None:
+    plain = open_library(search__document_cosine_share=0, search__document_bm25_share=0, search__feedback_weight=0)
+    hits = plain.search("heron lotus", top_k=50).hits
     best = max(hit.scores.bm25 or 0 for hit in hits)
     for hit in hits:
         assert hit.scores.cosine is not None
@@ -266,10 +269,11 @@ def test_a_hit_says_where_it_stands(library: Library, docs: Path) -> None:
 def test_the_trace_names_every_stage(filled: Library) -> None:
     found = filled.search("heron")
     names = [stage.name for stage in found.trace.stages]
-    assert names == ["follow", "embed", "keyword", "vector", "score", "fuse", "hydrate"]
+    assert names == ["follow", "understand", "embed", "keyword", "vector", "score", "boost", "fuse", "hydrate"]
     assert sum(stage.milliseconds for stage in found.trace.stages) <= found.trace.milliseconds
     assert [stage.name for stage in filled.search("heron", mode="keyword").trace.stages] == [
         "follow",
+        "understand",
         "keyword",
         "score",
         "fuse",

@@ -22,12 +22,14 @@ def reference_embedding(folder: Path, text: str) -> np.ndarray:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    hidden = _encode(weights, config, tokenizer.encode(text).ids)
+    hidden = encode(weights, config, tokenizer.encode(text).ids)
     pooled = hidden[0] if pooling["pooling_mode_cls_token"] else hidden.mean(0)
     return pooled / np.linalg.norm(pooled)
 
 
-def _encode(w: dict[str, np.ndarray], config: dict, ids: list[int]) -> np.ndarray:
+def encode(w: dict[str, np.ndarray], config: dict, ids: list[int], segments: list[int] | None = None) -> np.ndarray:
+    """(tokens, hidden), in the precision of ``w``: its names without a prefix."""
+
     def dense(x: np.ndarray, name: str) -> np.ndarray:
         return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
 
@@ -40,7 +42,7 @@ def _encode(w: dict[str, np.ndarray], config: dict, ids: list[int]) -> np.ndarra
         return x.reshape(len(ids), config["num_attention_heads"], -1).transpose(1, 0, 2)
 
     table = "embeddings.{}_embeddings.weight".format
-    x = w[table("word")][ids] + w[table("position")][: len(ids)] + w[table("token_type")][0]
+    x = w[table("word")][ids] + w[table("position")][: len(ids)] + w[table("token_type")][segments or 0]
     x = norm(x, "embeddings.LayerNorm")
     for number in range(config["num_hidden_layers"]):
         layer = f"encoder.layer.{number}"

@@ -21,5 +21,7 @@ def small_file_system(place: Path, megabytes: int) -> Iterator[Path]:
         )
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"a small file system cannot be mounted here: {error}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=False, timeout=10)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=False, timeout=10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from pinakes import testing
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.ports import Embedder, Index
 from pinakes.testing import ReferenceIndex
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 
 @pytest.mark.parametrize("check", testing.EMBEDDER_CHECKS, ids=testing.name_of)
@@ -42,7 +42,8 @@ class FiltersTooLate(ReferenceIndex):
         best = super().vector(query, limit, None, among)
         allowed = super().vector(query, 10_000, where, among).ids
         kept = np.isin(best.ids, allowed)
-        return Ranking(best.ids[kept], best.scores[kept], None if best.exact is None else best.exact[kept])
+        exact = None if best.exact is None else best.exact[kept]
+        return Ranking(best.ids[kept], best.documents[kept], best.scores[kept], exact)
 
 
 class ForgetsToRemove(ReferenceIndex):
@@ -114,14 +115,72 @@ class ForgetsItsPosition(ReferenceIndex):
 
 
 class IgnoresAmong(ReferenceIndex):
-    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        return super().keyword(query, limit, where)
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        return super().keyword(query, limit, where, None, evidence)
 
 
 class WorstFirst(ReferenceIndex):
-    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        found = super().keyword(query, limit, where, among, evidence)
+        return Ranking(found.ids[::-1], found.documents[::-1], found.scores[::-1])
+
+
+class RanksPassagesForDocuments(ReferenceIndex):
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        return super().keyword(query, limit, where, among, "definitions" if evidence == "definitions" else "passages")
+
+
+class TakesAnyWordForAPhrase(ReferenceIndex):
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        if evidence != "phrases":
+            return super().keyword(query, limit, where, among, evidence)
         found = super().keyword(query, limit, where, among)
-        return Ranking(found.ids[::-1], found.scores[::-1])
+        return Ranking(found.ids, found.documents, np.ones_like(found.scores))
+
+
+class FoldsNames(ReferenceIndex):
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        return super().keyword(query.lower(), limit, where, among, evidence)
+
+
+class TakesOneVectorForAll(ReferenceIndex):
+    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
+        return super().vectors(ids)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +197,10 @@ class WorstFirst(ReferenceIndex):
         ForgetsItsPosition,
         IgnoresAmong,
         WorstFirst,
+        RanksPassagesForDocuments,
+        TakesAnyWordForAPhrase,
+        FoldsNames,
+        TakesOneVectorForAll,
     ],
 )
 def test_an_engine_with_a_fault_fails(kind: type[ReferenceIndex], tmp_path: Path) -> None:

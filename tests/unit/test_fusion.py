@@ -17,7 +17,8 @@ def floats(*values: float) -> Float32:
 
 
 def ranking(*ids: int) -> Ranking:
-    return Ranking(np.array(ids, np.int64), np.linspace(1, 0, len(ids), dtype=np.float32))
+    numbers = np.array(ids, np.int64)
+    return Ranking(numbers, numbers, np.linspace(1, 0, len(ids), dtype=np.float32))
 
 
 def test_the_first_place_of_a_list_counts_one_in_sixty_one() -> None:
@@ -37,7 +38,7 @@ def test_no_lists_give_zeros() -> None:
 
 
 def test_the_weighted_sum_is_that_of_the_decision() -> None:
-    fused = fusion.weighted(floats(0.9, 0.2), floats(2, 8), 0.7, 0.3)
+    fused = fusion.weighted(floats(0.9, 0.2), fusion.relative(floats(2, 8)), 0.7, 0.3)
     assert fused == pytest.approx([0.7 * 0.9 + 0.3 * 0.25, 0.7 * 0.2 + 0.3])
     assert fused.dtype == np.float32
 
@@ -49,16 +50,21 @@ def test_weights_count_by_their_share(scale: float) -> None:
 
 
 def test_no_weights_mean_equal_weights() -> None:
-    assert fusion.weighted(floats(1, 0), floats(0, 5), 0, 0) == pytest.approx([0.5, 0.5])
+    assert fusion.weighted(floats(1, 0), floats(0, 1), 0, 0) == pytest.approx([0.5, 0.5])
 
 
 def test_one_weight_alone_leaves_one_arm() -> None:
-    assert fusion.weighted(floats(0.3, 0.6), floats(9, 1), 1, 0) == pytest.approx([0.3, 0.6])
-    assert fusion.weighted(floats(0.3, 0.6), floats(8, 2), 0, 1) == pytest.approx([1, 0.25])
+    assert fusion.weighted(floats(0.3, 0.6), floats(1, 0.1), 1, 0) == pytest.approx([0.3, 0.6])
+    assert fusion.weighted(floats(0.3, 0.6), floats(1, 0.25), 0, 1) == pytest.approx([1, 0.25])
 
 
 def test_negative_cosines_count_as_nothing() -> None:
     assert fusion.weighted(floats(-0.8), floats(0), 0.7, 0.3).tolist() == [0]
+
+
+def test_a_document_speaks_for_its_passages_with_its_share() -> None:
+    assert fusion.blended(floats(0.5, 0.1), floats(1, 0), 0.4) == pytest.approx([0.7, 0.06])
+    assert fusion.blended(floats(0.5), floats(1), 0).tolist() == [0.5]
 
 
 def test_scores_are_relative_to_the_best() -> None:
@@ -67,7 +73,7 @@ def test_scores_are_relative_to_the_best() -> None:
     assert fusion.relative(floats()).tolist() == []
 
 
-scores = arrays(np.float32, 8, elements=st.floats(0, 100, width=32))
+scores = arrays(np.float32, 8, elements=st.floats(0, 1, width=32))
 cosines = arrays(np.float32, 8, elements=st.floats(-1, 1, width=32))
 
 

@@ -17,7 +17,22 @@ SOURCE = ROOT / "src" / "pinakes"
 
 LAYERS = (
     ("foundation", {"types", "errors", "settings", "ports", "profiles"}),
-    ("pure", {"analysis", "approximation", "filters", "fusion", "templates", "locks", "disk", "traffic"}),
+    (
+        "pure",
+        {
+            "analysis",
+            "approximation",
+            "disk",
+            "filters",
+            "fusion",
+            "identifiers",
+            "locks",
+            "models",
+            "templates",
+            "traffic",
+        },
+    ),
+    ("question", {"expansion", "query", "routing", "spelling"}),
     (
         "shelf",
         {
@@ -33,8 +48,8 @@ LAYERS = (
             "testing",
         },
     ),
-    ("flow", {"evaluation", "follow", "graph", "ingest", "refine", "search", "staged"}),
-    ("root", {"cutting", "library", "shelves"}),
+    ("flow", {"evaluation", "follow", "graph", "ingest", "refine", "rerank", "search", "staged"}),
+    ("root", {"cutting", "embedding", "generations", "home", "library", "shelves", "standing"}),
     ("tool", {"tools"}),
     ("interface", {"__init__", "__main__", "cli", "serve", "web"}),
 )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Join, bindparam, delete, exists, func, insert, literal, select
+from sqlalchemy import ColumnElement, Connection, Join, bindparam, delete, exists, func, insert, literal, or_, select
 
-from pinakes.catalog.schema import changes, chunks, collections, documents, embeddings
+from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
 from pinakes.types import Float32, IndexEntry, VectorEntry
 
 _BATCH = 500
@@ -58,13 +58,18 @@ def record_waiting(connection: Connection, collection_id: int, model_id: int | N
 
 
 def record_embedded(connection: Connection, model_id: int, keys: Iterable[bytes]) -> None:
-    """Note that passages with these ``keys`` got vectors by the model, in every collection of that model."""
+    """Note that passages with these ``keys`` got vectors by the model, in every collection of that model.
+
+    A generation beside counts once its index is being built; that begins when its vectors are there.
+    """
     wanted = list(keys)
+    following = select(beside.c.collection_id).where(beside.c.model_id == model_id, beside.c.state != "embedding")
+    of_model = or_(collections.c.model_id == model_id, collections.c.id.in_(following))
     for i in range(0, len(wanted), _BATCH):
         found = connection.execute(
             select(documents.c.collection_id, documents.c.id.label("document_id"))
             .select_from(chunks.join(documents).join(collections))
-            .where(chunks.c.embedding_key.in_(wanted[i : i + _BATCH]), collections.c.model_id == model_id)
+            .where(chunks.c.embedding_key.in_(wanted[i : i + _BATCH]), of_model)
             .distinct()
         ).mappings()
         if rows := [{**row, "op": "embed"} for row in found]:

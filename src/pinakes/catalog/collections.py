@@ -4,27 +4,55 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, RowMapping, ScalarSelect, bindparam, delete, exists, func, not_, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    ScalarSelect,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
 from pinakes.catalog.engine import now
+from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, models, sources
 from pinakes.errors import InvalidName, NotFound
+from pinakes.types import JSON
 
 _NAME = re.compile(r"[\w][\w .-]*", re.UNICODE)
 MAX_NAME_CHARS = 100
 
+State: TypeAlias = Literal["serving", "embedding", "indexing", "ready", "previous"]
+"""How far a generation is: it answers; its vectors are made; its index is built; it may be switched to; it answered
+before, and may again."""
+
 
 @dataclass(frozen=True, slots=True)
 class CollectionRecord:
-    """A row of ``collections``; ``fingerprint`` is that of the model its vectors come from, "" while none do.
+    """A collection as one of its generations: the one that answers, or the one beside it.
 
-    ``dimension`` is the length of that model's vectors, 0 while there is no model. ``head`` is the number of the
-    newest change when the row was read, ``written`` that of the newest change of a text; 0 when there was none.
+    ``fingerprint`` is that of the model its vectors come from, "" while none do; ``dimension`` is the length of that
+    model's vectors, 0 while there is no model. ``head`` is the number of the newest change when the row was read,
+    ``written`` that of the newest change of a text; 0 when there was none.
+    ``generation`` numbers the folder of the index, which is another after each rebuild; ``line`` stays the same then
+    and is never given again. ``embedding`` are the settings of the generation's own model, None where those of the
+    home decide.
     """
 
     id: int
@@ -37,6 +65,14 @@ class CollectionRecord:
     dimension: int
     head: int
     written: int
+    embedding: Mapping[str, JSON] | None = None
+    line: int = 0
+    state: State = "serving"
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether another generation answers."""
+        return self.state != "serving"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +136,28 @@ def find(connection: Connection, name: str) -> CollectionRecord | None:
     return _record(row) if row else None
 
 
+def beside(connection: Connection, name: str) -> CollectionRecord | None:
+    """Return the collection ``name`` as the generation beside the one that answers, None where there is none."""
+    row = connection.execute(_BESIDE, {"name": unicodedata.normalize("NFC", name)}).mappings().first()
+    return _record(row) if row else None
+
+
+def again(connection: Connection, record: CollectionRecord) -> CollectionRecord | None:
+    """Return the generation of ``record`` as it is now, whether it answers or not; None once it was dropped.
+
+    Raises:
+        NotFound: there is no such collection any more.
+    """
+    answering = get(connection, record.name)
+    if answering.line == record.line:
+        return answering
+    other = beside(connection, record.name)
+    return other if other is not None and other.line == record.line else None
+
+
 def everything(connection: Connection) -> list[CollectionRecord]:
     """Return all collections by name."""
-    return [_record(row) for row in connection.execute(_SELECT.order_by(collections.c.name)).mappings()]
+    return [_record(row) for row in connection.execute(_ANSWERING.order_by(collections.c.name)).mappings()]
 
 
 def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:
@@ -133,11 +188,25 @@ def drop_if_empty(connection: Connection, collection_id: int) -> None:
     connection.execute(delete(collections).where(collections.c.id == collection_id, not_(used)))
 
 
-def next_generation(connection: Connection, collection_id: int) -> int:
-    """Let the collection's index start anew in another folder; return the new generation."""
-    generation = collections.c.generation
-    connection.execute(update(collections).where(collections.c.id == collection_id).values(generation=generation + 1))
-    return int(connection.execute(select(generation).where(collections.c.id == collection_id)).scalar_one())
+def following_number(connection: Connection, collection_id: int) -> int:
+    """Return the number that the next folder of an index of the collection gets; none was ever there under it."""
+    newest = func.max(collections.c.generation, collections.c.newest)
+    return int(connection.execute(select(newest + 1).where(collections.c.id == collection_id)).scalar_one())
+
+
+def next_generation(connection: Connection, collection_id: int, line: int | None = None) -> int:
+    """Let an index of the collection start anew in another folder; return the new generation.
+
+    It is that of the generation that answers, or of the one of this ``line``, which may stand beside it.
+    """
+    number = following_number(connection, collection_id)
+    of_collection = update(collections).where(collections.c.id == collection_id)
+    connection.execute(of_collection.values(newest=number))
+    of_line = of_collection if line is None else of_collection.where(collections.c.line == line)
+    if not connection.execute(of_line.values(generation=number)).rowcount:
+        of_beside = besides.c.collection_id == collection_id, besides.c.line == line
+        connection.execute(update(besides).where(*of_beside).values(generation=number))
+    return number
 
 
 def count(connection: Connection, collection: CollectionRecord) -> Counts:
@@ -172,20 +241,35 @@ def _newest(op: str) -> ScalarSelect[int]:
     return query.where(noted.c.collection_id == collections.c.id, noted.c.op == op).scalar_subquery()
 
 
-_SELECT = select(
-    collections.c.id,
-    collections.c.name,
-    collections.c.description,
-    func.coalesce(models.c.fingerprint, "").label("fingerprint"),
-    collections.c.model_id,
-    collections.c.generation,
-    collections.c.created_at,
-    func.coalesce(models.c.dimension, 0).label("dimension"),
-    select(func.coalesce(func.max(noted.c.seq), 0))
-    .where(noted.c.collection_id == collections.c.id)
-    .scalar_subquery()
-    .label("head"),
-    _newest("put").label("put"),
-    _newest("remove").label("removed"),
-).select_from(collections.outerjoin(models))
-_BY_NAME = _SELECT.where(collections.c.name == bindparam("name"))
+def _query(generation: Table, state: ColumnElement[str]) -> Select[Any]:
+    """Return the query of all fields of a record, those that differ between generations from ``generation``."""
+    return select(
+        collections.c.id,
+        collections.c.name,
+        collections.c.description,
+        func.coalesce(models.c.fingerprint, "").label("fingerprint"),
+        generation.c.model_id,
+        generation.c.generation,
+        collections.c.created_at,
+        func.coalesce(models.c.dimension, 0).label("dimension"),
+        select(func.coalesce(func.max(noted.c.seq), 0))
+        .where(noted.c.collection_id == collections.c.id)
+        .scalar_subquery()
+        .label("head"),
+        _newest("put").label("put"),
+        _newest("remove").label("removed"),
+        generation.c.embedding,
+        generation.c.line,
+        state.label("state"),
+    )
+
+
+_ANSWERING = _query(collections, literal("serving")).select_from(
+    collections.outerjoin(models, models.c.id == collections.c.model_id)
+)
+_BY_NAME = _ANSWERING.where(collections.c.name == bindparam("name"))
+_BESIDE = (
+    _query(besides, besides.c.state)
+    .select_from(collections.join(besides).outerjoin(models, models.c.id == besides.c.model_id))
+    .where(collections.c.name == bindparam("name"))
+)

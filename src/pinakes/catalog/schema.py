@@ -50,8 +50,23 @@ collections = Table(
     Column("model_id", _Id, ForeignKey("models.id"), nullable=True),
     Column("generation", Integer, nullable=False, default=1),
     Column("created_at", Text, nullable=False),
+    Column("embedding", JSON(none_as_null=True)),
+    Column("line", Integer, nullable=False, server_default="0"),
+    Column("newest", Integer, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
+
+beside = Table(
+    "beside",
+    metadata,
+    Column("collection_id", _Id, _owner("collections"), primary_key=True, autoincrement=False),
+    Column("model_id", _Id, ForeignKey("models.id"), nullable=True),
+    Column("generation", Integer, nullable=False),
+    Column("embedding", JSON(none_as_null=True)),
+    Column("line", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+)
+"""What a collection has beside the generation that answers: another model's vectors and index."""
 
 sources = Table(
     "sources",

@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Column, ColumnElement, Connection, Select, Text, and_, bindparam, exists, func, or_, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+)
 
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.filters import COMPARE, glob_matches, in_words, limits, listed, nearest, normal_text
@@ -46,6 +59,11 @@ def doubts(connection: Connection, collection_id: int, where: Filter, passed: in
     return notes
 
 
+def field_names(connection: Connection, collection_id: int) -> list[str]:
+    """Return the names of the metadata fields that documents of a collection have, sorted."""
+    return _distinct(connection, fields.c.name, fields.c.collection_id == collection_id)
+
+
 def count_chunks(connection: Connection, collection_id: int, document_ids: Int64 | None) -> int:
     """Return how many chunks these documents have; None means all of the collection."""
     query = select(func.coalesce(func.sum(documents.c.chunk_count), 0)).where(
@@ -65,6 +83,15 @@ def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]
     for i in range(0, len(chunk_ids), _BATCH):
         rows = connection.execute(_PASSAGES, {"ids": list(chunk_ids[i : i + _BATCH])})
         found |= {row.id: row for row in rows}
+    return found
+
+
+def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
+    """Return (document id, ordinal) → row as of ``passages``, of those of ``places`` that there are."""
+    found: dict[tuple[int, int], Any] = {}
+    for i in range(0, len(places), _BATCH):
+        rows = connection.execute(_PASSAGES_AT, {"places": list(places[i : i + _BATCH])})
+        found |= {(row.document_id, row.ordinal): row for row in rows}
     return found
 
 
@@ -157,3 +184,4 @@ _PASSAGE = select(
     documents.c.group_key,
 ).select_from(chunks.join(documents))
 _PASSAGES = _PASSAGE.where(chunks.c.id.in_(bindparam("ids", expanding=True)))
+_PASSAGES_AT = _PASSAGE.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))

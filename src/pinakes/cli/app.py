@@ -7,8 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from pinakes.cli.options import Collection, OneOrAll, Searched, with_common_options
+from pinakes.cli.comparing import compare
+from pinakes.cli.evaluating import evaluate
+from pinakes.cli.options import Collection, OneOrAll, Reranker, Searched, with_common_options
 from pinakes.cli.session import Session
+from pinakes.cli.tuning import tune
 from pinakes.errors import InvalidInput
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -19,9 +22,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-model_app = typer.Typer(help="See or install the local embedding model.", context_settings=_HELP)
+model_app = typer.Typer(help="See or install the local models.", context_settings=_HELP)
 
-_FIND, _KEEP, _SERVE = "Add and find", "Look after it", "Serve"
+_FIND, _KEEP, _SERVE, _MEASURE = "Add and find", "Look after it", "Serve", "Measure it"
 app.add_typer(model_app, name="model", rich_help_panel=_KEEP)
 
 
@@ -84,8 +87,8 @@ def search(
     collection: Searched = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
     mode: Annotated[
-        Literal["hybrid", "vector", "keyword"] | None,
-        typer.Option("--mode", help="By words and meaning (hybrid), meaning (vector) or words (keyword)."),
+        Literal["hybrid", "vector", "keyword", "auto"] | None,
+        typer.Option("--mode", help="By words and meaning (hybrid), meaning (vector), words (keyword), or auto."),
     ] = None,
     filters: Annotated[
         list[str] | None,
@@ -103,12 +106,20 @@ def search(
         float,
         typer.Option("--min-score", metavar="X", show_default=False, help="Only passages with at least this score."),
     ] = 0.0,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the raw scores and what each step did.")] = False,
+    neighbours: Annotated[
+        int,
+        typer.Option("--neighbours", metavar="N", show_default=False, help="Also N passages before and after (≤ 3)."),
+    ] = 0,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say why each hit is here, with its scores, and what each step did.")
+    ] = False,
 ) -> None:
     """Find passages that answer a question or contain words."""
     from pinakes.cli import searching
 
-    question = searching.Question(query, collection, top_k, mode, fusion, filters or (), paths or (), min_score)
+    question = searching.Question(
+        query, collection, top_k, mode, fusion, filters or (), paths or (), min_score, neighbours
+    )
     searching.search(session, question, explain=explain)
 
 
@@ -203,13 +214,32 @@ def reindex(
     session: Session,
     collection: OneOrAll = None,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Also embed what has no vector by the model of the settings.")
+        bool, typer.Option("--embed", help="Also embed what has no vector by the model of the collection.")
+    ] = False,
+    beside: Annotated[
+        bool, typer.Option("--beside", help="Build vectors and index of another model beside those that answer.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME|FOLDER", help="With --beside: which model; else that of the settings."),
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="With --beside: also where passages are longer than the model reads.")
+    ] = False,
+    switch: Annotated[bool, typer.Option("--switch", help="Let what was built beside answer from now on.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Let what answered before the switch answer.")] = False,
+    drop_beside: Annotated[
+        bool, typer.Option("--drop-beside", help="Drop what does not answer, built or kept beside what does.")
     ] = False,
 ) -> None:
-    """Build the indexes anew from the catalogue; nothing is embedded twice."""
-    from pinakes.cli import adding
+    """Build the indexes anew from the catalogue, or change the model; nothing is embedded twice."""
+    from pinakes.cli import adding, changing
 
-    adding.reindex(session, collection, embed)
+    change = changing.Change(beside, switch, rollback, drop_beside, model, anyway)
+    if change.check(embed):
+        changing.change(session, collection, change)
+    else:
+        adding.reindex(session, collection, embed)
 
 
 @command("verify", panel=_KEEP)
@@ -232,16 +262,21 @@ def config(
 
 
 @command("status", of=model_app)
-def model_status(session: Session) -> None:
-    """Show what there is of the model, and check its files."""
+def model_status(session: Session, rerank: Reranker = False) -> None:
+    """Show what there is of the models that the settings need, and check their files."""
     from pinakes.cli import models
 
-    models.status(session)
+    models.status(session, rerank=rerank)
 
 
 @command("install", of=model_app)
-def model_install(session: Session) -> None:
-    """Fetch and convert the model; damaged files are fetched again."""
+def model_install(session: Session, rerank: Reranker = False) -> None:
+    """Fetch and convert the models that the settings need; damaged files are fetched again."""
     from pinakes.cli import models
 
-    models.install(session)
+    models.install(session, rerank=rerank)
+
+
+command("evaluate", panel=_MEASURE)(evaluate)
+command("tune", panel=_MEASURE)(tune)
+command("compare", panel=_MEASURE)(compare)

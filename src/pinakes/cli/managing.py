@@ -52,6 +52,7 @@ def status(session: Session, collection: str | None, *, problems: bool = False, 
 
 
 def _show_collection(session: Session, state: CollectionStatus, problems: bool) -> None:
+    from pinakes.cli.changing import beside_line
     from pinakes.tools.exactness import exactness
 
     screen, index = session.screen, state.index
@@ -66,6 +67,8 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         f"{index.get('vectors', 0):,} by meaning{search}, {stored / _MEGABYTE:.1f} MB"
     )
     screen.show(f"  vectors  {state.model or 'none yet'}{f': {exactness(state)}' if state.chunks else ''}")
+    if line := beside_line(state):
+        screen.show(f"  beside   {line}")
     for source in state.sources:
         _show_source(screen, source)
     if problems:
@@ -224,6 +227,8 @@ def _toml(value: JSON) -> str:
         return "(not set)"
     if isinstance(value, (tuple, list)):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(name)} = {_toml(row)}" for name, row in value.items()) + "}"
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
     return json.dumps(str(value), ensure_ascii=False)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pinakes.cli.progress import fetching
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import ModelCorrupt
 from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.settings import EmbeddingSettings, RerankSettings
 
 _MEGABYTE = 1_000_000
 
@@ -17,43 +22,45 @@ def prepare(session: Session, *, verify: bool = False) -> None:
     Raises:
         ModelUnavailable: its files are nowhere to be had.
     """
-    from pinakes.embedders import weights
+    _prepare(session, session.settings.embedding, verify)
 
+
+def install(session: Session, *, rerank: bool) -> None:
+    """Make the models that the settings need ready, or only the reranker, and say what is there then."""
     settings = session.settings
-    if settings.embedding.provider != "onnx":
-        return
-    with fetching(session.screen) as progress:
-        weights.install(settings.embedding, settings.cache, progress, verify=verify)
-
-
-def install(session: Session) -> None:
-    """Make the model ready and say what is there then."""
-    prepare(session, verify=True)
-    state = describe(session, verify=False)
+    if not rerank:
+        prepare(session, verify=True)
+    if rerank or settings.rerank.enabled:
+        _prepare(session, settings.rerank, verify=True)
+    state = describe(session, verify=False, rerank=rerank)
     session.screen.document(state)
     show(session.screen, state)
 
 
-def status(session: Session) -> None:
-    """Say what there is of the model; a damaged one is an error."""
-    state = describe(session, verify=True)
+def status(session: Session, *, rerank: bool) -> None:
+    """Say what there is of the models; a damaged one is an error."""
+    state = describe(session, verify=True, rerank=rerank)
     show(session.screen, state)
-    if False in (state.get("sha256_ok"), state.get("graph_ok")):
-        error = ModelCorrupt(str(state["problem"] or "The converted model is damaged."), hint="pinakes model install")
-        session.screen.fail(error.message, error.hint)
-        raise IncompleteError(error, state)
+    for one in (state, state.get("reranker", {})):
+        if False in (one.get("sha256_ok"), one.get("graph_ok")):
+            hint = f"pinakes model install{' --rerank' if rerank or one is not state else ''}"
+            error = ModelCorrupt(str(one["problem"] or "The converted model is damaged."), hint=hint)
+            session.screen.fail(error.message, error.hint)
+            raise IncompleteError(error, state)
     session.screen.document(state)
 
 
-def describe(session: Session, *, verify: bool) -> dict[str, JSON]:
-    """Return what there is of the model; ``verify`` reads its files."""
-    from pinakes.embedders import weights
+def describe(session: Session, *, verify: bool, rerank: bool = False) -> dict[str, JSON]:
+    """Return what there is of the embedding model; ``verify`` reads its files.
 
+    That of the reranker stands in ``reranker`` where the settings switch it on; with ``rerank`` it is all there is.
+    """
     settings = session.settings
-    if settings.embedding.provider != "onnx":
-        name = settings.embedding.provider
-        return {"provider": name, "model": name, "installed": True, "problem": None}
-    return {"provider": "onnx", **weights.status(settings.embedding, settings.cache, verify=verify)}
+    reranker = _state(session, settings.rerank, verify) if rerank or settings.rerank.enabled else {}
+    if rerank:
+        return reranker
+    state = _state(session, settings.embedding, verify)
+    return state | ({"reranker": reranker} if reranker else {})
 
 
 def show(screen: Screen, state: dict[str, JSON]) -> None:
@@ -70,6 +77,25 @@ def show(screen: Screen, state: dict[str, JSON]) -> None:
         screen.show(f"  graph    {state['precision']}, {graph}")
     if state["problem"]:
         screen.warn(str(state["problem"]))
+    if "reranker" in state:
+        show(screen, state["reranker"])
+
+
+def _prepare(session: Session, wanted: EmbeddingSettings | RerankSettings, verify: bool) -> None:
+    from pinakes.models import weights
+
+    if wanted.provider == "onnx":
+        with fetching(session.screen) as progress:
+            weights.install(wanted, session.settings.cache, progress, verify=verify)
+
+
+def _state(session: Session, wanted: EmbeddingSettings | RerankSettings, verify: bool) -> dict[str, JSON]:
+    name = wanted.provider
+    if name != "onnx":
+        return {"provider": name, "model": wanted.model if name == "http" else name, "installed": True, "problem": None}
+    from pinakes.models import weights
+
+    return {"provider": name, **weights.status(wanted, session.settings.cache, verify=verify)}
 
 
 def _megabytes(size: int) -> str:

@@ -78,6 +78,7 @@ Searched: TypeAlias = Annotated[
 OneOrAll: TypeAlias = Annotated[
     str | None, typer.Option("--collection", "-c", metavar="NAME", help="Only this collection; all when not given.")
 ]
+Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
 
 
 @dataclass(slots=True)

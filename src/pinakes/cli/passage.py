@@ -1,56 +1,84 @@
-"""The few lines of a passage that show why it was found, with the words of the query marked."""
+"""A hit as people read it: numbered lines with the words of the query marked, its surroundings and duplicates."""
 
 from __future__ import annotations
 
-import re
-import textwrap
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pinakes.cli.screen import printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
-    from pinakes.analysis import Analyzer
+    from pinakes.types import ContextLine, Hit, Neighbour
 
-LINES = 3
-_WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
-_LONGEST_LINE = 10_000
-
-
-def passage(text: str, query: str, width: int, lines: int = LINES) -> list[str]:
-    """Return the lines of ``text`` with the most words of ``query``: at most ``lines`` on end, folded to ``width``."""
-    wanted = _terms(query)
-    folded = [part for line in text.splitlines() if line.strip() for part in _fold(line[:_LONGEST_LINE], width)]
-    found = [wanted & _terms(line) for line in folded]
-    windows = range(max(1, len(folded) - lines + 1))
-    best = max(windows, key=lambda i: (len(set().union(*found[i : i + lines])), -i))
-    return textwrap.dedent("\n".join(folded[best : best + lines])).split("\n")
+_WIDEST = 100
+_NARROWEST = 40
+_MARGIN = "    "
+_MARK = "bold yellow"
+_MOST_DUPLICATES = 3
 
 
-def highlighted(line: str, query: str) -> Text:
-    """Return ``line`` with the words marked that the keyword search takes for words of ``query``."""
+def blocks(hit: Hit, screen: Console) -> Iterator[Text]:
+    """Yield the lines that stand below the heading of a hit, folded to the width of the screen."""
     from rich.text import Text
 
-    wanted = _terms(query)
-    marked = Text(line)
-    for word in _WORD.finditer(line):
-        if wanted & _terms(word[0]):
-            marked.stylize("bold yellow", word.start(), word.end())
-    return marked
+    before = [one for one in hit.neighbours if one.chunk_index < hit.chunk_index]
+    after = hit.neighbours[len(before) :]
+    last = max((*(line.number for line in hit.context), *(one.end_line for one in hit.neighbours)), default=0)
+    digits = len(str(last))
+    for neighbour in before:
+        yield from _surroundings(neighbour, digits, screen)
+    yield from _numbered(hit.context, digits, screen)
+    for neighbour in after:
+        yield from _surroundings(neighbour, digits, screen)
+    if hit.duplicates:
+        shown = [f"{one.path}:{one.start_line}-{one.end_line}" for one in hit.duplicates[:_MOST_DUPLICATES]]
+        more = len(hit.duplicates) - len(shown)
+        places = ", ".join([*shown, f"{more} more"] if more else shown)
+        yield Text(f"{_MARGIN}the same in {one_line(places)}", "dim")
 
 
-def _fold(line: str, width: int) -> list[str]:
-    indent = line[: len(line) - len(line.lstrip())][: width // 2]
-    return textwrap.wrap(line.strip(), width, initial_indent=indent, subsequent_indent=indent) or [""]
+def one_line(text: Any) -> str:
+    """Return ``text`` in one line, without what would steer the terminal."""
+    return printable(" ".join(str(text).split()))
 
 
-@lru_cache(maxsize=4096)
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(_analyzer().query_terms(text))
+def _surroundings(neighbour: Neighbour, digits: int, screen: Console) -> Iterator[Text]:
+    """Yield the lines of a neighbour that are not blank, less prominent than those of the hit."""
+    from rich.text import Text
+
+    for number, line in enumerate(neighbour.text.split("\n"), start=neighbour.start_line):
+        yield from _rows(number, Text(printable(line)), digits, screen, "dim")
 
 
-@lru_cache(maxsize=1)
-def _analyzer() -> Analyzer:
-    from pinakes.analysis import Analyzer
+def _numbered(lines: Sequence[ContextLine], digits: int, screen: Console) -> Iterator[Text]:
+    marked = [(line.number, _marked(line)) for line in lines]
+    indent = min((len(text.plain) - len(text.plain.lstrip()) for _, text in marked), default=0)
+    for number, text in marked:
+        yield from _rows(number, text[indent:], digits, screen)
 
-    return Analyzer()
+
+def _marked(line: ContextLine) -> Text:
+    from rich.text import Text
+
+    text = Text(printable(line.text))
+    for start, end in line.marks:
+        text.stylize(_MARK, start, end)
+    text.expand_tabs(4)
+    return text
+
+
+def _rows(number: int, text: Text, digits: int, screen: Console, style: str = "") -> Iterator[Text]:
+    """Yield a line folded, its number before the first part; nothing for a blank one."""
+    from rich.text import Text
+
+    label = str(number)
+    for part in text.wrap(screen, _width(screen, digits)) if text.plain.strip() else ():
+        yield Text.assemble((f"{_MARGIN}{label:>{digits}}  ", "dim"), part, style=style)
+        label = ""
+
+
+def _width(screen: Console, digits: int) -> int:
+    return max(_NARROWEST, min(screen.width, _WIDEST) - len(_MARGIN) - digits - 2)

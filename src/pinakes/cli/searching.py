@@ -6,9 +6,9 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pinakes.cli.passage import highlighted, passage
+from pinakes.cli.passage import blocks, one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
@@ -32,6 +32,7 @@ class Question:
     filters: Sequence[str] = ()
     paths: Sequence[str] = ()
     min_score: float = 0.0
+    neighbours: int = 0
 
 
 def search(session: Session, question: Question, *, explain: bool = False) -> None:
@@ -42,7 +43,7 @@ def search(session: Session, question: Question, *, explain: bool = False) -> No
     if screen.as_json:
         return
     for rank, hit in enumerate(results.hits, start=1):
-        _show_hit(screen, rank, hit, results.query, explain)
+        _show_hit(screen, rank, hit, explain)
     if explain:
         _show_trace(screen, results)
     _say_about(screen, results)
@@ -53,8 +54,8 @@ def query(session: Session, question: Question) -> None:
     results = ask(session, question)
     session.screen.document(asdict(results))
     for rank, hit in enumerate(results.hits, start=1):
-        place, score = f"{hit.path}:{hit.start_line}", f"{_mark(hit)}{hit.score:.2f}"
-        session.screen.show(printable(f"{rank}. {place} - {hit.title} ({score} confidence)").replace("\n", " "))
+        place, sure = f"{hit.path}:{hit.start_line}", f"{_mark(hit)}{hit.confidence:.2f}"
+        session.screen.show(printable(f"{rank}. {place} - {hit.title} ({sure} confidence)").replace("\n", " "))
     _say_about(session.screen, results)
 
 
@@ -70,6 +71,7 @@ def ask(session: Session, question: Question) -> Results:
             filters=where,
             fusion=question.fusion,
             min_score=question.min_score,
+            neighbours=question.neighbours,
         )
 
 
@@ -106,25 +108,23 @@ def _where(question: Question) -> Filter:
     return parse_words(question.filters) + by_path
 
 
-def _show_hit(screen: Screen, rank: int, hit: Hit, query: str, explain: bool) -> None:
+def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool) -> None:
     from rich.text import Text
 
-    place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
+    place = one_line(f"{hit.path}:{hit.start_line}-{hit.end_line}")
     headings = [part for part in hit.heading_path if part != hit.title]
     arms = " + ".join(_ARMS[arm] for arm in hit.matched_by)
     screen.show(
-        Text.assemble(
-            (f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (_one_line(place), "cyan"), (f"  [{arms}]", "dim")
-        )
+        Text.assemble((f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (place, "cyan"), (f"  [{arms}]", "dim"))
     )
-    screen.show(Text("    " + _one_line(" › ".join([hit.title, *headings])), "bold"))
-    said = {hit.title, *hit.heading_path}
-    text = "\n".join(line for line in hit.text.splitlines() if line.lstrip("# ") not in said)
-    for line in passage(text, query, width=max(40, min(screen.out.width - 4, 100))):
-        screen.show(Text("    ") + highlighted(printable(line), query))
+    screen.show(Text("    " + one_line(" › ".join([hit.title, *headings])), "bold"))
+    for line in blocks(hit, screen.out):
+        screen.show(line)
     if explain:
         raw = {name: value for name, value in asdict(hit.scores).items() if value is not None}
-        screen.show(Text("    " + ", ".join(f"{name} {value:.4f}" for name, value in raw.items()), "dim"))
+        numbers = {**raw, "confidence": hit.confidence}
+        screen.show(Text("    " + printable(hit.explanation), "dim"))
+        screen.show(Text("    " + ", ".join(f"{name} {value:.4f}" for name, value in numbers.items()), "dim"))
     screen.show()
 
 
@@ -137,9 +137,9 @@ def _show_trace(screen: Screen, results: Results) -> None:
         detail = ", ".join(f"{name} {value}" for name, value in stage.detail.items())
         if stage.name == "refine":
             detail = "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
-        screen.show(f"{stage.name:<8} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
+        screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
     screen.show(
-        f"{'all':<8} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} passages passed the filters"
+        f"{'all':<10} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} passages passed the filters"
     )
 
 
@@ -153,7 +153,3 @@ def _say_about(screen: Screen, results: Results) -> None:
     if not results.hits:
         among = f"among {results.total_candidates:,} passages of {results.collection!r}"
         screen.say(f"nothing found {among}")
-
-
-def _one_line(text: Any) -> str:
-    return printable(" ".join(str(text).split()))

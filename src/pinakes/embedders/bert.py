@@ -7,8 +7,6 @@ an 8-bit vector does not depend on which texts were embedded beside it (activati
 
 from __future__ import annotations
 
-import os
-import re
 import threading
 import time
 from collections.abc import Sequence
@@ -19,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinakes.embedders import convert, folders, weights
 from pinakes.embedders.token_memo import TokenMemo
-from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable
+from pinakes.errors import InvalidInput, ModelUnavailable
+from pinakes.models import convert, folders, weights
+from pinakes.models.runtime import clean, cores, open_session, open_tokenizer
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, Int32, Int64
 
@@ -37,7 +36,6 @@ _TOKENS_PER_RUN = 256
 _PRIOR = "prior.npz"
 _PRIOR_FORMAT = 2
 _QUERY_CHARS_PER_TOKEN = 64
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ class BertEmbedder:
             return vectors
         model = self._load()
         for first in range(0, len(texts), _GROUP):
-            group = [_clean(text) for text in texts[first : first + _GROUP]]
+            group = [clean(text) for text in texts[first : first + _GROUP]]
             rows = [encoding.ids for encoding in model.tokenizer.encode_batch_fast(group)]
             self._check(rows, first, model.max_tokens)
             self._run(model, rows, vectors[first : first + _GROUP])
@@ -124,7 +122,7 @@ class BertEmbedder:
             ModelUnavailable: the model cannot be had.
         """
         model = self._load()
-        ids = model.tokenizer.encode(_clean(text[: model.max_tokens * _QUERY_CHARS_PER_TOKEN])).ids
+        ids = model.tokenizer.encode(clean(text[: model.max_tokens * _QUERY_CHARS_PER_TOKEN])).ids
         if len(ids) > model.max_tokens:
             ids = ids[: model.max_tokens - 1] + ids[-1:]
         return model.run(ids)
@@ -138,7 +136,7 @@ class BertEmbedder:
         Raises:
             ModelUnavailable: the model cannot be had.
         """
-        return self._tokens().starts(_clean(text))
+        return self._tokens().starts(clean(text))
 
     def vocabulary_size(self) -> int:
         """How many tokens there are. Raises as ``token_ids`` does."""
@@ -152,7 +150,7 @@ class BertEmbedder:
         Raises:
             ModelUnavailable: the model cannot be had.
         """
-        return self._tokens().ids([_clean(text) for text in texts])
+        return self._tokens().ids([clean(text) for text in texts])
 
     def prior(self) -> Float32:
         """Return float32 (vocabulary, dim): what the model says of each token alone, kept beside its graph.
@@ -181,7 +179,7 @@ class BertEmbedder:
         size = model.tokenizer.get_vocab_size()
         rows = np.stack([np.full(size, first), np.arange(size), np.full(size, last)], axis=1).astype(np.int32)
         starts = range(0, size, _TOKENS_PER_RUN)
-        parts = self._workers(self._settings.threads or _cores()).map(
+        parts = self._workers(self._settings.threads or cores()).map(
             lambda start: model.session.run(None, {"input_ids": rows[start : start + _TOKENS_PER_RUN]})[0], starts
         )
         return np.concatenate(list(parts))
@@ -204,7 +202,7 @@ class BertEmbedder:
         with self._lock:
             if self._model is None:
                 installed = self._install()
-                session = _session(installed.graph_folder(self._settings.precision) / convert.GRAPH)
+                session = open_session(installed.graph_folder(self._settings.precision) / convert.GRAPH)
                 self._model = _Model(session, tokens.tokenizer, convert.read_config(installed.folder).max_tokens)
             return self._model
 
@@ -214,7 +212,7 @@ class BertEmbedder:
             return self._memo
         with self._lock:
             if self._memo is None:
-                self._memo = TokenMemo(_tokenizer(self._install().folder))
+                self._memo = TokenMemo(open_tokenizer(self._install().folder))
             return self._memo
 
     def _install(self) -> weights.Installed:
@@ -243,7 +241,7 @@ class BertEmbedder:
         """Fill ``out`` float32 (n, dim), longest text first so that no thread is left with it at the end."""
         order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
         longest_first = (rows[number] for number in order)
-        threads = self._settings.threads or _cores()
+        threads = self._settings.threads or cores()
         run = map if threads == 1 or len(rows) == 1 else self._workers(threads).map
         for number, vector in zip(order, run(model.run, longest_first), strict=True):
             out[number] = vector
@@ -260,50 +258,3 @@ def _save_prior(path: Path, vectors: Float32) -> None:
     scale = (np.abs(vectors).max(axis=1, keepdims=True) / 127).astype(np.float16)
     codes = np.clip(np.rint(vectors / scale), -127, 127).astype(np.int8)
     np.savez(path, codes=codes, scale=scale, allow_pickle=False)
-
-
-def _session(graph: Path) -> Any:
-    import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as errors
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    # Texts differ in length, so remembered allocation patterns only hold memory.
-    options.enable_mem_pattern = False
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except (errors.Fail, errors.InvalidGraph, errors.InvalidProtobuf, errors.RuntimeException) as error:
-        raise ModelCorrupt(
-            f"ONNX Runtime cannot load {graph}: {error}.", hint="Delete that folder; it is made again from the weights."
-        ) from error
-
-
-def _tokenizer(folder: Path) -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    path = folder / "tokenizer.json"
-    try:
-        tokenizer: Tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises no narrower class
-        raise ModelCorrupt(
-            f"{path} cannot be read: {error}.", hint="Get the model's files again: `pinakes model install`."
-        ) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _clean(text: str) -> str:
-    """Replace lone surrogates, which the tokenizer refuses, by one character each."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATE.sub("\ufffd", text)
-    return text
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
+import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pinakes.errors import InvalidInput
+from pinakes.errors import InvalidFilter, InvalidInput, NotFound
+from pinakes.filters import parse
+from pinakes.types import JSON, Filter
+
+Qrels = dict[str, dict[str, float]]
+"""Query id → document → grade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,57 +25,190 @@ class Question:
 
     id: str
     text: str
-    relevant: Mapping[str, int]
+    relevant: Mapping[str, float]
     kind: str = ""
+    where: Filter = ()
+
+    @property
+    def answerable(self) -> bool:
+        """Say whether some document answers it."""
+        return any(grade > 0 for grade in self.relevant.values())
 
 
 def read_golden(path: Path) -> list[Question]:
-    """Return the questions of a golden file: one JSON object a line with query, relevant and perhaps kind.
+    """Return the questions of a golden file: one JSON object a line.
+
+    ``query``, ``relevant`` (document → grade), perhaps ``id`` (else the number of the line), ``kind``, ``filters``.
 
     Raises:
-        InvalidInput: a line that is not of that form; the message names it.
+        NotFound, InvalidInput: no such file, or a line that is not of that form; the message names it.
     """
-    questions = []
-    for number, row in _rows(path):
-        try:
-            relevant = {str(document): int(grade) for document, grade in row["relevant"].items()}
-            questions.append(
-                Question(str(row.get("id", number)), str(row["query"]), relevant, str(row.get("kind", "")))
-            )
-        except (KeyError, AttributeError, TypeError, ValueError) as error:
-            raise _wrong(path, number, f"it lacks or misuses {error}") from error
+    questions: list[Question] = []
+    lines: dict[str, int] = {}
+    for number, row in rows(path):
+        question = _question(path, number, row)
+        if question.id in lines:
+            why = f"line {lines[question.id]} has the id {question.id!r}, too"
+            raise wrong(path, number, why, "Give every question an id of its own.")
+        lines[question.id] = number
+        questions.append(question)
     return questions
 
 
-def read_beir(folder: Path) -> list[Question]:
-    """Return the judged questions of a BEIR folder: queries.jsonl and qrels.tsv (with a header line).
+def read_beir(folder: Path, qrels: Path | None = None) -> list[Question]:
+    """Return the judged questions of a BEIR folder: ``queries.jsonl`` and ``qrels.tsv`` or ``qrels/test.tsv``.
+
+    ``.gz`` may follow each name; ``qrels`` is another file of judgements.
 
     Raises:
-        InvalidInput: a line that is not of the format; the message names it.
+        NotFound, InvalidInput: a file is missing or not of the format; the message names file and line.
     """
-    relevant: dict[str, dict[str, int]] = {}
-    for number, line in enumerate((folder / "qrels.tsv").read_text("utf-8").splitlines()[1:], start=2):
+    judged = read_qrels(qrels or _beir_qrels(folder))
+    queries = beir_file(folder, "queries.jsonl")
+    questions: list[Question] = []
+    seen: dict[str, int] = {}
+    for number, row in rows(queries):
+        if "_id" not in row or not isinstance(row.get("text"), str):
+            raise wrong(queries, number, "it lacks `_id` or `text`")
+        query_id = str(row["_id"])
+        if query_id in seen:
+            why = f"line {seen[query_id]} has the _id {query_id!r}, too"
+            raise wrong(queries, number, why, "Give every query an id of its own.")
+        seen[query_id] = number
+        if query_id in judged:
+            questions.append(Question(query_id, row["text"], judged[query_id], str(row.get("kind", ""))))
+    return questions
+
+
+def read_qrels(path: Path) -> Qrels:
+    """Return the judgements of a file: query, document, grade (BEIR, with a heading), or TREC's four columns.
+
+    Raises:
+        NotFound, InvalidInput: no such file, or a line that is not of the format; the message names it.
+    """
+    found: Qrels = {}
+    for number, line in enumerate(text_of(path).split("\n"), start=1):
+        cells = columns(line)
+        if not cells or (number == 1 and cells[0] == "query-id"):
+            continue
+        if len(cells) == 4:
+            cells = [cells[0], *cells[2:]]
+        if len(cells) != 3:
+            raise wrong(path, number, f"it has {len(cells)} columns, not 3 (BEIR) or 4 (TREC)")
+        query_id, document, word = cells
+        value = _grade(path, number, document, word)
+        grades = found.setdefault(query_id, {})
+        if grades.get(document, value) != value:
+            why = f"{document!r} was judged for {query_id!r} before, with another grade"
+            raise wrong(path, number, why, "Keep one grade of each document.")
+        grades[document] = value
+    return found
+
+
+def beir_file(folder: Path, name: str) -> Path:
+    """Return the file ``name`` of a BEIR folder, which may be packed.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise NotFound(
+        f"{folder} is no BEIR folder: it has no {name}.",
+        hint="A BEIR folder holds queries.jsonl, qrels.tsv or qrels/test.tsv, and perhaps corpus.jsonl.",
+    )
+
+
+def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield line number and object of each line of a file of JSON lines; empty lines are passed over.
+
+    Raises:
+        NotFound, InvalidInput: no such file, or a line that is no JSON object; the message names it.
+    """
+    for number, line in enumerate(text_of(path).split("\n"), start=1):
+        if not line.strip():
+            continue
         try:
-            query_id, document, grade = line.split("\t")
-            relevant.setdefault(query_id, {})[document] = int(grade)
+            row = json.loads(line)
         except ValueError as error:
-            raise _wrong(folder / "qrels.tsv", number, "it is not query-id, corpus-id and score") from error
-    rows = (row for _, row in _rows(folder / "queries.jsonl"))
-    return [
-        Question(str(row["_id"]), str(row["text"]), relevant[str(row["_id"])], str(row.get("kind", "")))
-        for row in rows
-        if str(row["_id"]) in relevant
-    ]
+            raise wrong(path, number, f"it is not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise wrong(path, number, "it is no JSON object")
+        yield number, row
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except ValueError as error:
-                raise _wrong(path, number, f"it is not JSON ({error})") from error
+def columns(line: str) -> list[str]:
+    """Return the cells of a line: between tabs where it has any, else between spaces."""
+    return [cell.strip() for cell in line.split("\t")] if "\t" in line else line.split()
 
 
-def _wrong(path: Path, number: int, why: str) -> InvalidInput:
-    return InvalidInput(f"{path.name} line {number} cannot be used: {why}.", hint="Mend or remove that line.")
+def text_of(path: Path) -> str:
+    """Return the text of a file, unpacked where its name ends in ``.gz``.
+
+    Raises:
+        NotFound: there is no such file.
+        InvalidInput: it is no UTF-8 text, or is empty.
+    """
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        text = data.decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise NotFound(f"There is no file {str(path)!r}.", hint="Check the path.") from error
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}.", hint="It has to be text in UTF-8.") from error
+    if not text.strip():
+        raise InvalidInput(f"{path} is empty.", hint="See docs/evaluation.md for what it has to hold.")
+    return text
+
+
+def wrong(path: Path, number: int, why: str, hint: str = "Mend or remove that line.") -> InvalidInput:
+    """Return the error for a line that cannot be used."""
+    return InvalidInput(f"{path.name} line {number} cannot be used: {why}.", hint=hint)
+
+
+def _question(path: Path, number: int, row: Mapping[str, JSON]) -> Question:
+    query, relevant = row.get("query"), row.get("relevant")
+    if not isinstance(query, str) or not query.strip():
+        raise wrong(path, number, "it lacks `query`, the question as text")
+    if not isinstance(relevant, dict):
+        raise wrong(path, number, "it lacks `relevant`, an object of document and grade; {} = no answer exists")
+    grades = {str(document): _grade(path, number, document, grade) for document, grade in relevant.items()}
+    try:
+        where = parse(row.get("filters"))
+    except (InvalidFilter, AttributeError) as error:
+        raise wrong(path, number, f"its `filters` cannot be used: {error}") from error
+    return Question(str(row.get("id", number)), query, grades, str(row.get("kind", "")), where)
+
+
+def _grade(path: Path, number: int, document: str, grade: JSON) -> float:
+    try:
+        value = math.nan if isinstance(grade, bool) else float(grade)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise wrong(path, number, f"the grade of {document!r} is {grade!r}, not a number", "Write 0, 1, 2 …")
+    return int(value) if value.is_integer() else value
+
+
+def _beir_qrels(folder: Path) -> Path:
+    for path in (folder / "qrels.tsv", folder / "qrels.tsv.gz", folder / "qrels" / "test.tsv"):
+        if path.is_file():
+            return path
+    splits = sorted((folder / "qrels").glob("*.tsv"))
+    if len(splits) == 1:
+        return splits[0]
+    if splits:
+        names = ", ".join(path.name for path in splits)
+        raise InvalidInput(f"{folder} has several files of judgements: {names}.", hint="Name one with --qrels FILE.")
+    return beir_file(folder, "qrels.tsv")
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenSet:
+    """Questions with where they come from. ``notes`` say in words what was left out."""
+
+    name: str
+    place: Path
+    questions: tuple[Question, ...]
+    notes: tuple[str, ...] = field(default=())

@@ -1,55 +1,239 @@
-"""Ask every question, compare the rankings with what is relevant, average."""
+"""Ask every question, compare the rankings with what is relevant, and say why each miss is one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from functools import partial
+from typing import Protocol, TypeAlias
 
-from pinakes.evaluation.metrics import hit, ndcg, recall, reciprocal_rank
+from pinakes.catalog import Catalog, selection
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import ModelUnavailable
+from pinakes.evaluation.figures import HEAD, Figures, Measured, Miss, Reason, Row, figures, summarise
+from pinakes.evaluation.metrics import DEFAULT, Grades, first_relevant, metric
+from pinakes.evaluation.names import Names
 from pinakes.evaluation.questions import Question
+from pinakes.types import Filter, Results, SearchMode
 
-Ask = Callable[[str], Sequence[str]]
-"""Takes a question, returns document ids, best first, each once."""
+Ask: TypeAlias = Callable[[Question], Sequence[str]]
+"""Takes a question, returns document names, best first, each once."""
 
-METRICS: Mapping[str, Callable[[Sequence[str], Mapping[str, int]], float]] = {
-    "ndcg@10": lambda ranking, relevant: ndcg(ranking, relevant, 10),
-    "recall@100": lambda ranking, relevant: recall(ranking, relevant, 100),
-    "mrr@10": lambda ranking, relevant: reciprocal_rank(ranking, relevant, 10),
-    "hit@1": lambda ranking, relevant: hit(ranking, relevant, 1),
-    "hit@3": lambda ranking, relevant: hit(ranking, relevant, 3),
-    "hit@5": lambda ranking, relevant: hit(ranking, relevant, 5),
-}
+OnQuestion: TypeAlias = Callable[[int], object]
+"""Told after each question how many were asked."""
+
+DEPTH = 300
+"""Passages asked for, so that some hundred documents are ranked."""
+
+ANSWERABLE = 0.5
+"""An answer whose ``answerable`` is below this counts as "there is none"."""
+
+ARMS: tuple[SearchMode, SearchMode] = ("keyword", "vector")
+_NOWHERE = 1_000_000
+
+
+class Search(Protocol):
+    """What ``Library.search`` is, as far as it is used here."""
+
+    def __call__(
+        self, query: str, collection: str | None = None, *, mode: SearchMode, top_k: int, filters: Filter
+    ) -> Results:
+        """Answer a question."""
+        ...
+
+
+class Rank(Protocol):
+    """What ``Library.rank`` is, as far as it is used here."""
+
+    def __call__(
+        self, query: str, collection: str | None = None, *, mode: SearchMode, depth: int, filters: Filter
+    ) -> Results:
+        """Rank passages as deep as is asked."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """Mean of every metric over ``questions`` answerable questions; ``p50_ms`` is the median time to answer."""
+class Answer:
+    """What came of a question: document names with the score of the best passage, best first."""
 
-    questions: int
-    metrics: Mapping[str, float]
-    p50_ms: float
-    by_kind: Mapping[str, Mapping[str, float]]
+    ranking: tuple[str, ...]
+    scores: tuple[float, ...]
+    milliseconds: float = 0.0
+    refused: bool = False
+    answerable: float | None = None
+    degraded: str | None = None
 
 
-def evaluate(ask: Ask, questions: Sequence[Question]) -> Figures:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A collection that is to be measured: how to search it, what the questions call its documents.
+
+    ``search`` is asked for ``top_k`` passages, as a user does, and timed; ``rank`` for ``depth``, to be measured.
+    """
+
+    search: Search
+    rank: Rank
+    catalog: Catalog
+    collection: CollectionRecord
+    names: Names
+    top_k: int = 10
+    depth: int = DEPTH
+
+
+def evaluate(ask: Ask, questions: Sequence[Question], metrics: Sequence[str] = DEFAULT) -> Figures:
     """Return the figures of ``ask`` over the questions that have an answer."""
-    answerable = [question for question in questions if any(grade > 0 for grade in question.relevant.values())]
-    scores: list[dict[str, float]] = []
-    times: list[float] = []
-    for question in answerable:
-        start = time.perf_counter()
-        ranking = ask(question.text)
-        times.append((time.perf_counter() - start) * 1000)
-        scores.append({name: metric(ranking, question.relevant) for name, metric in METRICS.items()})
-    kinds = sorted({question.kind for question in answerable if question.kind})
-    by_kind = {
-        kind: _mean([score for score, question in zip(scores, answerable, strict=True) if question.kind == kind])
-        for kind in kinds
-    }
-    return Figures(len(answerable), _mean(scores), median(times) if times else 0.0, by_kind)
+    answerable = [question for question in questions if question.answerable]
+    return figures([scored(ask(question), question.relevant, metrics) for question in answerable])
 
 
-def _mean(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: fmean(score[name] for score in scores) for name in METRICS} if scores else {}
+def measure(
+    subject: Subject,
+    questions: Sequence[Question],
+    mode: SearchMode,
+    metrics: Sequence[str] = DEFAULT,
+    on_question: OnQuestion | None = None,
+) -> tuple[Measured, list[Answer]]:
+    """Ask every question in one mode; return all that was found out, and the answers in the order of the questions.
+
+    Raises:
+        ModelUnavailable: mode "vector" without a model.
+    """
+    subject.search("warm up", subject.collection.name, mode=mode, top_k=1, filters=())
+    answers, rows = [], []
+    for number, question in enumerate(questions, start=1):
+        answer = ask(subject, question, mode)
+        answers.append(answer)
+        rows.append(row_of(question, answer, metrics, partial(explain, subject, question, answer, mode)))
+        if on_question is not None:
+            on_question(number)
+    return summarise(mode, rows), answers
+
+
+def measure_run(
+    rankings: Mapping[str, Sequence[str]], questions: Sequence[Question], tag: str, metrics: Sequence[str] = DEFAULT
+) -> Measured:
+    """Return the figures of rankings that exist: query id → document names, best first."""
+    rows = []
+    for question in questions:
+        ranking = tuple(rankings.get(question.id, ()))
+        answer = Answer(ranking, (), refused=not ranking)
+        rows.append(row_of(question, answer, metrics, partial(_explain_run, question, answer)))
+    return summarise(tag, rows)
+
+
+def ask(subject: Subject, question: Question, mode: SearchMode) -> Answer:
+    """Ask as a user does, which is timed, then as deep as is ranked."""
+    start = time.perf_counter()
+    results = subject.search(
+        question.text, subject.collection.name, mode=mode, top_k=subject.top_k, filters=question.where
+    )
+    passed = (time.perf_counter() - start) * 1000
+    answerable: float | None = getattr(results, "answerable", None)
+    found = _ranked(subject, question, mode)
+    return Answer(
+        ranking=tuple(found),
+        scores=tuple(found.values()),
+        milliseconds=passed,
+        refused=not results.hits or (answerable is not None and answerable < ANSWERABLE),
+        answerable=answerable,
+        degraded=results.degraded,
+    )
+
+
+def scored(ranking: Sequence[str], relevant: Grades, metrics: Sequence[str] = DEFAULT) -> dict[str, float]:
+    """Return metric → value of one ranking."""
+    return {one.name: one(ranking, relevant) for one in map(metric, metrics)}
+
+
+def row_of(question: Question, answer: Answer, metrics: Sequence[str], why: Callable[[], Miss]) -> Row:
+    """Return the row of a question; ``why`` is called where it went wrong."""
+    rank = first_relevant(answer.ranking, question.relevant)
+    missed = rank is None or rank > HEAD if question.answerable else not answer.refused
+    return Row(
+        id=question.id,
+        kind=question.kind,
+        query=question.text,
+        answer_exists=question.answerable,
+        scores=scored(answer.ranking, question.relevant, metrics) if question.answerable else {},
+        milliseconds=answer.milliseconds,
+        ranking=answer.ranking[:HEAD],
+        rank=rank,
+        refused=answer.refused,
+        answerable=answer.answerable,
+        degraded=answer.degraded,
+        miss=why() if missed else None,
+    )
+
+
+def explain(subject: Subject, question: Question, answer: Answer, mode: SearchMode) -> Miss:
+    """Say why no relevant document is among the first, asking each arm by itself."""
+    if not question.answerable:
+        return Miss("answered", document=answer.ranking[0] if answer.ranking else "")
+    there = [name for name in _wanted(question) if name in subject.names.members]
+    if not there:
+        return Miss("not in the collection", document=_wanted(question)[0])
+    passing = _passing(subject, question.where, there)
+    if not passing:
+        return Miss("lost by filter", document=there[0])
+    arms = {arm: _places(_arm(subject, question, arm, answer, mode)) for arm in ARMS}
+    fused = _places(answer.ranking)
+    name = min(
+        passing, key=lambda one: (fused.get(one, _NOWHERE), *sorted(a.get(one, _NOWHERE) for a in arms.values()))
+    )
+    reason: Reason = "ranked low" if name in fused else "not retrieved"
+    return Miss(reason, name, fused.get(name), arms["keyword"].get(name), arms["vector"].get(name))
+
+
+def _explain_run(question: Question, answer: Answer) -> Miss:
+    if not question.answerable:
+        return Miss("answered", document=answer.ranking[0])
+    rank = first_relevant(answer.ranking, question.relevant)
+    return Miss("ranked low", answer.ranking[rank - 1], rank) if rank else Miss("not retrieved", _wanted(question)[0])
+
+
+def _wanted(question: Question) -> list[str]:
+    """Return the relevant names, the best first."""
+    relevant = question.relevant
+    return sorted((name for name, grade in relevant.items() if grade > 0), key=lambda name: -relevant[name])
+
+
+def _passing(subject: Subject, where: Filter, names: Sequence[str]) -> list[str]:
+    """Return those of ``names`` that have a document which passes the filter."""
+    if not where:
+        return list(names)
+    with subject.catalog.read() as connection:
+        ids = set(selection.matching(connection, subject.collection.id, where).tolist())
+    return [name for name in names if any(one.id in ids for one in subject.names.members[name])]
+
+
+def _arm(subject: Subject, question: Question, arm: SearchMode, answer: Answer, mode: SearchMode) -> tuple[str, ...]:
+    """Return what one arm ranks by itself; nothing where it cannot."""
+    if arm == mode:
+        return answer.ranking
+    try:
+        return tuple(_ranked(subject, question, arm))
+    except ModelUnavailable:
+        return ()
+
+
+def ranked(results: Results, names: Names, relevant: Grades) -> dict[str, float]:
+    """Return the documents of ``results`` by name, best first, with the score of the best passage of each.
+
+    ``relevant`` decides where a document has several names.
+    """
+    found: dict[str, float] = {}
+    for hit in results.hits:
+        found.setdefault(names.name_of(hit.document_id, relevant), hit.score)
+    return found
+
+
+def _ranked(subject: Subject, question: Question, mode: SearchMode) -> dict[str, float]:
+    results = subject.rank(
+        question.text, subject.collection.name, mode=mode, depth=subject.depth, filters=question.where
+    )
+    return ranked(results, subject.names, question.relevant)
+
+
+def _places(ranking: Sequence[str]) -> dict[str, int]:
+    return {name: rank for rank, name in enumerate(ranking, start=1)}

@@ -1,4 +1,4 @@
-"""Keywords by Tantivy: BM25 (k1 1.2, b 0.75) over text, title and path of every chunk.
+"""Keywords by Tantivy: BM25 (k1 1.2, b 0.75) over text, title and path of every chunk, or of every document.
 
 Terms come from ``pinakes.analysis`` and are stored separated by spaces, so that every engine and every
 explanation sees the same terms. The folder is shared by all processes; one at a time writes.
@@ -6,15 +6,15 @@ explanation sees the same terms. The folder is shared by all processes; one at a
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tantivy
@@ -23,9 +23,11 @@ from filelock import FileLock
 from pinakes.analysis import Analyzer
 from pinakes.disk import folder_bytes
 from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
+from pinakes.indexes import lexicon
+from pinakes.indexes.wording import Words
 from pinakes.locks import held
 from pinakes.settings import SearchSettings
-from pinakes.types import IndexEntry, Int64, Ranking
+from pinakes.types import Int64, Ranking
 
 _WHAT = "The keyword index"
 _HEAP_BYTES = 64_000_000
@@ -36,20 +38,33 @@ _CLAUSES_MAX = 200
 """Up to so many ids are looked up one by one; with more, walking all ids of the index once is faster."""
 
 _MAX_QUERY_TERMS = 200
-_DOCUMENTS_AT_HAND = 16
 _SYSTEM_ERROR = re.compile(r"os error (\d+)")
 
 
 class KeywordIndex:
-    """BM25 ranking over the chunks of one collection generation."""
+    """BM25 ranking over the passages of one collection generation, or over its documents.
 
-    def __init__(self, folder: Path, search: SearchSettings, lock_timeout_s: float) -> None:
+    Of passages it also knows which words stand together and what they define, of documents how words are spelled.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        of: Literal["passages", "documents"],
+        analyzer: Analyzer,
+        *,
+        search: SearchSettings,
+        lock_timeout_s: float,
+    ) -> None:
         self._folder = folder
+        self._of_passages = of == "passages"
         self._search = search
-        self._analyzer = Analyzer()
+        self._analyzer = analyzer
         self._writing = threading.Lock()
         self._reloading = threading.Lock()
         self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout_s)
+        self._stands = folder / "position.json"
+        self._read: tuple[tuple[int, int], tuple[int, int]] | None = None
         self._index: Any = None
         self._seen = -1
         self._open()
@@ -62,7 +77,7 @@ class KeywordIndex:
         """Return the number of the last change that changed what the folder holds, ``position()`` or lower."""
         return self._positions()[1]
 
-    def apply(self, removed: Sequence[int], added: Sequence[IndexEntry], position: int) -> None:
+    def apply(self, removed: Sequence[int], added: Sequence[Words], position: int) -> None:
         """Write changes, unless another process has written them already; without any, only the position moves."""
         if position <= self.position():
             return
@@ -76,15 +91,35 @@ class KeywordIndex:
                 committed = position
             with storing(_WHAT):
                 stands = json.dumps({"position": position, "committed": committed})
-                _replace(self._folder / "position.json", stands)
+                _replace(self._stands, stands)
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
         terms = self._analyzer.query_terms(query)[:_MAX_QUERY_TERMS]
-        nothing = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-        if not terms or (documents is not None and not len(documents)) or (among is not None and not len(among)):
-            return nothing
-        wanted = self._query(terms)
+        return self._best(self._query(terms) if terms else None, limit, documents, among)
+
+    def definitions(self, names: Sequence[str], limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
+        """Rank chunks by how many of ``names`` they define."""
+        schema, some = self._index.schema, names[:_MAX_QUERY_TERMS]
+        each = [tantivy.Query.term_query(schema, "symbols", name, "basic") for name in some]
+        ones = [(tantivy.Occur.Should, tantivy.Query.const_score_query(query, 1.0)) for query in each]
+        return self._best(tantivy.Query.boolean_query(ones) if ones else None, limit, documents, among)
+
+    def phrase(self, words: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
+        """Return the passages in which ``words`` stand in a row, all with the score 1."""
+        terms, schema = self._analyzer.terms(words)[:_MAX_QUERY_TERMS], self._index.schema
+        wanted = None
+        if len(terms) > 1:
+            wanted = tantivy.Query.phrase_query(schema, "text", list(terms))
+        elif terms:
+            wanted = tantivy.Query.term_query(schema, "text", terms[0], "position")
+        one = wanted and tantivy.Query.const_score_query(wanted, 1.0)
+        return self._best(one, limit, documents, among)
+
+    def _best(self, wanted: Any, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
+        if wanted is None or (documents is not None and not len(documents)) or (among is not None and not len(among)):
+            nothing = np.empty(0, np.int64)
+            return Ranking(nothing, nothing, np.empty(0, np.float32))
         if among is not None:
             wanted = _only(self._index.schema, wanted, "chunk_id", among)
         elif documents is not None and len(documents) <= _SET_MAX:
@@ -92,6 +127,17 @@ class KeywordIndex:
             documents = None
         with _translated():
             return _run(self._searcher(), wanted, limit, documents)
+
+    def under(self, search: SearchSettings) -> KeywordIndex:
+        """Return the same index, searched by other settings."""
+        other = copy.copy(self)
+        vars(other)["_search"] = search
+        return other
+
+    def lexicon(self) -> lexicon.TantivyLexicon:
+        """Return the words of all documents as they stand now."""
+        with _translated():
+            return lexicon.TantivyLexicon(self._searcher(), self._index.schema, self._analyzer)
 
     def chunk_ids(self) -> Int64:
         """Return the sorted ids of all chunks in the index."""
@@ -106,17 +152,22 @@ class KeywordIndex:
             return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": folder_bytes(self._folder)}
 
     def _positions(self) -> tuple[int, int]:
+        """Read the file anew only when it is another: every search asks for this several times."""
         try:
-            found = json.loads((self._folder / "position.json").read_text("utf-8"))
-            position = int(found["position"])
-            return position, int(found.get("committed", position))
+            stat = self._stands.stat()
+            file = stat.st_ino, stat.st_mtime_ns
+            if self._read is None or self._read[0] != file:
+                found = json.loads(self._stands.read_text("utf-8"))
+                position = int(found["position"])
+                self._read = file, (position, int(found.get("committed", position)))
+            return self._read[1]
         except FileNotFoundError:
             return 0, 0
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise _corrupt(error) from error
 
     def _open(self) -> None:
-        schema = _schema()
+        schema = _schema(of_passages=self._of_passages)
         if not self._exists():
             with held(self._lock, _WHAT), storing(_WHAT), _translated():
                 if not self._exists():
@@ -140,15 +191,14 @@ class KeywordIndex:
                 self._seen = committed
         return self._index.searcher()
 
-    def _write(self, removed: Sequence[int], added: Sequence[IndexEntry]) -> None:
+    def _write(self, removed: Sequence[int], added: Sequence[Words]) -> None:
         writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
         try:
             # By query: ``delete_documents_by_term`` takes a number for a signed one and then deletes nothing.
             gone = sorted({*removed, *(entry.document_id for entry in added)})
             writer.delete_documents_by_query(tantivy.Query.term_set_query(self._index.schema, "document_id", gone))
-            named = lru_cache(_DOCUMENTS_AT_HAND)(self._terms)
             for entry in added:
-                writer.add_document(self._document(entry, named))
+                writer.add_document(self._document(entry))
             writer.commit()
         except BaseException:
             # A traceback may keep the writer alive, and with it Tantivy's own lock.
@@ -159,18 +209,18 @@ class KeywordIndex:
             raise
         writer.wait_merging_threads()
 
-    def _document(self, entry: IndexEntry, named: Callable[[str], str]) -> Any:
-        """Return a chunk as Tantivy stores it; ``named`` gives the terms of what chunks of a document share."""
+    def _document(self, entry: Words) -> Any:
         document = tantivy.Document()
         document.add_unsigned("chunk_id", entry.chunk_id)
         document.add_unsigned("document_id", entry.document_id)
-        document.add_text("text", self._terms(f"{entry.header} {entry.text}" if entry.header else entry.text))
-        document.add_text("title", named(entry.title))
-        document.add_text("path", named(entry.path.replace("/", " ")))
+        document.add_text("text", f"{entry.header} {entry.body}")
+        document.add_text("title", entry.title)
+        document.add_text("path", entry.path)
+        if self._of_passages:
+            document.add_text("symbols", entry.symbols)
+        else:
+            document.add_text(lexicon.FIELD, " ".join(entry.spelled))
         return document
-
-    def _terms(self, text: str) -> str:
-        return " ".join(self._analyzer.terms(text))
 
     def _query(self, terms: list[str]) -> Any:
         """Any term may match, in any field; the words standing together count extra."""
@@ -179,12 +229,12 @@ class KeywordIndex:
         wanted = []
         for field, boost in (("text", 1.0), ("title", settings.title_boost), ("path", settings.path_boost)):
             if boost > 0:
-                option = "position" if field == "text" else "freq"
+                option = "position" if field == "text" and self._of_passages else "freq"
                 wanted += [
                     tantivy.Query.boost_query(tantivy.Query.term_query(schema, field, term, option), boost)
                     for term in terms
                 ]
-        if 1 < len(terms) <= 8 and settings.phrase_boost > 0:
+        if 1 < len(terms) <= 8 and self._of_passages and settings.phrase_boost > 0:
             phrase = tantivy.Query.phrase_query(schema, "text", list(terms))
             wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
@@ -207,13 +257,16 @@ def _corrupt(error: BaseException) -> IndexCorrupt:
     return IndexCorrupt(f"{_WHAT} cannot be read: {error}.", hint="Rebuild it: pinakes reindex")
 
 
-def _schema() -> Any:
+def _schema(*, of_passages: bool) -> Any:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("chunk_id", indexed=True, fast=True)
     builder.add_unsigned_field("document_id", indexed=True, fast=True)
-    builder.add_text_field("text", tokenizer_name="whitespace", index_option="position")
+    builder.add_text_field("text", tokenizer_name="whitespace", index_option="position" if of_passages else "freq")
     builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("path", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field(
+        "symbols" if of_passages else lexicon.FIELD, tokenizer_name="whitespace", index_option="basic"
+    )
     return builder.build()
 
 
@@ -235,14 +288,14 @@ def _run(searcher: Any, query: Any, limit: int, documents: Int64 | None) -> Rank
     while True:
         hits = searcher.search(query, limit=max(1, min(asked, searcher.num_docs or 1)), count=False).hits
         addresses = [address for _, address in hits]
-        ids = _column(searcher, "chunk_id", addresses)
+        ids, owners = _column(searcher, "chunk_id", addresses), _column(searcher, "document_id", addresses)
         scores = np.array([score for score, _ in hits], np.float32)
         if documents is not None:
-            kept = np.isin(_column(searcher, "document_id", addresses), documents)
-            ids, scores = ids[kept], scores[kept]
+            kept = np.isin(owners, documents)
+            ids, owners, scores = ids[kept], owners[kept], scores[kept]
         if documents is None or len(ids) >= limit or len(hits) < asked:
             best = np.lexsort((ids, -scores))[:limit]
-            return Ranking(ids[best], scores[best])
+            return Ranking(ids[best], owners[best], scores[best])
         asked *= 4
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
+from pinakes.analysis import Analyzer
 from pinakes.errors import storing
 from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.vectors import VectorIndex
+from pinakes.indexes.wording import Wording
+from pinakes.ports import Lexicon
 from pinakes.settings import IndexSettings, SearchSettings
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 _REMEMBERED_FILTERS = 32
 
 
 class LocalIndex:
-    """Implements ``ports.Index``. The keyword part is shared by all processes that use the folder; the
+    """Implements ``ports.Index``. The keyword parts are shared by all processes that use the folder; the
     vector part lives in the memory of each and is saved now and then, so each stands at its own position."""
 
     def __init__(
@@ -32,11 +38,17 @@ class LocalIndex:
             folder.mkdir(parents=True, exist_ok=True)
         self._select = select
         self._selected: dict[tuple[Filter, int], Int64] = {}
-        self._keyword = KeywordIndex(folder / "keyword", search, index.lock_timeout_s)
-        self._vectors = VectorIndex(folder / "vectors", dimension, label, index.exact_max_vectors)
+        analyzer = Analyzer()
+        opened = partial(KeywordIndex, analyzer=analyzer, search=search, lock_timeout_s=index.lock_timeout_s)
+        self._wording = Wording(analyzer)
+        self._keyword = opened(folder / "keyword", "passages")
+        self._whole = opened(folder / "documents", "documents")
+        self._vectors = VectorIndex(
+            folder / "vectors", dimension, label, index.exact_max_vectors, index.approximate_share
+        )
 
     def position(self) -> int:
-        return min(self._keyword.position(), self._vectors.position())
+        return min(self._keyword.position(), self._whole.position(), self._vectors.position())
 
     def apply(
         self,
@@ -46,11 +58,26 @@ class LocalIndex:
         vectors: Iterable[VectorEntry] = (),
     ) -> None:
         removed, added = list(removed), list(added)
-        self._keyword.apply(removed, added, position)
+        passages = self._wording.passages(added)
+        self._keyword.apply(removed, passages, position)
+        self._whole.apply(removed, self._wording.documents(passages), position)
         self._vectors.apply(removed, added, position, list(vectors))
 
-    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        return self._keyword.search(query, limit, self._documents(where), among)
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        documents = self._documents(where)
+        if evidence == "definitions":
+            return self._keyword.definitions(query.split(), limit, documents, among)
+        if evidence == "phrases":
+            return self._keyword.phrase(query, limit, documents, among)
+        part = self._whole if evidence == "documents" else self._keyword
+        return part.search(query, limit, documents, among)
 
     def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
         return self._vectors.search(query, limit, self._documents(where), among)
@@ -59,11 +86,23 @@ class LocalIndex:
         vectors = self._vectors
         return {"keyword": self._keyword.chunk_ids(), "vector": vectors.chunk_ids(), "exact": vectors.exact_ids()}
 
-    def vectors(self, chunk_ids: Int64) -> Float32:
-        return self._vectors.get(chunk_ids)
+    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
+        return self._vectors.sums(ids) if of == "documents" else self._vectors.get(ids)
 
     def describe(self) -> Mapping[str, str | int]:
         return {"engine": "local", **self._keyword.describe(), **self._vectors.describe()}
+
+    def lexicon(self) -> Lexicon:
+        return self._whole.lexicon()
+
+    def under(self, index: IndexSettings, search: SearchSettings) -> LocalIndex:
+        other = copy.copy(self)
+        vars(other).update(
+            _keyword=self._keyword.under(search),
+            _whole=self._whole.under(search),
+            _vectors=self._vectors.under(index.exact_max_vectors, index.approximate_share),
+        )
+        return other
 
     def close(self) -> None:
         self._vectors.close()

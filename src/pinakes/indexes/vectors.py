@@ -8,6 +8,7 @@ changes, so searches never wait for changes. What is on disk is a snapshot: losi
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import shutil
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from filelock import FileLock
 
+from pinakes.indexes.sums import Sums
 from pinakes.types import Bool, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 _log = logging.getLogger(__name__)
@@ -29,14 +31,18 @@ _log = logging.getLogger(__name__)
 _DIRECT_ROWS = 2048
 """So many rows are compared without FAISS: a scan of them takes less than a millisecond."""
 
-_TAIL_SHARE = 0.05
+_TAIL_ROWS = 512
+_TAIL_SHARE = 0.02
+_TRAINED_TAIL_SHARE = 0.05
+"""So many rows, and this share of those FAISS holds, are compared beside it before it is built anew. An inverted file
+takes seconds for that, a flat scan milliseconds."""
+
 _DEAD_SHARE = 0.2
 _EIGHT_BIT = 127
 _TRAINED_ROWS = 50_000
 _ADDED_ROWS = 8192
 _RESCORED = 2
 _NLIST_PER_ROOT = 4
-_NPROBE_SHARE = 0.06
 _SAVE_AFTER_ROWS = 1000
 _LEFT_SHARE = 0.01
 _SNAPSHOT_TIMEOUT_S = 30
@@ -66,6 +72,7 @@ class _View:
     scanner: Any
     scanned: int
     position: int
+    sums: Sums
 
     @cached_property
     def all_exact(self) -> bool:
@@ -84,12 +91,15 @@ class _OutdatedError(ValueError):
 class VectorIndex:
     """Cosine ranking over the vectors of one collection generation."""
 
-    def __init__(self, folder: Path, dimension: int, label: str, exact_max_vectors: int) -> None:
+    def __init__(
+        self, folder: Path, dimension: int, label: str, exact_max_vectors: int, approximate_share: float
+    ) -> None:
         """Open the newest snapshot in ``folder``; one of vectors with another ``label`` is not used."""
         self._folder = folder
         self._dimension = dimension
         self._label = label
         self._exact_max = exact_max_vectors
+        self._share = approximate_share
         self._lock = threading.Lock()
         self._disk = FileLock(f"{folder}.lock", timeout=_SNAPSHOT_TIMEOUT_S)
         self._unsaved = 0
@@ -114,6 +124,7 @@ class VectorIndex:
                 return
             replaced = {*removed, *(entry.document_id for entry in added)}
             given = {entry.chunk_id: entry for entry in vectors if entry.document_id not in replaced}
+            touched = replaced | {entry.document_id for entry in given.values()}
             view, missing, written = self._overwritten(view, list(given.values()))
             if replaced:
                 gone = np.isin(view.documents, np.fromiter(replaced, np.int64))
@@ -122,6 +133,10 @@ class VectorIndex:
             fresh += missing
             if fresh:
                 view = self._appended(view, fresh)
+            if touched:
+                owners = np.fromiter(touched, np.int64)
+                sums = view.sums.updated(owners, view.ids, view.documents, view.matrix, view.alive)
+                view = replace(view, sums=sums)
             self._view = self._arranged(replace(view, position=position))
             self._unsaved += len(fresh) + len(removed) + written
             if self._unsaved >= max(_SAVE_AFTER_ROWS, len(self._view.ids) // 2):
@@ -138,9 +153,19 @@ class VectorIndex:
         if total <= _DIRECT_ROWS or view.scanner is None:
             return _ranked(view, np.flatnonzero(allowed), query, limit)
         held = (allowed & ~view.unscanned)[: view.scanned]
-        scanned = _scan(view.scanner, query, min(limit * _RESCORED, total), held)
+        scanned = _scan(view.scanner, query, min(limit * _RESCORED, total), held, self._share)
         rows = np.concatenate([scanned, np.flatnonzero(allowed & view.unscanned)])
         return _ranked(view, rows, query, limit)
+
+    def under(self, exact_max_vectors: int, approximate_share: float) -> VectorIndex:
+        """Return the same vectors, scanned by other settings; what they need is built in memory."""
+        view, rows = self._view, len(self._view.ids)
+        if view.scanner is not None and (rows > exact_max_vectors) != hasattr(view.scanner, "nlist"):
+            scanner = self._scanner(view.matrix, exact_max_vectors)
+            view = replace(view, scanner=scanner, scanned=rows, unscanned=np.zeros(rows, np.bool_))
+        other = copy.copy(self)
+        vars(other).update(_exact_max=exact_max_vectors, _share=approximate_share, _view=view)
+        return other
 
     def get(self, chunk_ids: Int64) -> Float32:
         """Return float32 (n, dim), NaN where a chunk has no vector."""
@@ -149,6 +174,10 @@ class VectorIndex:
         rows, found = _rows_of(view, chunk_ids)
         vectors[found] = _float32(view.matrix[rows[found]])
         return vectors
+
+    def sums(self, document_ids: Int64) -> Float32:
+        """Return float32 (n, dim): the sum of each document's vectors, NaN where it has none."""
+        return self._view.sums.get(document_ids)
 
     def chunk_ids(self) -> Int64:
         """Return the sorted ids of all chunks that have a vector."""
@@ -216,25 +245,27 @@ class VectorIndex:
         alive = view.alive
         if len(alive) - int(np.count_nonzero(alive)) > max(_DIRECT_ROWS, _DEAD_SHARE * len(alive)):
             parts = (view.ids[alive], view.documents[alive], view.matrix[alive], view.exact[alive])
-            view = _living(*parts, view.position)
-        if np.count_nonzero(view.unscanned) > max(_DIRECT_ROWS, _TAIL_SHARE * view.scanned):
+            view = _living(*parts, view.position, view.sums)
+        share = _TRAINED_TAIL_SHARE if len(view.ids) > self._exact_max else _TAIL_SHARE
+        beside = int(np.count_nonzero(view.unscanned))
+        if len(view.ids) > _DIRECT_ROWS and beside > max(_TAIL_ROWS, share * view.scanned):
             scanned, unscanned = len(view.ids), np.zeros(len(view.ids), np.bool_)
-            view = replace(view, scanner=self._scanner(view.matrix), scanned=scanned, unscanned=unscanned)
+            scanner = self._scanner(view.matrix, self._exact_max)
+            view = replace(view, scanner=scanner, scanned=scanned, unscanned=unscanned)
         return view
 
-    def _scanner(self, matrix: Any) -> Any:
+    def _scanner(self, matrix: Any, exact_max: int) -> Any:
         """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file when there are many."""
         faiss = _faiss()
         eight_bit, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
         scale = _EIGHT_BIT / max(_largest(matrix), 1e-6)
-        if len(matrix) > self._exact_max:
+        if len(matrix) > exact_max:
             lists = max(1, int(_NLIST_PER_ROOT * len(matrix) ** 0.5))
             quantizer = faiss.IndexFlatIP(self._dimension)
             scanner = faiss.IndexIVFScalarQuantizer(quantizer, self._dimension, lists, eight_bit, inner, False)
             quantizer.this.disown()
             scanner.own_fields = True
             scanner.cp.niter, scanner.cp.min_points_per_centroid = 5, 1
-            scanner.nprobe = max(1, int(_NPROBE_SHARE * lists))
             scanner.train(_eight_bit(_float32(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)]), scale))
         else:
             scanner = faiss.IndexScalarQuantizer(self._dimension, eight_bit, inner)
@@ -243,7 +274,9 @@ class VectorIndex:
         return scanner
 
     def _load(self) -> _View:
-        return self._arranged(_living(*self._newest()))
+        ids, documents, matrix, exact, position = self._newest()
+        sums = Sums.of(ids, documents, matrix, np.arange(len(ids)))
+        return self._arranged(_living(ids, documents, matrix, exact, position, sums))
 
     def _newest(self) -> _Snapshot:
         """Return the newest snapshot that is whole, or an empty one; those that are not whole are removed."""
@@ -316,11 +349,11 @@ def _read_snapshot(folder: Path, dimension: int, label: str) -> _Snapshot:
     return ids, documents, matrix, exact, int(about["position"])
 
 
-def _living(ids: Int64, documents: Int64, matrix: _Float16, exact: Bool, position: int) -> _View:
+def _living(ids: Int64, documents: Int64, matrix: _Float16, exact: Bool, position: int, sums: Sums) -> _View:
     """Return a view of living rows that has no scanner yet."""
     every = np.ones(len(ids), np.bool_)
     order = np.argsort(ids, kind="stable")
-    return _View(ids, documents, matrix, exact, every, every, order, None, 0, position)
+    return _View(ids, documents, matrix, exact, every, every, order, None, 0, position, sums)
 
 
 def _faiss() -> Any:
@@ -378,12 +411,13 @@ def _rows_of(view: _View, chunk_ids: Int64) -> tuple[Int64, Any]:
     return rows, (places >= 0) & (view.ids[rows] == chunk_ids) & view.alive[rows]
 
 
-def _scan(scanner: Any, query: Float32, limit: int, allowed: Any) -> Int64:
+def _scan(scanner: Any, query: Float32, limit: int, allowed: Any, share: float) -> Int64:
     faiss = _faiss()
     selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
-    if hasattr(scanner, "nprobe"):
+    if hasattr(scanner, "nlist"):
         # The fewer rows a filter leaves, the more lists it takes to see as many.
-        lists = min(scanner.nlist, scanner.nprobe * len(allowed) // max(1, int(np.count_nonzero(allowed))))
+        probed = max(1, int(share * scanner.nlist))
+        lists = min(scanner.nlist, probed * len(allowed) // max(1, int(np.count_nonzero(allowed))))
         parameters = faiss.SearchParametersIVF(sel=selector, nprobe=lists)
     else:
         parameters = faiss.SearchParameters(sel=selector)
@@ -397,7 +431,7 @@ def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
     """Score ``rows`` with the float16 vectors and keep the best; ties go to the older chunk."""
     exact = None if view.all_exact else view.exact[rows]  # read before the vectors, which are written first
     if not len(rows):
-        return Ranking(np.empty(0, np.int64), np.empty(0, np.float32), exact)
+        return Ranking(rows, rows, np.empty(0, np.float32), exact)
     # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.
     scores = np.vecdot(_float32(view.matrix[rows]), query)
     kept = np.arange(len(rows))
@@ -405,4 +439,5 @@ def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
         kept = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
     ids = view.ids[rows]
     best = kept[np.lexsort((ids[kept], -scores[kept]))[:limit]]
-    return Ranking(ids[best], scores[best].astype(np.float32), None if exact is None else exact[best])
+    exact = None if exact is None else exact[best]
+    return Ranking(ids[best], view.documents[rows][best], scores[best].astype(np.float32), exact)

@@ -62,9 +62,11 @@ def keep(connection: Connection, embedder: Embedder, vectors: Mapping[bytes, Flo
 
 
 def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> CollectionRecord:
-    """Make ``embedder`` the model of ``collection``; return the collection as it is then."""
+    """Make ``embedder`` the model of ``collection``, unless another generation answers by now; return it as it is."""
+    fingerprint, dimension = embedder.fingerprint, embedder.dimension
     with catalog.write() as connection:
-        collections.bind_model(connection, collection.id, embedder.fingerprint, embedder.dimension)
+        if collections.get(connection, collection.name).line == collection.line:
+            collections.bind_model(connection, collection.id, fingerprint, dimension)
         return collections.get(connection, collection.name)
 
 
@@ -97,8 +99,7 @@ class Waiting:
             total = self._done + collections.count(connection, self.collection).pending
         for _ in range(batches):
             with self.catalog.read() as connection:
-                now = collections.get(connection, self.collection.name)
-                rows = self._next(connection, batch) if now.model_id == self.collection.model_id else []
+                rows = self._next(connection, batch) if self._still_wanted(connection) else []
             if not rows:
                 return False
             vectors = yield from embed(self.embedder, {key: text for _, key, text in rows}, self.refused)
@@ -110,6 +111,12 @@ class Waiting:
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
         return True
+
+    def _still_wanted(self, connection: Connection) -> bool:
+        """Say whether the collection still has the model: what answers, or what is built beside it."""
+        mine, read = self.collection, collections.beside if self.collection.is_beside else collections.find
+        now = read(connection, mine.name)
+        return now is not None and now.model_id == mine.model_id
 
     def _next(self, connection: Connection, batch: int) -> list[tuple[int, bytes, str]]:
         collection_id, model_id = self.collection.id, self.collection.model_id

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 
 import numpy as np
 
@@ -38,11 +38,11 @@ class Background:
     def __init__(self, library: Library) -> None:
         self._library = library
         self._stop = threading.Event()
-        threads = library.settings.embedding.threads
-        self._embedder = _Gentle(library.shelves.embedder, library.shelves.traffic, self._stop, threads)
+        self._gentle: dict[Embedder, _Gentle] = {}
+        self._open = ExitStack()
         self._thread = threading.Thread(target=self._run, name="pinakes-background", daemon=True)
         self._written: dict[int, int] = {}
-        self._done: dict[int, int] = {}
+        self._done: dict[int, tuple[int, int]] = {}
         self._retry_at: dict[int, float] = {}
         self._told: dict[int, str] = {}
 
@@ -63,7 +63,7 @@ class Background:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        with closing(self._embedder):
+        with ExitStack() as self._open:
             while not self._stop.wait(_LOOK_EVERY_S):
                 try:
                     for record in self._collections():
@@ -84,12 +84,13 @@ class Background:
         A run that is not over yet knows best what to embed first.
         """
         before, self._written[record.id] = self._written.get(record.id), record.written
-        if self._done.get(record.id) == record.written or time.monotonic() < self._retry_at.get(record.id, 0):
+        state = record.line, record.written  # after a switch what waits is another model's
+        if self._done.get(record.id) == state or time.monotonic() < self._retry_at.get(record.id, 0):
             return
         try:
             self._library.shelves.index(record.name)
             if before == record.written and self._embed(record.name):
-                self._done[record.id] = record.written
+                self._done[record.id] = state
             self._told.pop(record.id, None)
         except Stopped:
             raise
@@ -102,8 +103,17 @@ class Background:
 
     def _embed(self, name: str) -> bool:
         """Embed what waits; say whether that was done, and not left to another process."""
-        with closing(self._library.shelves.embed_waiting(name, embedder=self._embedder)) as events:
+        with closing(self._library.shelves.embed_waiting(name, through=self._gently)) as events:
             return all(event.stage != "elsewhere" for event in events)
+
+    def _gently(self, embedder: Embedder) -> Embedder:
+        """Return what embeds by the model of a collection, letting searches go first."""
+        if embedder not in self._gentle:
+            library = self._library
+            threads = library.settings.embedding.threads
+            gentle = _Gentle(embedder, library.shelves.traffic, self._stop, threads)
+            self._gentle[embedder] = self._open.enter_context(closing(gentle))
+        return self._gentle[embedder]
 
 
 class _Gentle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
@@ -41,7 +42,10 @@ class SearchRequest(BaseModel):
     )
 
     query: Annotated[str, AfterValidator(_text), Field(description="A question in plain words, or exact terms.")]
-    search_type: Annotated[Literal["hybrid", "vector", "keyword"], Field(description="How to search.")] = "hybrid"
+    search_type: Annotated[
+        Literal["hybrid", "vector", "keyword", "auto"],
+        Field(description="How to search; auto = by what the query is like, with a note of what was chosen."),
+    ] = "hybrid"
     top_k: Annotated[int, Field(ge=1, description="How many passages, at most `search.max_top_k` (50).")] = 5
     min_score: Annotated[float, Field(ge=0, le=1, description="Leave out passages that score less.")] = 0.0
     filters: Annotated[
@@ -52,6 +56,8 @@ class SearchRequest(BaseModel):
     ] = None
     collection: Annotated[str | None, Field(description="Collection; none = the default one.")] = None
     fusion: Annotated[Literal["weighted", "rrf"] | None, Field(description="How hybrid ranks are made.")] = None
+    neighbours: Annotated[int, Field(ge=0, le=3, description="So many passages before and after each, too.")] = 0
+    explain: Annotated[bool, Field(description="Say why each passage is there, and where the words stand.")] = False
 
     @model_validator(mode="before")
     @classmethod
@@ -67,6 +73,48 @@ class SearchRequest(BaseModel):
         return body
 
 
+class Line(BaseModel):
+    """A line of a passage, or the telling part of a long one."""
+
+    number: Annotated[int, Field(description="Its number in the document, from 1.")]
+    text: str
+    marks: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
+
+
+class Why(BaseModel):
+    """Why a passage is there."""
+
+    match: Literal["hybrid", "semantic", "keyword"]
+    confidence: Annotated[float, Field(ge=0, le=1, description="Does not depend on the other results.")]
+    confidence_word: Literal["excellent", "good", "moderate", "weak"]
+    explanation: Annotated[str, Field(description="One sentence.")]
+    scores: Annotated[dict[str, float], Field(description="The raw scores: cosine, bm25, fused.")]
+    context: Annotated[list[Line], Field(description="The lines to show where `text` is too much.")]
+    highlights: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
+
+
+class Place(BaseModel):
+    """Where a passage stands."""
+
+    chunk_id: str
+    document_id: str
+    uri: str
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+
+
+class Around(BaseModel):
+    """A passage before or after another in its document."""
+
+    chunk_index: int
+    start_line: int
+    end_line: int
+    heading_path: list[str]
+    text: str
+
+
 class SearchResult(BaseModel):
     """One passage."""
 
@@ -79,6 +127,11 @@ class SearchResult(BaseModel):
     approximate: Annotated[
         bool, Field(description="The passage is not embedded yet, so its score may change; absent else.")
     ] = False
+    duplicates: Annotated[
+        list[Place] | None, Field(description="Passages left out because this one says the same; absent when none.")
+    ] = None
+    neighbours: Annotated[list[Around] | None, Field(description="What stands around it, where asked for.")] = None
+    why: Annotated[Why | None, Field(description="Why it is there, where asked for with `explain`.")] = None
 
 
 class SearchResponse(BaseModel):
@@ -144,6 +197,7 @@ def _search(service: Service, request: SearchRequest) -> Results:
         filters=_filters(request.filters),
         fusion=request.fusion,
         min_score=request.min_score,
+        neighbours=request.neighbours,
     )
 
 
@@ -159,7 +213,7 @@ def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
 def _rendered(settings: Settings, request: SearchRequest, results: Results) -> dict[str, JSON]:
     key_field = settings.of_collection(results.collection).key_field
     answer: dict[str, JSON] = {
-        "results": [_result(hit, key_field) for hit in results.hits],
+        "results": [_result(hit, key_field) | _more(hit, request) for hit in results.hits],
         "query": request.query,
         "search_type": request.search_type,
         "total_results": len(results.hits),
@@ -179,7 +233,7 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
         "file_path": hit.path,
         "file_type": name.rpartition(".")[2].lower() if "." in name else "",
     }
-    result: dict[str, JSON] = {
+    return {
         "chunk_id": hit.chunk_id,
         "kep_id": key,
         "text": hit.text,
@@ -187,7 +241,27 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
         "metadata": {**hit.metadata, **place},
         "chunk_index": hit.chunk_index,
     }
-    return result | ({"approximate": True} if hit.approximate else {})
+
+
+def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
+    """Return what only some results have: what was asked for, and what there is seldom."""
+    more: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
+    if hit.duplicates:
+        more["duplicates"] = [asdict(one) for one in hit.duplicates]
+    if request.neighbours:
+        more["neighbours"] = [asdict(one) for one in hit.neighbours]
+    if request.explain:
+        more["why"] = {
+            "match": hit.match,
+            "confidence": hit.confidence,
+            "confidence_word": hit.confidence_word,
+            "explanation": hit.explanation,
+            "scores": {name: value for name, value in asdict(hit.scores).items() if value is not None},
+            **({"boosts": dict(hit.boosts)} if hit.boosts else {}),
+            "context": [asdict(line) for line in hit.context],
+            "highlights": hit.highlights,
+        }
+    return more
 
 
 def _stats(service: Service) -> dict[str, JSON]:
@@ -197,18 +271,16 @@ def _stats(service: Service) -> dict[str, JSON]:
     except Busy as error:
         raise Busy("Server not ready", hint=error.hint) from error
     status = service.library.status(name)[0]
-    embedder = service.library.shelves.embedder
-    settings = service.settings
+    record, shelves, settings = service.library.collection(name), service.library.shelves, service.settings
+    model = shelves.model_of(record)
     return {
         "total_keps": distinct(status),
         "total_chunks": status.chunks,
         "total_vectors": status.exact + status.approximate,
         "exact_vectors": status.exact,
         "exact_share": status.exact_share,
-        "embedding_model": settings.embedding.model
-        if settings.embedding.provider != "deterministic"
-        else "deterministic",
-        "embedding_dimension": embedder.dimension,
+        "embedding_model": model.model if model.provider != "deterministic" else "deterministic",
+        "embedding_dimension": shelves.embedder_of(record).dimension,
         "search_modes": MODES,
         "fusion_algorithm": fusion_words(settings),
     }

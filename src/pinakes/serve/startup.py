@@ -123,8 +123,11 @@ class Startup:
             self._on_failure()
 
     def _warm_up(self) -> None:
+        shelves = self._library.shelves
         try:
-            self._library.shelves.embedder.embed_query(_WARMING_TEXT)
+            wanted = [shelves.embedder_of(record) for record in self._library.collections()]
+            for embedder in dict.fromkeys(wanted if wanted and not self._waiting else [*wanted, shelves.embedder]):
+                embedder.embed_query(_WARMING_TEXT)
             self.model_loaded = True
         except ModelUnavailable as error:
             self._say(f"Searching by keywords only: {error}")

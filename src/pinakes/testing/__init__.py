@@ -1,4 +1,4 @@
-"""What every embedder and every index engine must do, as tests that anyone can run, and a tiny corpus.
+"""What every embedder, reranker and index engine must do, as tests that anyone can run, and a tiny corpus.
 
 ::
 
@@ -10,8 +10,8 @@
     def test_my_embedder(check):
         check(MyEmbedder())
 
-Outside pytest, ``check_index`` and ``check_embedder`` run them all; the first broken promise raises
-``AssertionError``. ``ReferenceIndex`` is the plain truth to compare with: everything in memory, nothing clever.
+Rerankers have ``RERANKER_CHECKS``. Outside pytest, ``check_index`` and its like run them all; the first broken promise
+raises ``AssertionError``. ``ReferenceIndex`` is the plain truth to compare with: everything in memory, nothing clever.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pinakes.testing.corpus import FILES, FILTERS, ODD_QUERIES, Corpus, ReferenceIndex, write_files
 from pinakes.testing.embedder_contract import EMBEDDER_CHECKS, check_embedder
 from pinakes.testing.index_contract import INDEX_CHECKS, VECTOR_TOLERANCE, MakeIndex, check_index
+from pinakes.testing.reranker_contract import RERANKER_CHECKS, check_reranker
 
 __all__ = [
     "EMBEDDER_CHECKS",
@@ -28,12 +29,14 @@ __all__ = [
     "FILTERS",
     "INDEX_CHECKS",
     "ODD_QUERIES",
+    "RERANKER_CHECKS",
     "VECTOR_TOLERANCE",
     "Corpus",
     "MakeIndex",
     "ReferenceIndex",
     "check_embedder",
     "check_index",
+    "check_reranker",
     "name_of",
     "write_files",
 ]

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import log
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pinakes import filters
 from pinakes.analysis import Analyzer
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
+from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
 
 Select: TypeAlias = Callable[[Filter], Int64]
 """Gives the sorted ids of the documents that pass a filter, int64 (n,)."""
@@ -63,7 +63,7 @@ def write_files(folder: Path, files: Mapping[str, str] = FILES) -> Path:
 class ReferenceIndex:
     """An ``Index`` in memory: every score computed for every passage, as its definition says.
 
-    BM25 (k1 1.2, b 0.75) over the header and text of a passage alone.
+    BM25 (k1 1.2, b 0.75) over the header and text of a passage alone, or over the texts of a document's passages.
     """
 
     def __init__(self, dimension: int, select: Select) -> None:
@@ -93,19 +93,25 @@ class ReferenceIndex:
             self._entries = kept | {entry.chunk_id: entry for entry in added}
             self._position = position
 
-    def keyword(self, query: str, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        entries = self._entries
-        counts = {key: Counter(self._terms(entry)) for key, entry in entries.items()}
-        average = sum(sum(count.values()) for count in counts.values()) / max(1, len(counts))
-        scores: dict[int, float] = {}
-        for term in self._analyzer.query_terms(query):
-            having = [key for key, count in counts.items() if count[term]]
-            rarity = log(1 + (len(counts) - len(having) + 0.5) / (len(having) + 0.5))
-            for key in having:
-                times, length = counts[key][term], sum(counts[key].values())
-                weight = times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / average))
-                scores[key] = scores.get(key, 0.0) + rarity * weight
-        return self._ranked(entries, scores, limit, where, among)
+    def keyword(
+        self,
+        query: str,
+        limit: int,
+        where: Filter | None,
+        among: Int64 | None = None,
+        evidence: Evidence = "passages",
+    ) -> Ranking:
+        entries = self._documents() if evidence == "documents" else self._entries
+        if evidence == "definitions":
+            names = set(query.split())
+            scores = {key: float(len(names & set(entry.symbols))) for key, entry in entries.items()}
+            return self._ranked(entries, {key: score for key, score in scores.items() if score}, limit, where, among)
+        if evidence == "phrases":
+            run = f" {' '.join(self._analyzer.terms(query))} "
+            texts = {key: f" {' '.join(self._terms(entry))} " for key, entry in entries.items()}
+            having = [key for key, text in texts.items() if run.strip() and run in text]
+            return self._ranked(entries, dict.fromkeys(having, 1.0), limit, where, among)
+        return self._ranked(entries, self._bm25(query, entries), limit, where, among)
 
     def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
         entries = self._entries
@@ -120,12 +126,16 @@ class ReferenceIndex:
         exact = [key for key in embedded if self._entries[key].exact]
         return {"keyword": sorted_ids(self._entries), "vector": sorted_ids(embedded), "exact": sorted_ids(exact)}
 
-    def vectors(self, chunk_ids: Int64) -> Float32:
-        found = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
-        for row, key in enumerate(chunk_ids.tolist()):
-            entry = self._entries.get(key)
-            if entry is not None and entry.vector is not None:
-                found[row] = entry.vector
+    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
+        found = np.full((len(ids), self._dimension), np.nan, np.float32)
+        for row, key in enumerate(ids.tolist()):
+            held = [
+                entry.vector
+                for entry in self._entries.values()
+                if key == (entry.chunk_id if of == "passages" else entry.document_id) and entry.vector is not None
+            ]
+            if held:
+                found[row] = np.sum(held, axis=0)
         return found
 
     def describe(self) -> Mapping[str, str | int]:
@@ -133,6 +143,28 @@ class ReferenceIndex:
 
     def close(self) -> None:
         """Release nothing."""
+
+    def _documents(self) -> dict[int, IndexEntry]:
+        """Return document id → an entry with the texts of all its passages."""
+        whole: dict[int, IndexEntry] = {}
+        for entry in self._entries.values():
+            before = whole.get(entry.document_id)
+            text = f"{before.text} {entry.text}" if before else entry.text
+            whole[entry.document_id] = replace(entry, chunk_id=entry.document_id, header=entry.title, text=text)
+        return whole
+
+    def _bm25(self, query: str, entries: Mapping[int, IndexEntry]) -> dict[int, float]:
+        counts = {key: Counter(self._terms(entry)) for key, entry in entries.items()}
+        average = sum(sum(count.values()) for count in counts.values()) / max(1, len(counts))
+        scores: dict[int, float] = {}
+        for term in self._analyzer.query_terms(query):
+            having = [key for key, count in counts.items() if count[term]]
+            rarity = log(1 + (len(counts) - len(having) + 0.5) / (len(having) + 0.5))
+            for key in having:
+                times, length = counts[key][term], sum(counts[key].values())
+                weight = times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / average))
+                scores[key] = scores.get(key, 0.0) + rarity * weight
+        return scores
 
     def _terms(self, entry: IndexEntry) -> list[str]:
         return self._analyzer.terms(f"{entry.header} {entry.text}")
@@ -154,7 +186,9 @@ class ReferenceIndex:
             and (documents is None or allowed is not None or entries[key].document_id in documents)
         ]
         best = sorted(pairs)[:limit]
-        return Ranking(np.array([key for _, key in best], np.int64), np.array([-s for s, _ in best], np.float32))
+        ids = np.array([key for _, key in best], np.int64)
+        owners = np.array([entries[key].document_id for _, key in best], np.int64)
+        return Ranking(ids, owners, np.array([-score for score, _ in best], np.float32))
 
 
 class Corpus:

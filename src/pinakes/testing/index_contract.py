@@ -80,6 +80,60 @@ def asked_about_some_passages_it_scores_those_and_no_others(make: MakeIndex, fol
         equal(len(index.vector(corpus.vector(), 5, None, np.empty(0, np.int64))), 0, "hits among nothing")
 
 
+def whole_documents_are_ranked_by_all_their_words(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    with closing(_filled(make, folder, corpus)) as index:
+        for where in (None, *FILTERS):
+            found = index.keyword("heron krill", 1000, where, None, "documents")
+            expected = reference.keyword("heron krill", 1000, where, None, "documents")
+            _ordered(found)
+            equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"documents with the words where {where}")
+            equal(found.documents.tolist(), found.ids.tolist(), "documents of a ranking of documents")
+        asked = np.array([2, 3, 10_000], np.int64)
+        found = index.keyword("heron krill", 5, None, asked, "documents")
+        assert set(found.ids.tolist()) <= {2, 3}, "documents among those asked"
+        index.apply([2], [], 2)
+        assert 2 not in index.keyword("heron krill", 1000, None, None, "documents").ids, "a removed document is ranked"
+        changed = replace(corpus.entries[0], text="zyzzyva")
+        index.apply([changed.document_id], [changed], 3)
+        found = index.keyword("zyzzyva", 5, None, None, "documents")
+        equal(found.ids.tolist(), [changed.document_id], "documents with a new word")
+
+
+def definitions_are_found_by_the_name_as_it_is_written(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    named = [
+        replace(entry, symbols=symbols)
+        for entry, symbols in zip(corpus.entries, [("get_page", "Page"), ("Page",), ("page",), ()] * 100, strict=False)
+    ]
+    reference = ReferenceIndex(corpus.dimension, corpus.select)
+    with closing(make(folder, corpus.dimension, corpus.select)) as index:
+        for side in (index, reference):
+            side.apply((), named, 1)
+        for names in ("Page", "get_page Page", "GET_PAGE", "get", ""):
+            for where in (None, FILTERS[0]):
+                found = index.keyword(names, 1000, where, None, "definitions")
+                expected = reference.keyword(names, 1000, where, None, "definitions")
+                _ordered(found)
+                equal(found.ids.tolist(), expected.ids.tolist(), f"definitions of {names!r} where {where}")
+                equal(found.scores.tolist(), expected.scores.tolist(), f"how many of {names!r} are defined")
+
+
+def phrases_are_found_where_their_words_stand_in_a_row(make: MakeIndex, folder: Path) -> None:
+    corpus = Corpus()
+    reference = corpus.reference()
+    pairs = [" ".join(entry.text.split()[:2]) for entry in corpus.entries[:10]]
+    with closing(_filled(make, folder, corpus)) as index:
+        for phrase in (*pairs, "Heron", "HERON, krill!", "krill heron lotus", "absent", "?!", ""):
+            for where in (None, *FILTERS):
+                found = index.keyword(phrase, 1000, where, None, "phrases")
+                expected = reference.keyword(phrase, 1000, where, None, "phrases")
+                _ordered(found)
+                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"passages with {phrase!r} where {where}")
+                equal(set(found.scores.tolist()) - {1.0}, set(), "scores of phrases other than 1")
+
+
 def removed_and_replaced_documents_leave_nothing_behind(make: MakeIndex, folder: Path) -> None:
     corpus = Corpus()
     reference = corpus.reference()
@@ -307,6 +361,9 @@ INDEX_CHECKS: tuple[Callable[[MakeIndex, Path], None], ...] = (
     both_arms_find_the_same_passages_as_the_reference_under_every_filter,
     the_best_are_taken_after_filtering,
     asked_about_some_passages_it_scores_those_and_no_others,
+    whole_documents_are_ranked_by_all_their_words,
+    definitions_are_found_by_the_name_as_it_is_written,
+    phrases_are_found_where_their_words_stand_in_a_row,
     removed_and_replaced_documents_leave_nothing_behind,
     applying_changes_twice_is_harmless,
     a_passage_without_a_vector_waits_for_it,
@@ -374,6 +431,11 @@ def _same_held(index: Index, reference: Index, corpus: Corpus) -> None:
     assert np.allclose(found, expected, rtol=0, atol=VECTOR_TOLERANCE, equal_nan=True), (
         "vectors differ from those given"
     )
+    owners = np.array([*corpus.metadata, 10_000], np.int64)
+    sums, right = index.vectors(owners, "documents"), reference.vectors(owners, "documents")
+    assert np.allclose(sums, right, rtol=0, atol=4 * VECTOR_TOLERANCE, equal_nan=True), (
+        "vectors of documents are not the sum of those of their passages"
+    )
 
 
 def _same_vectors(
@@ -397,6 +459,7 @@ def _same_contents(index: Index, reference: Index) -> None:
 def _ordered(ranking: Ranking) -> None:
     equal((ranking.ids.dtype, ranking.scores.dtype), (np.dtype(np.int64), np.dtype(np.float32)), "dtypes of a ranking")
     equal(ranking.ids.shape, ranking.scores.shape, "shapes of a ranking")
+    equal((ranking.documents.dtype, ranking.documents.shape), (ranking.ids.dtype, ranking.ids.shape), "its documents")
     if ranking.exact is not None:
         equal((ranking.exact.dtype, ranking.exact.shape), (np.dtype(np.bool_), ranking.ids.shape), "exact of a ranking")
     assert len(set(ranking.ids.tolist())) == len(ranking), "a passage is ranked twice"

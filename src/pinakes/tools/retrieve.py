@@ -39,7 +39,7 @@ class SearchAnswer:
         if not results.hits:
             return " ".join([*head, "Try other words or fewer filters."])
         fence = Fence()
-        blocks = [_heading(i, hit) + "\n" + fence.around(hit.text) for i, hit in enumerate(results.hits, start=1)]
+        blocks = [_heading(i, hit) + "\n" + fence.around(_shown(hit)) for i, hit in enumerate(results.hits, start=1)]
         return "\n\n".join([" ".join([*head, fence.notice()]), *blocks])
 
     def as_data(self) -> dict[str, JSON]:
@@ -125,15 +125,16 @@ def search(
     top_k: Annotated[int, Field(description="How many passages.", ge=1)] = 5,
     collection: Collection = "",
     mode: Annotated[
-        Literal["auto", "hybrid", "vector", "keyword"],
-        Field(description="keyword for exact identifiers, vector for meaning alone; auto is best for most."),
-    ] = "auto",
+        Literal["default", "hybrid", "vector", "keyword", "auto"],
+        Field(description="keyword for exact identifiers, vector for meaning alone, auto chooses; leave it for most."),
+    ] = "default",
     path: Annotated[str, Field(description="Only paths like this: `docs/**`, `*.py`.")] = "",
     filters: Annotated[
         dict[str, Any],
         BeforeValidator(object_from),
         Field(description='Metadata that must match: {"status": "beta"}, {"year": {"gte": 2020}}.'),
     ] = {},  # noqa: B006 - pydantic copies it
+    neighbours: Annotated[int, Field(description="Also so many passages before and after each.", ge=0, le=3)] = 0,
 ) -> SearchAnswer:
     """Find the passages that answer a question, with path, lines and score.
 
@@ -147,9 +148,10 @@ def search(
         library.search(
             query,
             collection or None,
-            mode=None if mode == "auto" else mode,
+            mode=None if mode == "default" else mode,
             top_k=top_k,
             filters=where,
+            neighbours=neighbours,
         )
     )
 
@@ -205,13 +207,31 @@ def _place_of(text: Text, offset: int) -> tuple[int, int]:
 def _heading(number: int, hit: Hit) -> str:
     place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
     names = " › ".join(dict.fromkeys([hit.title, *hit.heading_path]))
-    score = f"{'~' if hit.approximate else ''}{hit.score:.2f}"
-    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}"
+    score = f"{'~' if hit.approximate else ''}{hit.score:.2f} ({hit.confidence_word} match)"
+    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}{_copies(hit)}"
+
+
+def _copies(hit: Hit) -> str:
+    """Name one of the passages that were left out because the hit says the same."""
+    if not hit.duplicates:
+        return ""
+    first, more = hit.duplicates[0], len(hit.duplicates) - 1
+    place = one_line(f"{first.path}:{first.start_line}-{first.end_line}", 500)
+    return f" · same in {place}" + (f" and {more} more" if more else "")
+
+
+def _shown(hit: Hit) -> str:
+    """Return the passage, where neighbours were asked for among them, each with its lines."""
+    if not hit.neighbours:
+        return hit.text
+    parts = [(one.chunk_index, one.start_line, one.end_line, one.text) for one in hit.neighbours]
+    parts.append((hit.chunk_index, hit.start_line, hit.end_line, hit.text))
+    return "\n".join(f"(lines {first}-{last})\n{text}" for _, first, last, text in sorted(parts))
 
 
 def _passage(hit: Hit) -> dict[str, JSON]:
-    approximate: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
-    return approximate | {
+    data: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
+    data |= {
         "path": hit.path,
         "start_line": hit.start_line,
         "end_line": hit.end_line,
@@ -219,11 +239,20 @@ def _passage(hit: Hit) -> dict[str, JSON]:
         "title": hit.title,
         "heading_path": list(hit.heading_path),
         "score": round(hit.score, 4),
+        "confidence": round(hit.confidence, 2),
+        "confidence_word": hit.confidence_word,
+        "match": hit.match,
         "matched_by": list(hit.matched_by),
+        "explanation": hit.explanation,
         "chunk_id": hit.chunk_id,
         "document_id": hit.document_id,
         "text": hit.text,
+        "relevant_lines": [line.number for line in hit.context],
+        "highlights": [list(span) for span in hit.highlights],
     }
+    if hit.neighbours:
+        data["neighbours"] = [asdict(one) for one in hit.neighbours]
+    return data | ({"duplicates": [asdict(one) for one in hit.duplicates]} if hit.duplicates else {})
 
 
 def _collection_data(status: CollectionStatus) -> dict[str, JSON]:

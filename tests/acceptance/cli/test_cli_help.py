@@ -11,8 +11,8 @@ from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.app import app
 
 COMMANDS = {
-    "add", "config", "init", "mcp", "model install", "model status", "read", "reindex", "search", "serve", "status",
-    "sync", "verify",
+    "add", "compare", "config", "evaluate", "init", "mcp", "model install", "model status", "read", "reindex",
+    "search", "serve", "status", "sync", "tune", "verify",
 }  # fmt: skip
 ALIASES = {"index", "index-directory", "query", "verify-index"}
 EVERYWHERE = {"--home", "--profile", "--set", "--json", "--verbose", "--quiet"}

@@ -18,7 +18,7 @@ def test_hits_show_rank_score_place_headings_and_passage(orchard):
     first, second, *passage = done.out.splitlines()
     assert re.fullmatch(r" 1  0\.\d{3}  guide\.md:1-11  \[meaning \+ words\]", first)
     assert second == "    Orchard guide"
-    assert "    Prune pear trees in winter, never in the rain." in passage
+    assert "    11  Prune pear trees in winter, never in the rain." in passage
     assert done.err == ""
 
 
@@ -32,8 +32,47 @@ def test_the_json_is_the_whole_answer(orchard):
 
 def test_explain_shows_raw_scores_and_stages(orchard):
     out = orchard("search", "apple", "--explain", "-k", "1").out
-    assert re.search(r"cosine -?\d\.\d{4}, bm25 \d+\.\d{4}, fused \d\.\d{4}", out)
+    assert re.search(r"cosine -?\d\.\d{4}, bm25 \d+\.\d{4}, fused \d\.\d{4}, confidence \d\.\d{4}", out)
+    assert re.search(r'^    \w+ match: has "apple" \(.*text\); 1st of \d+ by words \(BM25 .*\)\.$', out, re.MULTILINE)
     assert re.search(r"^fuse +\d+\.\d\d ms +candidates \d+, fusion weighted$", out, re.MULTILINE)
+
+
+def test_the_json_has_lines_marks_confidence_and_explanation(orchard):
+    hit = orchard("search", "prune pears", "--json", "-k", "1").document["hits"][0]
+    line = next(line for line in hit["context"] if line["number"] == 11)
+    assert [line["text"][start:end] for start, end in line["marks"]] == ["Prune", "pear"]
+    assert "pear" in [hit["text"][start:end] for start, end in hit["highlights"]]
+    assert (hit["match"], hit["confidence_word"] in hit["explanation"].lower()) == ("hybrid", True)
+    assert (hit["neighbours"], hit["duplicates"]) == ([], [])
+
+
+def test_neighbours_are_shown_with_their_lines(pinakes, corpus):
+    sections = [f"## Part {n}\n\n" + f"Sentence about tree{n} in the orchard. " * 40 + "\n" for n in range(3)]
+    (corpus / "parts.md").write_text("# Parts\n\n" + "\n".join(sections))
+    pinakes("add", corpus)
+    words = ["search", "tree1", "--mode", "keyword", "-k", "1"]
+    assert "tree0" not in pinakes(*words).out
+    out = pinakes(*words, "--neighbours", "3").out
+    assert re.search(r"^ +5  Sentence about tree0 .*^ +9  Sentence about tree1 .*tree2", out, re.MULTILINE | re.DOTALL)
+    done = pinakes(*words, "--neighbours", "4")
+    assert (done.code, "neighbours cannot be 4. Use 0 to 3." in done.err.replace("\nhint: ", " ")) == (2, True)
+
+
+def test_copies_are_named_with_the_hit_that_stands_for_them(pinakes, corpus):
+    (corpus / "copy.md").write_bytes((corpus / "bees.md").read_bytes())
+    pinakes("add", corpus)
+    out = pinakes("search", "pollen").out
+    assert re.search(r"^    the same in (copy|bees)\.md:\d+-\d+$", out, re.MULTILINE)
+    assert len(re.findall(r"^ *\d+  \d\.\d{3}  (copy|bees)\.md", out, re.MULTILINE)) == 1
+    every = pinakes("search", "pollen", "--set", "search.fold_duplicates=false").out
+    assert len(re.findall(r"^ *\d+  \d\.\d{3}  (copy|bees)\.md", every, re.MULTILINE)) == 2
+
+
+def test_the_mode_may_be_left_to_the_query(orchard):
+    done = orchard("search", "kube_proxy", "--mode", "auto")
+    assert done.code == 0
+    assert "searched by words: " in done.err
+    assert orchard("search", "kube_proxy", "--mode", "auto", "--json").document["mode"] == "auto"
 
 
 def test_filters_paths_and_modes_narrow_the_search(orchard):

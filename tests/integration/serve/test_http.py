@@ -44,6 +44,12 @@ def test_the_documentation_describes_every_route(server: Running) -> None:
         assert path in page
 
 
+def test_the_mode_may_be_left_to_the_query(server: Running) -> None:
+    found = server.client.post("/search", json={"query": "kube_proxy", "search_type": "auto"}).json()
+    assert found["search_type"] == "auto"
+    assert any(note.startswith("searched by words: ") for note in found["notes"])
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -84,6 +90,28 @@ def test_a_result_names_its_kep(server: Running) -> None:
     }
     assert expected.items() <= result["metadata"].items()
     assert result["metadata"]["owning-sig"] == "sig-api-machinery"
+
+
+def test_a_result_says_why_it_is_there_when_asked(server: Running) -> None:
+    body = {"query": "CustomResourceDefinition conversion", "top_k": 1, "explain": True}
+    [result] = server.client.post("/search", json=body).json()["results"]
+    why = result["why"]
+    assert set(why["scores"]) == {"cosine", "bm25", "fused"}
+    assert why["scores"]["fused"] == result["score"]
+    assert why["explanation"].startswith(f"{why['confidence_word'].capitalize()} match: has ")
+    assert "conversion" in [result["text"][start:end].lower() for start, end in why["highlights"]]
+    line = next(line for line in why["context"] if line["marks"])
+    start, end = line["marks"][0]
+    assert line["text"][start:end] in result["text"]
+    assert "why" not in server.client.post("/search", json=body | {"explain": False}).json()["results"][0]
+
+
+def test_neighbours_come_when_asked_for(server: Running) -> None:
+    body = {"query": "bound tokens", "top_k": 50, "neighbours": 1}
+    results = server.client.post("/search", json=body).json()["results"]
+    assert all(isinstance(result["neighbours"], list) for result in results)
+    answer = server.client.post("/search", json=body | {"neighbours": 4})
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", "neighbours"])
 
 
 def test_chunk_ids_are_unique_over_the_files_of_a_kep(server: Running) -> None:
@@ -133,7 +161,11 @@ def test_min_score_leaves_out_what_scores_less(server: Running) -> None:
     [
         ("topk", "There is no field 'topk': did you mean 'top_k'?"),
         ("filter", "There is no field 'filter': did you mean 'filters'?"),
-        ("zzz", "There is no field 'zzz': there are query, search_type, top_k, min_score, filters, collection, fusion"),
+        (
+            "zzz",
+            "There is no field 'zzz': there are query, search_type, top_k, min_score, filters, collection, fusion, "
+            "neighbours, explain",
+        ),
     ],
 )
 def test_a_field_that_does_not_exist_is_refused_with_the_one_that_was_meant(

@@ -83,7 +83,7 @@ def test_metrics_have_a_gauge_for_each_kind_of_vector(server: Running, searchabl
 
 def test_a_tool_marks_scores_that_are_approximate(searchable: Library) -> None:
     answer = TOOL["search"].call(searchable, QUESTION)
-    marks = re.findall(r"^\[\d+\] .* · score (~?)\d\.\d\d$", answer.as_text(), re.M)
+    marks = re.findall(r"^\[\d+\] .* · score (~?)\d\.\d\d", answer.as_text(), re.M)
     assert set(marks) == {"", "~"}
     assert "Scores with ~ are approximate" in answer.as_text()
     passages = answer.as_data()["passages"]

@@ -15,9 +15,9 @@ import pytest
 from filelock import FileLock
 from serve_support import SERVE, Running, configure_folder, settings_for
 
-from pinakes.embedders import weights
 from pinakes.errors import Busy, ModelUnavailable, NotFound, Refused, SourceError
 from pinakes.library import Library
+from pinakes.models import weights
 from pinakes.serve import serve
 from pinakes.serve.app import create_app
 from pinakes.serve.startup import Startup

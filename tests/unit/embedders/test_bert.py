@@ -46,7 +46,9 @@ def test_vectors_agree_with_the_reference(
     tmp_path: Path, precision: str, least: float, pooling: str, prefix: str
 ) -> None:
     folder = make_tiny_bert(tmp_path / "tiny", pooling=pooling, prefix=prefix)
-    vectors = tiny(folder, tmp_path / "cache", precision=precision).embed(TEXTS)
+    embedder = tiny(folder, tmp_path / "cache", precision=precision)
+    vectors = embedder.embed(TEXTS)
+    assert embedder.embed_query(TEXTS[0]).shape == (32,)
     for text, vector in zip(TEXTS, vectors, strict=True):
         assert vector @ reference_embedding(folder, text) >= least
 
@@ -192,7 +194,7 @@ def test_a_model_that_could_not_be_had_is_found_when_it_arrives(
     for _ in range(2):
         with pytest.raises(ModelUnavailable, match="HF_HUB_OFFLINE is set"):
             embedder.embed_query("dog")
-    from pinakes.embedders import folders
+    from pinakes.models import folders
 
     weights = tmp_path / "models/acme--tiny/weights"
     with folders.exclusive(weights.parent, 1), folders.filled(weights, {"origin": "hub"}) as place:

@@ -57,7 +57,7 @@ def index(tmp_path: Path) -> Iterator[VectorIndex]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let FAISS be used, and rebuilt, at sizes of a few dozen."""
     monkeypatch.setattr(module, "_DIRECT_ROWS", 10)
-    monkeypatch.setattr(module, "_NPROBE_SHARE", 1.0)
+    monkeypatch.setattr(module, "_TAIL_ROWS", 10)
 
 
 @pytest.fixture
@@ -66,16 +66,16 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     build = VectorIndex._scanner
 
-    def scanner(self: VectorIndex, matrix: Any) -> Any:
+    def scanner(self: VectorIndex, matrix: Any, exact_max: int) -> Any:
         sizes.append(len(matrix))
-        return build(self, matrix)
+        return build(self, matrix, exact_max)
 
     monkeypatch.setattr(VectorIndex, "_scanner", scanner)
     return sizes
 
 
 def opened(folder: Path, exact_max: int = MANY, dimension: int = DIMENSION) -> VectorIndex:
-    return VectorIndex(folder / "vectors", dimension, "", exact_max)
+    return VectorIndex(folder / "vectors", dimension, "", exact_max, 1.0)
 
 
 def held(index: VectorIndex, chunk_id: int) -> Float32:
@@ -382,3 +382,27 @@ def test_every_half_precision_number_comes_back_as_it_is(tmp_path: Path) -> None
     with closing(opened(tmp_path, dimension=1024)) as index:
         index.apply([], [IndexEntry(i, i, "", "", "", "", (), row) for i, row in enumerate(rows)], 1)
         assert (index.get(np.arange(len(rows))) == rows).all()
+
+
+def test_other_settings_are_tried_on_the_same_vectors_and_leave_the_index_as_it_is(
+    small: None, tmp_path: Path, built: list[int]
+) -> None:
+    chance = np.random.default_rng(3)
+    matrix = chance.standard_normal((400, DIMENSION)).astype(np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    entries = [IndexEntry(i, i, "", "", "", "", (), matrix[i]) for i in range(len(matrix))]
+    with closing(opened(tmp_path)) as index:
+        index.apply([], entries, 1)
+        some, most = index.under(0, 0.05), index.under(0, 1.0)
+        narrow = most.under(0, 0.05)
+        assert built == [400] * 3, "once for the index, once for each that is approximate; not for another share"
+        assert index.describe()["vector_search"] == "exact (8 bit, re-scored)"
+        assert some.describe()["vector_search"] == "approximate (IVF, 8 bit)"
+        shares: dict[str, list[float]] = {"some": [], "narrow": [], "most": []}
+        for query in matrix[:40]:
+            best = set(index.search(query, 20, None, None).ids.tolist())
+            for name, one in (("some", some), ("narrow", narrow), ("most", most)):
+                shares[name].append(len(best & set(one.search(query, 20, None, None).ids.tolist())) / 20)
+    found = {name: float(np.mean(values)) for name, values in shares.items()}
+    assert found["most"] > 0.99
+    assert found["some"] == found["narrow"] < 0.8

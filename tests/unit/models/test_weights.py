@@ -18,11 +18,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bert_reference import make_tiny_bert
+from cross_encoder_reference import make_tiny_cross_encoder
 
-from pinakes.embedders import folders, weights
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import NO_ROOM, Busy, ModelCorrupt, ModelUnavailable, StorageFull
-from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings
+from pinakes.models import folders, weights
+from pinakes.rerankers import open_reranker
+from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, RerankSettings
 
 TINY = EmbeddingSettings(model="acme/tiny")
 DEFAULT = EmbeddingSettings()
@@ -87,6 +89,14 @@ def test_a_model_is_fetched_from_the_hub_once(hub: type[_Hub], tmp_path: Path, m
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert weights.install(TINY, tmp_path / "cache") == model
     assert weights.status(TINY, tmp_path / "cache")["sha256_ok"] is True
+
+
+def test_a_cross_encoder_is_fetched_from_the_hub_as_well(hub: type[_Hub], tmp_path: Path) -> None:
+    make_tiny_cross_encoder(tmp_path / "site/acme/rank/resolve/main")
+    wanted = RerankSettings(model="acme/rank")
+    model = weights.install(wanted, tmp_path / "cache")
+    assert (model.origin, model.purpose) == ("hub", "rerank")
+    assert open_reranker(wanted, tmp_path / "cache").score("fox", ["dog", "fox"]).shape == (2,)
 
 
 def test_an_offline_switch_keeps_away_from_the_hub(
@@ -225,7 +235,7 @@ def test_installing_with_verify_mends_weights_that_are_not_needed_now(hub: type[
 def test_a_kill_in_the_middle_of_a_download_leaves_a_usable_cache(hub: type[_Hub], tmp_path: Path) -> None:
     hub.stalled.set()
     script = (
-        "from pathlib import Path; from pinakes.embedders import weights\n"
+        "from pathlib import Path; from pinakes.models import weights\n"
         "from pinakes.settings import EmbeddingSettings\n"
         f"weights.install(EmbeddingSettings(model='acme/tiny'), Path({str(tmp_path / 'cache')!r}),\n"
         "    lambda what, done, total: what.endswith('.safetensors') and print(what, flush=True))"
@@ -242,7 +252,7 @@ def test_a_kill_in_the_middle_of_a_download_leaves_a_usable_cache(hub: type[_Hub
 def test_a_kill_in_the_middle_of_a_conversion_leaves_a_usable_cache(tmp_path: Path) -> None:
     settings = EmbeddingSettings(model="acme/tiny", path=make_tiny_bert(tmp_path / "tiny"))
     script = (
-        "import os, sys; from pathlib import Path; from pinakes.embedders import weights\n"
+        "import os, sys; from pathlib import Path; from pinakes.models import weights\n"
         "from pinakes.settings import EmbeddingSettings\n"
         "os.fsync = lambda descriptor: (print('written, not yet in place', flush=True), sys.stdin.read())\n"
         f"settings = EmbeddingSettings(model='acme/tiny', path={str(tmp_path / 'tiny')!r})\n"
@@ -259,7 +269,7 @@ def test_a_kill_in_the_middle_of_a_conversion_leaves_a_usable_cache(tmp_path: Pa
 def test_processes_that_start_together_convert_once(tmp_path: Path) -> None:
     tiny = make_tiny_bert(tmp_path / "tiny")
     script = (
-        "import sys; from pathlib import Path; from pinakes.embedders import weights\n"
+        "import sys; from pathlib import Path; from pinakes.models import weights\n"
         "from pinakes.settings import EmbeddingSettings\n"
         f"settings = EmbeddingSettings(model='acme/tiny', path={str(tiny)!r})\n"
         f"weights.install(settings, Path({str(tmp_path / 'cache')!r}), lambda what, *_: print(what))"
@@ -334,7 +344,7 @@ def _wheel(links: Path, name: str, version: str, model: Path) -> Path:
 
 def _kill_once_it_speaks(script: str, *, small_blocks: bool = False) -> None:
     if small_blocks:
-        script = "from pinakes.embedders import weights\nweights._BLOCK_BYTES = 1024\n" + script
+        script = "from pinakes.models import weights\nweights._BLOCK_BYTES = 1024\n" + script
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

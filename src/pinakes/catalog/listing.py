@@ -1,0 +1,108 @@
+"""All documents of a collection at once, as far as naming and counting them goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import BindParameter, Connection, bindparam, select
+
+from pinakes.catalog.schema import chunks, documents, fields
+
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A document with what it can be called."""
+
+    id: int
+    uid: str
+    uri: str
+    path: str
+    group_key: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk stands: its number within its document, and what that is called."""
+
+    ordinal: int
+    uid: str
+    uri: str
+    path: str
+    title: str
+
+
+def everything(connection: Connection, collection_id: int) -> list[Listed]:
+    """Return every document of a collection, shortest paths first."""
+    rows = connection.execute(_LISTED.where(documents.c.collection_id == collection_id)).all()
+    return sorted((Listed(*row) for row in rows), key=lambda one: (one.path.count("/"), one.path))
+
+
+def values(connection: Connection, collection_id: int, field: str) -> dict[int, list[str]]:
+    """Return document id → values of a metadata field, both as filters compare them (``filters.normal_name``)."""
+    query = select(fields.c.document_id, fields.c.value).where(
+        fields.c.collection_id == collection_id, fields.c.name == field
+    )
+    found: dict[int, list[str]] = {}
+    for document_id, value in connection.execute(query.order_by(fields.c.id)):
+        found.setdefault(document_id, []).append(value)
+    return found
+
+
+def field_names(connection: Connection, collection_id: int) -> list[str]:
+    """Return the names of all metadata fields of a collection, sorted."""
+    query = select(fields.c.name).where(fields.c.collection_id == collection_id).distinct().order_by(fields.c.name)
+    return list(connection.scalars(query))
+
+
+def places(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Place]:
+    """Return chunk id → where it stands, less those that are not there."""
+    found: dict[int, Place] = {}
+    for start in range(0, len(chunk_ids), _BATCH):
+        rows = connection.execute(_PLACES, {"ids": list(chunk_ids[start : start + _BATCH])})
+        found |= {row[0]: Place(*row[1:]) for row in rows}
+    return found
+
+
+def paths_and_kinds(connection: Connection, document_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return document id → path and kind ("markdown", "code", "text"), less those that are not there."""
+    query = select(documents.c.id, documents.c.path, documents.c.kind).where(documents.c.id.in_(_IDS))
+    return {row[0]: (row[1], row[2]) for part in _parts(document_ids) for row in connection.execute(query, part)}
+
+
+def values_of(
+    connection: Connection, document_ids: Sequence[int], names: Sequence[str]
+) -> dict[int, dict[str, list[str]]]:
+    """Return document id → field → its values as filters compare them, of these fields, for those that have any."""
+    query = select(fields.c.document_id, fields.c.name, fields.c.value).where(
+        fields.c.document_id.in_(_IDS), fields.c.name.in_(names)
+    )
+    found: dict[int, dict[str, list[str]]] = {}
+    for part in _parts(document_ids):
+        for document_id, name, value in connection.execute(query.order_by(fields.c.id), part):
+            found.setdefault(document_id, {}).setdefault(name, []).append(value)
+    return found
+
+
+def _parts(ids: Sequence[int]) -> Iterator[dict[str, list[int]]]:
+    for start in range(0, len(ids), _BATCH):
+        yield {"ids": list(ids[start : start + _BATCH])}
+
+
+_IDS: BindParameter[int] = bindparam("ids", expanding=True)
+_LISTED = select(
+    documents.c.id,
+    documents.c.uid,
+    documents.c.uri,
+    documents.c.path,
+    documents.c.group_key,
+    documents.c.content_hash,
+)
+_PLACES = (
+    select(chunks.c.id, chunks.c.ordinal, documents.c.uid, documents.c.uri, documents.c.path, documents.c.title)
+    .select_from(chunks.join(documents))
+    .where(chunks.c.id.in_(bindparam("ids", expanding=True)))
+)

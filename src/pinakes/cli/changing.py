@@ -1,0 +1,217 @@
+"""``reindex --beside``, ``--switch``, ``--rollback`` and ``--drop-beside``: another model for what is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pinakes.cli.adding import prepare_or_warn
+from pinakes.cli.progress import OnEvent, duration, fetching, progress
+from pinakes.cli.screen import error_document, printable
+from pinakes.cli.session import IncompleteError, Session
+from pinakes.errors import InvalidInput, NotFound, PinakesError
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.ingest import Event
+    from pinakes.library import CollectionStatus, Library
+
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the options of ``reindex`` ask for: at most one of the four, and how ``beside`` is to be done."""
+
+    beside: bool = False
+    switch: bool = False
+    rollback: bool = False
+    drop_beside: bool = False
+    model: str | None = None
+    anyway: bool = False
+
+    def check(self, embed: bool) -> bool:
+        """Say whether anything is asked for.
+
+        Raises:
+            InvalidInput: options that do not go together.
+        """
+        named = {
+            "--embed": embed,
+            "--beside": self.beside,
+            "--switch": self.switch,
+            "--rollback": self.rollback,
+            "--drop-beside": self.drop_beside,
+        }
+        given = [name for name, value in named.items() if value]
+        if len(given) > 1:
+            raise InvalidInput(f"{' and '.join(given)} do not go together.", hint="Give one of them at a time.")
+        for name, there in (("--model", self.model is not None), ("--anyway", self.anyway)):
+            if there and not self.beside:
+                raise InvalidInput(
+                    f"{name} says how another index is built; it needs --beside.",
+                    hint="As in pinakes reindex --beside --model MODEL",
+                )
+        return bool(given) and not embed
+
+
+def change(session: Session, collection: str | None, wanted: Change) -> None:
+    """Do what is asked for in one collection, or in all that it concerns; one's trouble does not stop the others."""
+    documents: list[dict[str, JSON]] = []
+    errors: list[dict[str, JSON]] = []
+    first: PinakesError | None = None
+    with session.library() as library:
+        names = [collection] if collection else _concerned(library, wanted)
+        act = _action(session, library, wanted)
+        for name in names:
+            try:
+                documents.append({"name": name, **act(name)})
+            except PinakesError as error:
+                if len(names) == 1:
+                    raise
+                session.screen.fail(f"{name}: {error.message}", error.hint)
+                errors.append({"collection": name, **error_document(error)})
+                first = first or error
+    document = {"collections": documents, "errors": errors}
+    if first is not None:
+        raise IncompleteError(first, document)
+    session.screen.document(document)
+
+
+def beside_line(state: CollectionStatus) -> str | None:
+    """Return what ``status`` says of the generation beside the one that answers; None where there is none."""
+    beside = state.beside
+    if beside is None:
+        return None
+    embedded = f"{beside.embedded:,} of {beside.chunks:,} embedded"
+    size = f"{beside.bytes / _MEGABYTE:.1f} MB"
+    if beside.state == "previous":
+        missing = f"; {beside.waiting:,} came since, to be embedded after going back" if beside.waiting else ""
+        return f"{beside.model}: answered before, kept to go back to ({embedded}{missing}; {size})"
+    words = "ready" if beside.state == "ready" else "not ready"
+    missing = f"; {beside.waiting:,} to be embedded when it is switched to" if beside.waiting else ""
+    return f"{beside.model}: {words} ({embedded}{missing if beside.state == 'ready' else ''}; {size})"
+
+
+def _concerned(library: Library, wanted: Change) -> list[str]:
+    """Return the collections that a change concerns where none is named.
+
+    Raises:
+        NotFound: there is no such collection.
+    """
+    states = library.status()
+    named = [state.name for state in states if wanted.beside or state.beside is not None]
+    if not named:
+        raise NotFound(
+            "There are no collections yet." if not states else "No collection has a generation beside it.",
+            hint="Add documents: pinakes add PATH"
+            if not states
+            else "Build one: pinakes reindex --beside --model MODEL",
+        )
+    return named
+
+
+def _action(session: Session, library: Library, wanted: Change) -> Callable[[str], dict[str, JSON]]:
+    if wanted.beside:
+        return lambda name: _build(session, library, name, wanted)
+    if wanted.switch:
+        return lambda name: _switch(session, library, name)
+    if wanted.rollback:
+        return lambda name: _roll_back(session, library, name)
+    return lambda name: _drop(session, library, name)
+
+
+def _build(session: Session, library: Library, name: str, wanted: Change) -> dict[str, JSON]:
+    _prepare(session, library, name, wanted.model)
+    with _following(session, name) as on_event:
+        state = library.build_beside(wanted.model, name, anyway=wanted.anyway, on_event=on_event)
+    beside = state.beside
+    assert beside is not None
+    session.screen.report(f"{name}: built beside what answers: {beside_line(state)}")
+    if beside.waiting:
+        session.screen.warn(f"{beside.waiting:,} passages have no vector by it: they are found by words only")
+    session.screen.say(f"to have it answer: {session.command('reindex', '--switch', '-c', name)}")
+    return _described(state)
+
+
+def _prepare(session: Session, library: Library, name: str, model: str | None) -> None:
+    """Fetch and convert a local model where that is still to do, showing progress."""
+    from pinakes.generations import chosen_model
+    from pinakes.models import weights
+
+    settings = chosen_model(library.shelves, name, model)
+    if settings.provider == "onnx":
+        with fetching(session.screen) as on_bytes:
+            weights.install(settings, library.settings.cache, on_bytes)
+
+
+def _switch(session: Session, library: Library, name: str) -> dict[str, JSON]:
+    with _following(session, name) as on_event:
+        state = library.switch(name, on_event)
+    _tell(session, state)
+    session.screen.say(f"to go back: {session.command('reindex', '--rollback', '-c', name)}")
+    session.screen.say(f"to free that room: {session.command('reindex', '--drop-beside', '-c', name)}")
+    return _described(state)
+
+
+def _roll_back(session: Session, library: Library, name: str) -> dict[str, JSON]:
+    state = library.roll_back(name)
+    _tell(session, state)
+    if state.pending:
+        session.screen.report(f"{name}: {state.pending:,} passages came since; they are embedded now")
+        prepare_or_warn(session)
+        with _following(session, name) as on_event:
+            library.embed_pending(name, on_event)
+        [state] = library.status(name)
+    session.screen.say(f"to switch again: {session.command('reindex', '--switch', '-c', name)}")
+    return _described(state)
+
+
+def _drop(session: Session, library: Library, name: str) -> dict[str, JSON]:
+    [before] = library.status(name)
+    freed = library.drop_beside(name)
+    [state] = library.status(name)
+    dropped = before.beside.model if before.beside else ""
+    session.screen.report(f"{name}: {dropped} is dropped, {freed / _MEGABYTE:.1f} MB are free again")
+    if before.beside and before.beside.state == "previous":
+        session.screen.say("files are cut for the model that answers from now on: the next sync reads them again")
+    return {"freed_bytes": freed, **_described(state)}
+
+
+def _tell(session: Session, state: CollectionStatus) -> None:
+    session.screen.report(f"{state.name}: answered by {state.model} from now on")
+    session.screen.report(f"  beside   {beside_line(state)}")
+
+
+def _described(state: CollectionStatus) -> dict[str, JSON]:
+    return {"model": state.model, "pending": state.pending, "beside": state.beside}
+
+
+@contextmanager
+def _following(session: Session, name: str) -> Iterator[OnEvent]:
+    """Give a function that shows how far the vectors and the index of another model are."""
+    start = time.monotonic()
+    first: int | None = None
+    with progress(session.screen) as show:
+
+        def on_event(event: Event) -> None:
+            nonlocal first
+            if event.stage == "embed":
+                first = event.done if first is None else first
+                words = f"{name}: {event.done:,} of {event.total:,} passages embedded"
+                if left := _left(time.monotonic() - start, event.done - first, event.total - event.done):
+                    words += f", {left} left"
+            elif event.stage == "index":
+                words = f"{name}: building the index"
+            else:
+                words = f"{name}: {event.done:,} of {event.total:,} {event.detail or 'done'}"
+            show(printable(words), event.done, event.total)
+
+        yield on_event
+
+
+def _left(passed_s: float, done: int, missing: int) -> str:
+    return duration(passed_s * missing / done) if passed_s > 2 and done > 0 else ""

@@ -1,0 +1,144 @@
+"""What the words ``A`` and ``B`` of ``compare`` stand for, opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pinakes.cli.session import Session
+from pinakes.errors import InvalidInput, InvalidSetting, NotFound
+from pinakes.types import SearchMode
+
+if TYPE_CHECKING:
+    from pinakes.evaluation.run import Rank, Search
+    from pinakes.evaluation.sides import Side
+
+SETTINGS = (".toml", ".yaml", ".yml")
+BESIDE = "@beside"
+DEPTH, SHALLOW = 300, 50
+"""Passages ranked per question; where a server is asked, which gives no more."""
+
+_FORMS = "A side is a collection, NAME@beside, a settings file, a home or HOME:COLLECTION, a URL, or a TREC run."
+_NOT_IN_FILES = ("home", "profile", "cache")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How both sides are asked; ``mapping``: what the server calls things (``servers.Fields``)."""
+
+    collection: str | None
+    mode: SearchMode | None
+    depth: int | None
+    by: str | None
+    mapping: Sequence[str]
+    timeout_s: float
+    shallow: bool
+
+    @property
+    def passages(self) -> int:
+        """How many are ranked per question."""
+        return self.depth or (SHALLOW if self.shallow else DEPTH)
+
+
+def is_server(label: str) -> bool:
+    """Say whether a word is the address of a server."""
+    return "://" in label
+
+
+def open_side(session: Session, label: str, wanted: Wanted, stack: ExitStack) -> Side:
+    """Return what ``label`` stands for; it is closed with ``stack``.
+
+    Raises:
+        NotFound: there is nothing of that name.
+        PinakesError: it cannot be used.
+    """
+    from pinakes.evaluation.servers import Fields, ServerSide
+    from pinakes.evaluation.sides import RunSide
+
+    if is_server(label):
+        fields = Fields.of(wanted.mapping, wanted.by)
+        server = ServerSide(
+            label, fields, mode=wanted.mode, top_k=wanted.passages, timeout_s=wanted.timeout_s
+        )  # fmt: skip
+        stack.callback(server.close)
+        return server
+    place, collection = _split(label)
+    path = Path(place).expanduser()
+    if place.endswith(SETTINGS):
+        return _collection(_with_file(session, path), label, collection, wanted, stack)
+    names = _collections(session)
+    if label.removesuffix(BESIDE) in names:
+        return _collection(session, label, label, wanted, stack)
+    if path.is_dir():
+        there = Session(replace(session.common, home=str(path)))
+        return _collection(there, label, collection, wanted, stack)
+    if path.is_file():
+        return RunSide(label, path, wanted.by)
+    known = f"Collections here: {', '.join(names)}. " if names else ""
+    raise NotFound(f"There is no collection, home, settings file or run {label!r}.", hint=f"{known}{_FORMS}")
+
+
+def _collection(session: Session, label: str, collection: str | None, wanted: Wanted, stack: ExitStack) -> Side:
+    """Open the library of ``session``, which is this side's own, so that neither profits from what the other asked."""
+    from pinakes.evaluation import records
+    from pinakes.evaluation.sides import CollectionSide, Way
+
+    library = stack.enter_context(session.library())
+    settings = session.settings
+    name = library.chosen((collection or "").removesuffix(BESIDE) or wanted.collection)
+    record = library.collection(name)
+    search: Search = library.search
+    rank: Rank = library.rank
+    if (collection or "").endswith(BESIDE):
+        record = library.shelves.beside(name)
+        search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
+    top_k = wanted.passages if wanted.shallow else min(settings.search.top_k, settings.search.max_top_k)
+    if top_k > settings.search.max_top_k:
+        raise InvalidInput(
+            f"With a server --depth cannot be {top_k}: search.max_top_k is {settings.search.max_top_k}.",
+            hint=f"Give less, or --set search.max_top_k={top_k}.",
+        )
+    mode = wanted.mode or settings.of_collection(name).retrieval
+    way = Way(mode, top_k, None if wanted.shallow else wanted.passages, wanted.by)
+    configuration = records.configuration_of(settings, record)
+    return CollectionSide(label, search, rank, library.shelves.catalog, record, way, configuration)
+
+
+def _with_file(session: Session, path: Path) -> Session:
+    """Return a session of the same home in which the settings of a file win over all others."""
+    from pinakes.settings import Section, Settings, read_profile
+
+    if not path.is_file():
+        raise NotFound(f"There is no settings file {str(path)!r}.", hint="Check the path.")
+    overrides: dict[str, Any] = {}
+    for name, value in read_profile(str(path)).items():
+        if name in _NOT_IN_FILES:
+            raise InvalidSetting(
+                f"{path} sets {name!r}, which cannot be another for one side.",
+                hint="Another home is a side by itself: give its folder.",
+            )
+        field = Settings.model_fields.get(name)
+        if isinstance(value, dict) and field is not None and isinstance(field.default, Section):
+            overrides |= {f"{name}__{inner}": setting for inner, setting in value.items()}
+        else:
+            overrides[name] = value
+    return Session(session.common, **overrides)
+
+
+def _split(label: str) -> tuple[str, str | None]:
+    """Return place and collection of ``place:collection``."""
+    if ":" not in label or Path(label).expanduser().exists():
+        return label, None
+    place, _, collection = label.rpartition(":")
+    return place, collection or None
+
+
+def _collections(session: Session) -> list[str]:
+    if not session.has_home():
+        return []
+    with session.library() as library:
+        return [record.name for record in library.collections()]

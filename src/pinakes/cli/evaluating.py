@@ -1,0 +1,360 @@
+"""``evaluate``: how good the answers to questions with known answers are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from pinakes.cli.options import Searched
+from pinakes.cli.session import IncompleteError, Session
+from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
+from pinakes.types import JSON, SearchMode
+
+if TYPE_CHECKING:
+    from pinakes.cli.progress import Show
+    from pinakes.evaluation.baseline import Verdict
+    from pinakes.evaluation.comparison import Comparison
+    from pinakes.evaluation.figures import Measured
+    from pinakes.evaluation.questions import GoldenSet
+    from pinakes.evaluation.records import Run
+    from pinakes.library import Library
+
+_Golden: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(metavar="GOLDEN", help="Questions with known answers: a file of JSON lines, or a BEIR folder."),
+]
+
+
+class Mode(StrEnum):
+    """A way to search; typer knows lists of enumerations only."""
+
+    HYBRID = "hybrid"
+    VECTOR = "vector"
+    KEYWORD = "keyword"
+
+
+_Modes: TypeAlias = Annotated[
+    list[Mode] | None,
+    typer.Option("--mode", help="How to search; as the collection does when not given. May be repeated."),
+]
+_Metrics: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME@K", help="What to measure, as ndcg@10, instead of the usual. Repeatable."),
+]
+_Depth: TypeAlias = Annotated[int, typer.Option("--depth", metavar="N", min=1, help="Passages ranked per question.")]
+_By: TypeAlias = Annotated[
+    str | None, typer.Option("--by", metavar="FIELD", help="Questions name documents by this metadata field.")
+]
+_Queries: TypeAlias = Annotated[
+    Path | None, typer.Option("--queries", metavar="FILE", help="TREC: questions as id, tab, text, or JSON lines.")
+]
+_Qrels: TypeAlias = Annotated[
+    Path | None, typer.Option("--qrels", metavar="FILE", help="TREC or BEIR: the judgements of the questions.")
+]
+_RunFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--run", metavar="FILE", help="Measure this TREC run instead of searching.")
+]
+_WriteRun: TypeAlias = Annotated[
+    Path | None, typer.Option("--write-run", metavar="FILE", help="Write the rankings as a TREC run.")
+]
+_Ingest: TypeAlias = Annotated[
+    bool, typer.Option("--ingest", help="First read the corpus of the BEIR folder into the collection.")
+]
+_Beside: TypeAlias = Annotated[
+    bool, typer.Option("--beside", help="Ask the generation of another model, built by `pinakes reindex --beside`.")
+]
+_Against: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--against", metavar="RUN", help="Compare with a stored run: its name, its path, or last."),
+]
+_Anyway: TypeAlias = Annotated[
+    bool, typer.Option("--anyway", help="Compare also where corpus, questions or configuration differ.")
+]
+_Baseline: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--baseline", metavar="FILE", help="Fail (exit code 1) when figures fall below those of this file."),
+]
+_SaveBaseline: TypeAlias = Annotated[
+    Path | None, typer.Option("--save-baseline", metavar="FILE", help="Write the figures for later --baseline.")
+]
+_Tolerance: TypeAlias = Annotated[
+    float, typer.Option("--tolerance", metavar="SHARE", help="By how much a metric may fall below the baseline.")
+]
+_Html: TypeAlias = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page with plots.")
+]
+_List: TypeAlias = Annotated[bool, typer.Option("--list", help="List the stored runs, and do nothing else.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be measured, how, and what is to be done with it."""
+
+    golden: Path | None
+    collection: str | None
+    modes: Sequence[SearchMode]
+    metrics: Sequence[str]
+    depth: int
+    by: str | None
+    queries: Path | None
+    qrels: Path | None
+    run: Path | None
+    write_run: Path | None
+    ingest: bool
+    beside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What is done with the figures."""
+
+    against: str | None
+    anyway: bool
+    baseline: Path | None
+    save_baseline: Path | None
+    tolerance: float
+    html: Path | None
+
+
+def evaluate(
+    session: Session,
+    golden: _Golden = None,
+    collection: Searched = None,
+    modes: _Modes = None,
+    metrics: _Metrics = None,
+    depth: _Depth = 300,
+    by: _By = None,
+    queries: _Queries = None,
+    qrels: _Qrels = None,
+    run: _RunFile = None,
+    write_run: _WriteRun = None,
+    ingest: _Ingest = False,
+    beside: _Beside = False,
+    against: _Against = None,
+    anyway: _Anyway = False,
+    baseline: _Baseline = None,
+    save_baseline: _SaveBaseline = None,
+    tolerance: _Tolerance = 0.05,
+    html: _Html = None,
+    list_runs: _List = False,
+) -> None:
+    """Measure the answers to questions with known answers, say why each miss is one, and keep the figures."""
+    if list_runs:
+        _list(session)
+        return
+    chosen: Sequence[SearchMode] = tuple(dict.fromkeys(mode.value for mode in modes or ()))
+    wanted = Wanted(
+        golden, collection, chosen, metrics or (), depth, by, queries, qrels, run, write_run, ingest, beside
+    )  # fmt: skip
+    _judge(session, wanted, Uses(against, anyway, baseline, save_baseline, tolerance, html))
+
+
+def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
+    """Measure, keep the run, compare it, let the gate speak, and show all that."""
+    from pinakes.evaluation import baseline, comparison, golden, metrics, page, records
+
+    _check(wanted)
+    names = tuple(metrics.metric(name).name for name in wanted.metrics) or metrics.DEFAULT
+    questions = golden.read(wanted.golden, queries=wanted.queries, qrels=wanted.qrels, texts=wanted.run is None)
+    if uses.baseline:
+        baseline.of_questions(uses.baseline, questions)
+    for note in questions.notes:
+        session.screen.warn(note)
+    run, before = _measured(session, wanted, questions, names, uses.against)
+    home = session.settings.home
+    if session.has_home():
+        run = records.save(run, home)
+    troubles: list[PinakesError] = []
+    compared: Comparison | None = None
+    verdict: Verdict | None = None
+    with _kept_in(troubles):
+        compared = comparison.compare(before, run, anyway=uses.anyway) if before else None
+    with _kept_in(troubles):
+        verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
+    if verdict and not verdict.passed:
+        troubles.append(_below(verdict))
+    with _kept_in(troubles):
+        if uses.save_baseline:
+            baseline.save(uses.save_baseline, run)
+            session.screen.say(f"baseline written: {uses.save_baseline}")
+    with _kept_in(troubles):
+        if uses.html:
+            page.write(uses.html, run, compared, verdict)
+            session.screen.say(f"page written: {uses.html}")
+    _tell(session, run, compared, verdict, troubles)
+
+
+@contextmanager
+def _kept_in(troubles: list[PinakesError]) -> Iterator[None]:
+    """Keep an error for the end: what was measured is shown all the same."""
+    try:
+        yield
+    except PinakesError as error:
+        troubles.append(error)
+
+
+def _tell(
+    session: Session,
+    run: Run,
+    compared: Comparison | None,
+    verdict: Verdict | None,
+    troubles: Sequence[PinakesError],
+) -> None:
+    from pinakes.cli import evaluation_text
+
+    document: dict[str, JSON] = {
+        "run": asdict(run),
+        "comparison": asdict(compared) if compared else None,
+        "verdict": asdict(verdict) if verdict else None,
+    }
+    screen = session.screen
+    if not screen.as_json:
+        evaluation_text.show(screen, run, compared, verdict)
+    if session.has_home():
+        screen.say(f"kept as {run.name}; compare with it: {session.command('evaluate', '…', '--against', run.name)}")
+    for error in troubles:
+        screen.fail(error.message, error.hint)
+    if troubles:
+        raise IncompleteError(troubles[0], document)
+    screen.document(document)
+
+
+def _measured(
+    session: Session, wanted: Wanted, golden: GoldenSet, metrics: Sequence[str], against: str | None
+) -> tuple[Run, Run | None]:
+    """Return the run, not kept yet, and the one it is to be compared with, which was looked for first."""
+    from pinakes.evaluation import records, run, trec
+
+    home = session.settings.home
+    if wanted.run is not None:
+        rankings, corpus = trec.read_run(wanted.run), records.corpus_of_file(wanted.run)
+        before = records.find(against, home, golden.name, corpus.collection) if against else None
+        measured = run.measure_run(rankings, golden.questions, wanted.run.stem, metrics)
+        return records.new_run(golden, None, corpus, {}, metrics, {measured.mode: measured}), before
+    with session.library(create=wanted.ingest) as library:
+        name = wanted.collection or _of_folder(library, wanted, golden) or library.chosen()
+        if wanted.ingest:
+            _ingest(session, library, golden, name)
+        before = records.find(against, home, golden.name, name) if against else None
+        return _asked(session, library, wanted, golden, name, metrics), before
+
+
+def _asked(
+    session: Session, library: Library, wanted: Wanted, golden: GoldenSet, name: str, metrics: Sequence[str]
+) -> Run:
+    from pinakes.cli.progress import progress
+    from pinakes.evaluation import names, records, run, trec
+
+    record, settings = library.collection(name), session.settings
+    search: run.Search = library.search
+    rank: run.Rank = library.rank
+    if wanted.beside:
+        record = library.shelves.beside(name)
+        search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
+    relevant = (document for question in golden.questions for document in question.relevant)
+    with library.shelves.catalog.read() as connection:
+        called = names.resolve(connection, record.id, relevant, wanted.by)
+    subject = run.Subject(
+        search, rank, library.shelves.catalog, record, called, settings.search.top_k, wanted.depth
+    )  # fmt: skip
+    measured: dict[str, Measured] = {}
+    total = len(golden.questions)
+    with progress(session.screen) as show:
+        for mode in wanted.modes or (settings.of_collection(name).retrieval,):
+            show(f"{mode}: getting ready", 0, total)
+            measured[mode], answers = run.measure(
+                subject,
+                golden.questions,
+                mode,
+                metrics,
+                partial(_show_question, show, mode, total),
+            )
+            if wanted.write_run:
+                ranked = zip(golden.questions, answers, strict=True)
+                trec.write_run(
+                    wanted.write_run, ((one.id, got.ranking, got.scores) for one, got in ranked), f"pinakes-{mode}"
+                )
+    others = {"evaluation.depth": wanted.depth, "evaluation.by": wanted.by}
+    configuration = records.configuration_of(settings, record, **others)
+    corpus = records.corpus_of(library.shelves.catalog, record)
+    return records.new_run(golden, called, corpus, configuration, metrics, measured)
+
+
+def _show_question(show: Show, mode: str, total: int, done: int) -> None:
+    show(f"{mode}: {done} of {total} questions", done, total)
+
+
+def _ingest(session: Session, library: Library, golden: GoldenSet, name: str) -> None:
+    """Read the corpus of a BEIR folder into a collection."""
+    from pinakes.cli.adding import prepare_or_warn, show_report
+    from pinakes.cli.progress import following
+    from pinakes.evaluation import beir, records
+
+    place = session.settings.home / records.FOLDER / "corpora" / golden.name
+    beir.write_corpus(golden.place, place)
+    prepare_or_warn(session)
+    with following(session.screen, lazy=session.settings.embedding.mode == "lazy") as on_event:
+        report = library.add(str(place), name, on_event=on_event)
+    if not session.screen.as_json:
+        show_report(session.screen, report)
+
+
+def _of_folder(library: Library, wanted: Wanted, golden: GoldenSet) -> str | None:
+    """Return the collection that is called as a BEIR folder is: where its corpus goes, or went before."""
+    known = {record.name for record in library.collections()}
+    return golden.name if wanted.ingest or (golden.place.is_dir() and golden.name in known) else None
+
+
+def _check(wanted: Wanted) -> None:
+    """Refuse options that do not go together."""
+    if wanted.ingest and (wanted.golden is None or not wanted.golden.is_dir() or wanted.run):
+        raise InvalidInput("--ingest needs a BEIR folder.", hint="Add other documents first: pinakes add PATH")
+    if wanted.write_run and (wanted.run or len(wanted.modes) > 1):
+        raise InvalidInput("--write-run writes the rankings of one mode.", hint="Give one --mode, and no --run.")
+
+
+def _below(verdict: Verdict) -> BelowBaseline:
+    count = len(verdict.fallen)
+    return BelowBaseline(
+        f"{count} of {verdict.checked} metrics fell by more than {verdict.tolerance:.1%}: {'; '.join(verdict.fallen)}.",
+        hint="Find out why, or accept the new figures: --save-baseline FILE",
+    )
+
+
+def _list(session: Session) -> None:
+    from pinakes.evaluation import records
+
+    home = session.settings.home
+    kept: list[Run] = []
+    for name in records.names_of_runs(home):
+        try:
+            kept.append(records.load(home / records.FOLDER / f"{name}.json"))
+        except InvalidInput as error:
+            session.screen.warn(error.message)
+    session.screen.document({"runs": [_summary(run) for run in kept]})
+    for run in kept:
+        headline = run.metrics[0]
+        figures = ", ".join(f"{mode} {one.overall.metrics[headline]:.3f}" for mode, one in run.modes.items())
+        session.screen.show(f"{run.name}  {run.corpus.collection}, {run.golden.answerable} questions")
+        session.screen.show(f"    {headline}: {figures}")
+    if not kept:
+        session.screen.say(f"No run was stored yet. Make one: {session.command('evaluate', 'GOLDEN')}")
+
+
+def _summary(run: Run) -> Mapping[str, JSON]:
+    figures = {mode: one.overall.metrics for mode, one in run.modes.items()}
+    return {
+        "name": run.name,
+        "created_at": run.created_at,
+        "golden": run.golden.name,
+        "collection": run.corpus.collection,
+        "questions": run.golden.answerable,
+        "figures": figures,
+    }

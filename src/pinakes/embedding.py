@@ -1,0 +1,132 @@
+"""The models that collections have of their own, whatever the settings of the home name."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pinakes.catalog import Catalog
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.embedders import open_embedder
+from pinakes.errors import ModelMismatch, ModelUnavailable
+from pinakes.ports import Embedder, Vocabulary
+from pinakes.refine import Refiner
+from pinakes.search import QueryVectors
+from pinakes.settings import EmbeddingSettings, Settings
+from pinakes.types import JSON
+
+_log = logging.getLogger(__name__)
+
+_OF_THE_MACHINE = {"threads", "mode", "sample_chunks", "progressive_chunks"}
+"""Settings that say how the work is done here, not what a vector is."""
+
+
+def recorded(settings: EmbeddingSettings) -> dict[str, JSON]:
+    """Return what has to be known of a model to open it again."""
+    values: dict[str, JSON] = settings.model_dump(mode="json", exclude=_OF_THE_MACHINE)
+    if settings.path is not None:
+        values["path"] = str(settings.path.expanduser().absolute())
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModel:
+    """An opened model with what answers by it: the vectors of questions, and the refiner of their answers."""
+
+    settings: EmbeddingSettings
+    embedder: Embedder
+    vocabulary: Vocabulary | None
+    query_vectors: QueryVectors
+    refiner: Refiner
+
+
+class OwnModels:
+    """Opens the models that catalogue records name, one for all collections that have it. Thread-safe."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, follow: Callable[[str], object]) -> None:
+        """``follow`` brings the index of a collection up to date."""
+        self._settings = settings
+        self._catalog = catalog
+        self._follow = follow
+        self._usual = recorded(settings.embedding)
+        self._opened: dict[str, OwnModel] = {}
+        self._lock = threading.Lock()
+
+    def of(self, record: CollectionRecord) -> OwnModel | None:
+        """Return the model of a generation's own; None where it is that of the settings."""
+        return None if record.embedding is None else self.by(record.embedding)
+
+    def by(self, values: Mapping[str, JSON]) -> OwnModel | None:
+        """Return the model that was ``recorded`` like this; None where it is that of the settings."""
+        if values == self._usual:
+            return None
+        key = json.dumps(values, sort_keys=True)
+        with self._lock:
+            if key not in self._opened:
+                self._opened[key] = self._open(values)
+            return self._opened[key]
+
+    def close(self) -> None:
+        """Write what the refiners have not written yet."""
+        with self._lock:
+            for own in self._opened.values():
+                own.refiner.close()
+
+    def _open(self, values: Mapping[str, JSON]) -> OwnModel:
+        here = self._settings.embedding.model_dump(include=_OF_THE_MACHINE)
+        settings = EmbeddingSettings.model_validate({**values, **here})
+        embedder = open_embedder(settings, self._settings.cache)
+        return OwnModel(
+            settings,
+            embedder,
+            vocabulary_of(embedder, self._settings),
+            QueryVectors(embedder, self._settings.search.remembered_queries),
+            Refiner(self._catalog, embedder, self._follow),
+        )
+
+
+def vocabulary_of(embedder: Embedder, settings: Settings) -> Vocabulary | None:
+    """Return what tells the tokens of texts: the embedder, or where that cannot, the default model."""
+    if isinstance(embedder, Vocabulary):
+        return embedder
+    default = open_embedder(EmbeddingSettings(), settings.cache)
+    return default if isinstance(default, Vocabulary) else None
+
+
+def reads(embedder: Embedder) -> float:
+    """Return how many tokens a model reads of a text, endless while that is not known."""
+    try:
+        return embedder.max_tokens
+    except ModelUnavailable:
+        return math.inf
+
+
+def counts_tokens(embedder: Embedder) -> bool:
+    """Say whether a model's tokenizer is at hand; without it tokens are estimated."""
+    try:
+        embedder.token_starts("")
+    except ModelUnavailable as error:
+        _log.warning("tokens are estimated: %s", error.message)
+        return False
+    return True
+
+
+def mismatch(record: CollectionRecord, fingerprint: str) -> ModelMismatch:
+    """Return the error that says a collection was embedded by another model than would embed its questions."""
+    if record.embedding is not None:
+        return ModelMismatch(
+            f"Collection {record.name!r} was embedded by {record.fingerprint}, but what it names as its own model is "
+            f"{fingerprint} now.",
+            hint="Put the model's files back, or build a generation by another model: "
+            f"pinakes reindex --beside --model MODEL -c {record.name}",
+        )
+    return ModelMismatch(
+        f"Collection {record.name!r} was embedded by {record.fingerprint}, the settings name {fingerprint}.",
+        hint=f"Set embedding.model back, or embed it anew: pinakes reindex --embed -c {record.name}. To be answered "
+        "by meaning until that is done, set it back and build the other index beside: "
+        f"pinakes reindex --beside --model MODEL -c {record.name}",
+    )

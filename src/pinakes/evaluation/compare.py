@@ -1,0 +1,258 @@
+"""Two sides asked the same questions: how far their rankings agree, which is faster, which is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import fmean
+from typing import TypeAlias
+
+from pinakes.errors import InvalidInput, NotFound, PinakesError
+from pinakes.evaluation import agreement, linking
+from pinakes.evaluation.asking import Answered, Asker
+from pinakes.evaluation.linking import Called, Links, Met
+from pinakes.evaluation.pairs import Change, Mean, Pair, Report, SideReport
+from pinakes.evaluation.questions import GoldenSet, Question
+from pinakes.evaluation.run import scored
+from pinakes.evaluation.sides import About, Named, Reply, differences
+from pinakes.evaluation.statistics import intervals, latency, paired_p
+from pinakes.evaluation.unlike import cautions, settings
+
+OnQuestion: TypeAlias = Callable[[int], object]
+
+METRICS = ("ndcg@10", "mrr@10", "precision@5", "recall@20", "hit@5")
+HEAD, DEEP = 5, 20
+FLAGGED_BELOW = 0.8
+"""Questions whose overlap@5 is lower are listed."""
+
+MEASURES = ("overlap_5", "overlap_20", "tau", "rbo")
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A side, asked: one answer a question, the documents it has, and what golden questions call them."""
+
+    asker: Asker
+    answers: Sequence[Answered]
+    met: Met
+    called: Called | None
+
+
+def check_corpora(a: About, b: About, *, anyway: bool) -> None:
+    """Refuse to compare collections that hold different documents.
+
+    Raises:
+        InvalidInput: they do, and not ``anyway``.
+    """
+    different = differences(a, b)
+    if different and not anyway:
+        raise InvalidInput(
+            f"{a.label} (A) and {b.label} (B) hold different documents: {'; '.join(different)}.",
+            hint="To compare them all the same: --anyway",
+        )
+
+
+def compare(
+    a: Asker,
+    b: Asker,
+    golden: GoldenSet,
+    *,
+    metrics: Sequence[str] = METRICS,
+    by_field: bool = False,
+    anyway: bool = False,
+    on_question: OnQuestion | None = None,
+) -> Report:
+    """Ask both sides every question, in turn the one first and the other, and say how far they agree.
+
+    ``by_field``: the keys of documents are values of a field, by which they are compared.
+
+    Raises:
+        PinakesError: the reason why a side has no answer to any question, neither now nor kept.
+        NotFound: there is no question to which both have one.
+        InvalidInput: their answers have no document in common, and not ``anyway``.
+    """
+    answers: tuple[list[Answered], list[Answered]] = ([], [])
+    for number, question in enumerate(golden.questions, start=1):
+        for side in (0, 1) if number % 2 else (1, 0):
+            answers[side].append((a, b)[side].ask(question))
+        if on_question is not None:
+            on_question(number)
+    sides = [_compared(asker, mine, golden, by_field) for asker, mine in zip((a, b), answers, strict=True)]
+    grouped = by_field or all(side.called is not None and side.called.names.units for side in sides)
+    links = linking.link(sides[0].met, sides[1].met, grouped=grouped)
+    if not links.share and sides[0].met.answered and sides[1].met.answered and not anyway:
+        raise _strangers(sides)
+    return _report(sides[0], sides[1], golden, links, metrics)
+
+
+def trouble(asker: Asker, side: SideReport) -> PinakesError | None:
+    """Return the error of a side that left questions without any answer, None when it left none."""
+    if asker.error is None or not side.unanswered:
+        return None
+    total = side.asked + side.kept + side.unanswered
+    return type(asker.error)(
+        f"{side.label} has no answer to {side.unanswered} of {total} questions: {side.failure}", hint=asker.error.hint
+    )
+
+
+def _compared(asker: Asker, answers: Sequence[Answered], golden: GoldenSet, by_field: bool) -> Compared:
+    if asker.error is not None and all(one.origin == "none" for one in answers):
+        raise asker.error
+    met = _met(asker.about, [one.reply for one in answers])
+    wanted = list(dict.fromkeys(name for question in golden.questions for name in question.relevant))
+    return Compared(asker, answers, met, linking.called(wanted, met, by_field=by_field) if wanted else None)
+
+
+def _met(about: About, replies: Sequence[Reply]) -> Met:
+    answered = list(dict.fromkeys(one for reply in replies for one in reply.documents))
+    return Met(answered, list(dict.fromkeys([*(about.documents or ()), *answered])))
+
+
+def _strangers(sides: Sequence[Compared]) -> InvalidInput:
+    a, b = sides
+    return InvalidInput(
+        f"No document that {a.asker.about.label} (A) answers with is known to {b.asker.about.label} (B): "
+        f"A has for instance {a.met.answered[0].shown!r}, B {b.met.answered[0].shown!r}.",
+        hint="Compare by a metadata field with --by FIELD, or all the same with --anyway.",
+    )
+
+
+def _report(a: Compared, b: Compared, golden: GoldenSet, links: Links, metrics: Sequence[str]) -> Report:
+    views_a = [_view(answer.reply, links.a) for answer in a.answers]
+    views_b = [_view(answer.reply, links.b) for answer in b.answers]
+    numbers = range(len(golden.questions))
+    pairs = [
+        _pair(
+            question,
+            (a.answers[number], b.answers[number]),
+            (views_a[number], views_b[number]),
+            (_scores(a, number, question, metrics), _scores(b, number, question, metrics)),
+            links.shown,
+        )
+        for number, question in zip(numbers, golden.questions, strict=True)
+    ]
+    both = [pair for pair in pairs if pair.overlap_5 is not None]
+    if not both:
+        raise NotFound("There is no question to which both sides have an answer.", hint="Ask again when both answer.")
+    judged = [pair for pair in both if pair.scores_a and pair.scores_b]
+    sides = tuple(
+        _side(one, {name for pair in both for name in only(pair)}) for one, only in ((a, _only_a), (b, _only_b))
+    )
+    return Report(
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        golden=golden.name,
+        questions=len(pairs),
+        compared=len(both),
+        flagged=sum(pair.flagged for pair in pairs),
+        judged=len(judged),
+        linked_by=links.by,
+        a=sides[0],
+        b=sides[1],
+        agreement={name: mean for name in MEASURES if (mean := _mean(both, name)) is not None},
+        metrics={name: _change(judged, name) for name in metrics} if judged else {},
+        differences=tuple(settings(a.asker.about, b.asker.about)),
+        cautions=tuple(cautions(a.asker.about, b.asker.about, sides, links, golden, len(judged))),
+        pairs=tuple(pairs),
+    )
+
+
+def _view(reply: Reply, names: Mapping[Named, str]) -> dict[str, float]:
+    """Return the documents of a reply by the names that both sides share → place, in their order."""
+    best: dict[str, float] = {}
+    scores = reply.scores or [-float(place) for place in range(len(reply.documents))]
+    for document, score in zip(reply.documents, scores, strict=True):
+        best.setdefault(names[document], score)
+    return agreement.places(list(best), list(best.values()))
+
+
+def _pair(
+    question: Question,
+    answers: tuple[Answered, Answered],
+    views: tuple[Mapping[str, float], Mapping[str, float]],
+    scores: tuple[Mapping[str, float], Mapping[str, float]],
+    shown: Mapping[str, str],
+) -> Pair:
+    a, b = (list(view) for view in views)
+    there = all(answer.origin != "none" for answer in answers)
+    overlap = agreement.overlap(a, b, HEAD) if there else None
+    heads = [dict(list(view.items())[:DEEP]) for view in views]
+    only_a, only_b = (agreement.unique(*order, DEEP) if there else () for order in ((a, b), (b, a)))
+    return Pair(
+        id=question.id,
+        kind=question.kind,
+        query=question.text,
+        a=tuple(shown[name] for name in a[:DEEP]),
+        b=tuple(shown[name] for name in b[:DEEP]),
+        only_a=tuple(shown[name] for name in only_a),
+        only_b=tuple(shown[name] for name in only_b),
+        overlap_5=overlap,
+        overlap_20=agreement.overlap(a, b, DEEP) if there else None,
+        tau=agreement.kendall_tau(*heads) if there else None,
+        rbo=agreement.rank_biased_overlap(a, b) if there else None,
+        milliseconds_a=_asked_ms(answers[0]),
+        milliseconds_b=_asked_ms(answers[1]),
+        origin_a=answers[0].origin,
+        origin_b=answers[1].origin,
+        flagged=overlap is not None and overlap < FLAGGED_BELOW - _ROUNDING,
+        why="; ".join(f"{side}: {one.why}" for side, one in zip("AB", answers, strict=True) if one.why),
+        scores_a=scores[0],
+        scores_b=scores[1],
+    )
+
+
+def _asked_ms(answer: Answered) -> float | None:
+    return answer.reply.milliseconds if answer.origin == "asked" else None
+
+
+def _scores(side: Compared, number: int, question: Question, metrics: Sequence[str]) -> dict[str, float]:
+    answer = side.answers[number]
+    if side.called is None or not question.answerable or answer.origin == "none":
+        return {}
+    return scored(side.called.ranking(answer.reply.documents, question.relevant), question.relevant, metrics)
+
+
+def _side(side: Compared, unique: set[str]) -> SideReport:
+    about, answers = side.asker.about, side.answers
+    times = [time for answer in answers if (time := _asked_ms(answer)) is not None]
+    kept = sorted(answer.at for answer in answers if answer.at is not None)
+    return SideReport(
+        label=about.label,
+        kind=about.kind,
+        mode=about.mode,
+        passages=about.passages,
+        collection=about.corpus.collection if about.corpus else "",
+        documents=about.corpus.documents if about.corpus else None,
+        model=about.corpus.model if about.corpus else "",
+        asked=sum(answer.origin == "asked" for answer in answers),
+        kept=len(kept),
+        unanswered=sum(answer.origin == "none" for answer in answers),
+        degraded=sum(answer.reply.degraded is not None for answer in answers),
+        latency=latency(times) if times else None,
+        kept_since=kept[0].isoformat() if kept else "",
+        kept_until=kept[-1].isoformat() if kept else "",
+        failure=side.asker.error.message if side.asker.error else "",
+        unique=len(unique),
+    )
+
+
+def _only_a(pair: Pair) -> tuple[str, ...]:
+    return pair.only_a
+
+
+def _only_b(pair: Pair) -> tuple[str, ...]:
+    return pair.only_b
+
+
+def _mean(pairs: Sequence[Pair], name: str) -> Mean | None:
+    values = [[float(value)] for pair in pairs if (value := getattr(pair, name)) is not None]
+    if not values:
+        return None
+    [(low, high)] = intervals(values)
+    return Mean(fmean(value for [value] in values), low, high, len(values))
+
+
+def _change(judged: Sequence[Pair], name: str) -> Change:
+    a, b = fmean(pair.scores_a[name] for pair in judged), fmean(pair.scores_b[name] for pair in judged)
+    return Change(a, b, b - a, paired_p([pair.scores_b[name] - pair.scores_a[name] for pair in judged]))

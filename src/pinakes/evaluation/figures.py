@@ -1,0 +1,117 @@
+"""The records of an evaluation: one row a question, figures over many, and how they are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal, TypeAlias
+
+from pinakes.evaluation.statistics import Latency, intervals, latency
+
+Reason: TypeAlias = Literal["not in the collection", "lost by filter", "not retrieved", "ranked low", "answered"]
+"""Why a question was missed; "answered": although no answer exists."""
+
+HEAD = 10
+"""A question without a relevant document among so many is a miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """Why a question went wrong.
+
+    ``document`` is the relevant document that came nearest, ``rank`` its place in the ranking, ``keyword`` and
+    ``vector`` those in each arm by itself, from 1; None where it is not there as deep as was looked.
+    """
+
+    reason: Reason
+    document: str = ""
+    rank: int | None = None
+    keyword: int | None = None
+    vector: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question, asked. ``scores``: metric → value, empty where no answer exists; ``rank``: of the first relevant.
+
+    ``ranking``: the first documents. ``refused``: the answer was that there is none. ``answerable``: how probable an
+    answer is, 0 to 1, as the search said; None where it did not. ``degraded``: what did not contribute.
+    """
+
+    id: str
+    kind: str
+    query: str
+    answer_exists: bool
+    scores: Mapping[str, float]
+    milliseconds: float
+    ranking: tuple[str, ...]
+    rank: int | None = None
+    refused: bool = False
+    answerable: float | None = None
+    degraded: str | None = None
+    miss: Miss | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Means over ``questions`` that have an answer, each with its 95 % interval (low, high)."""
+
+    questions: int
+    metrics: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How well it is told that there is no answer: counts.
+
+    ``recognised`` of the ``no_answer`` questions were refused, and ``false_alarms`` of those that have an answer.
+    """
+
+    no_answer: int
+    recognised: int
+    answerable: int
+    false_alarms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Everything about one way to search: ``overall`` and by kind of question, latency, refusals, every question."""
+
+    mode: str
+    overall: Figures
+    by_kind: Mapping[str, Figures]
+    latency: Latency
+    refusals: Refusals
+    rows: tuple[Row, ...]
+
+
+def summarise(mode: str, rows: Sequence[Row]) -> Measured:
+    """Put the rows of all questions together."""
+    answerable = [row for row in rows if row.answer_exists]
+    others = [row for row in rows if not row.answer_exists]
+    kinds = sorted({row.kind for row in answerable if row.kind})
+    return Measured(
+        mode=mode,
+        overall=figures([row.scores for row in answerable]),
+        by_kind={kind: figures([row.scores for row in answerable if row.kind == kind]) for kind in kinds},
+        latency=latency([row.milliseconds for row in rows]),
+        refusals=Refusals(
+            no_answer=len(others),
+            recognised=sum(row.refused for row in others),
+            answerable=len(answerable),
+            false_alarms=sum(row.refused for row in answerable),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def figures(scores: Sequence[Mapping[str, float]]) -> Figures:
+    """Return the mean of every metric with its interval."""
+    if not scores:
+        return Figures(0, {}, {})
+    names = list(scores[0])
+    ends = intervals([[one[name] for name in names] for one in scores])
+    means = {name: fmean(one[name] for one in scores) for name in names}
+    return Figures(len(scores), means, dict(zip(names, ends, strict=True)))

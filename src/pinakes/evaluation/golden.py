@@ -1,0 +1,80 @@
+"""Whatever holds questions, as one golden set: a file of ours, a BEIR folder, or TREC's queries and judgements."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pinakes.errors import InvalidInput
+from pinakes.evaluation.questions import GoldenSet, Question, read_beir, read_golden, read_qrels
+from pinakes.evaluation.trec import read_queries
+
+
+def read(
+    golden: Path | None, *, queries: Path | None = None, qrels: Path | None = None, texts: bool = True
+) -> GoldenSet:
+    """Return the questions of a golden file or BEIR folder, or of TREC's ``queries`` and ``qrels``.
+
+    ``qrels`` also replaces the judgements of a BEIR folder. Without ``texts`` judgements alone will do: nothing is
+    going to be asked.
+
+    Raises:
+        NotFound, InvalidInput: something is missing or not of its format; the message names file and line.
+    """
+    notes: tuple[str, ...] = ()
+    if golden is not None and golden.is_dir():
+        if queries is not None:
+            raise InvalidInput("A BEIR folder has its own queries.", hint="Leave --queries out.")
+        place, questions = golden, read_beir(golden, qrels)
+    elif golden is not None:
+        if queries is not None or qrels is not None:
+            raise InvalidInput(
+                f"{golden} is a file of questions: --queries and --qrels do not go with it.",
+                hint="Give either a golden file, or --queries and --qrels.",
+            )
+        place, questions = golden, read_golden(golden)
+    elif qrels is not None and (queries is not None or not texts):
+        place = qrels
+        questions, notes = _from_trec(qrels, queries)
+    else:
+        raise InvalidInput(
+            "No questions were given.", hint="Give a golden file, a BEIR folder, or --queries and --qrels."
+        )
+    if not any(question.answerable for question in questions):
+        raise InvalidInput(
+            f"{place} has no judged question: none has a relevant document.",
+            hint="At least one question needs a document with a grade above 0.",
+        )
+    return GoldenSet(_name(place), place, tuple(questions), notes)
+
+
+def digest(questions: Sequence[Question]) -> str:
+    """Return 16 hex digits that tell one set of questions from another, whatever the form they are kept in."""
+    told = sorted(
+        [question.id, question.text, sorted(question.relevant.items()), question.kind, repr(question.where)]
+        for question in questions
+    )
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def _from_trec(qrels: Path, queries: Path | None) -> tuple[list[Question], tuple[str, ...]]:
+    judged = read_qrels(qrels)
+    if queries is None:
+        return [Question(query_id, "", grades) for query_id, grades in judged.items()], ()
+    texts = read_queries(queries)
+    silent = [query_id for query_id in judged if query_id not in texts]
+    found = [Question(query_id, text, judged[query_id]) for query_id, text in texts.items() if query_id in judged]
+    if not silent:
+        return found, ()
+    names = ", ".join(silent[:5]) + (", …" if len(silent) > 5 else "")
+    return found, (f"{len(silent)} judged queries have no text in {queries.name} and are left out: {names}",)
+
+
+def _name(place: Path) -> str:
+    """Return what a set is called: its folder, or its file; a file that is just called "golden" by its folder, too."""
+    if place.is_dir():
+        return place.resolve().name
+    stem = place.name.removesuffix(".gz").partition(".")[0]
+    return f"{place.resolve().parent.name}-{stem}" if stem in ("golden", "qrels", "test", "questions") else stem

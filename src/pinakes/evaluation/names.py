@@ -1,0 +1,153 @@
+"""What golden questions call a document, and which documents that is: settled once, before searching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import listing
+from pinakes.catalog.listing import Listed
+from pinakes.errors import InvalidInput
+from pinakes.filters import listed, nearest, normal_name, normal_text
+
+_KeysOf: TypeAlias = Callable[[Listed], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Which documents the golden names stand for.
+
+    ``members``: name → documents. ``called``: document uid → its golden names. ``units``: uid → what a document
+    without a golden name is called, where the unit of the ranking is a group or the value of a field. ``unknown``
+    names stand for nothing, ``ambiguous`` ones for several documents (name → paths) though one was meant.
+    """
+
+    members: Mapping[str, Sequence[Listed]]
+    called: Mapping[str, Sequence[str]]
+    units: Mapping[str, str]
+    unknown: tuple[str, ...]
+    ambiguous: Mapping[str, tuple[str, ...]]
+
+    def name_of(self, uid: str, relevant: Mapping[str, float]) -> str:
+        """Return what a question with these ``relevant`` names calls a document: its uid where nothing names it."""
+        names = self.called.get(uid, ())
+        return next((name for name in names if name in relevant), names[0] if names else self.units.get(uid, uid))
+
+
+def resolve(connection: Connection, collection_id: int, names: Iterable[str], by: str | None = None) -> Names:
+    """Find the documents of a collection that ``names`` stand for.
+
+    With ``by`` they are values of that metadata field. Else the first of these that fits any document: id, uri or path;
+    group key; end of a path; end of a path without its extension (in corpora made of BEIR folders: the id).
+
+    Raises:
+        InvalidInput: no document has a field ``by``, or none of the names stands for a document.
+    """
+    wanted = list(dict.fromkeys(names))
+    every = listing.everything(connection, collection_id)
+    if by is not None:
+        field = normal_name(by)
+        values = listing.values(connection, collection_id, field)
+        if not values:
+            known = listing.field_names(connection, collection_id)
+            raise InvalidInput(
+                f"No document has a field {by!r}.", hint=f"There are {listed(nearest(field, known) or known, 10)}."
+            )
+        return _by_field(wanted, every, values)
+    return _by_place(wanted, every)
+
+
+def among(names: Iterable[str], every: Sequence[Listed], values: Mapping[int, Sequence[str]] | None = None) -> Names:
+    """Find those of the documents ``every`` that ``names`` stand for, as ``resolve`` does in a collection.
+
+    ``values``: id → values of a field, as filters compare them, where names are those of a field.
+
+    Raises:
+        InvalidInput: none of the names stands for a document.
+    """
+    wanted = list(dict.fromkeys(names))
+    return _by_place(wanted, every) if values is None else _by_field(wanted, every, values)
+
+
+def _by_field(wanted: Sequence[str], every: Sequence[Listed], values: Mapping[int, Sequence[str]]) -> Names:
+    found = _matches({normal_text(name) for name in wanted}, every, lambda one: values.get(one.id, ()))
+    members = {name: found[normal_text(name)] for name in wanted if normal_text(name) in found}
+    units = {one.uid: values[one.id][0] for one in every if one.id in values}
+    return _names(wanted, members, units, {})
+
+
+def _by_place(wanted: Sequence[str], every: Sequence[Listed]) -> Names:
+    members: dict[str, list[Listed]] = {}
+    ambiguous: dict[str, tuple[str, ...]] = {}
+    grouped = False
+    for keys_of, several in _LEVELS:
+        left = {name: _normal(name) for name in wanted if name not in members}
+        found = _matches(set(left.values()), every, keys_of)
+        for name, key in left.items():
+            if key in found:
+                members[name] = found[key]
+                grouped |= several
+                if len(found[key]) > 1 and not several:
+                    ambiguous[name] = tuple(one.path for one in found[key])
+    units = {one.uid: one.group_key for one in every if one.group_key} if grouped else {}
+    return _names(wanted, members, units, ambiguous)
+
+
+def _names(
+    wanted: Sequence[str],
+    members: Mapping[str, Sequence[Listed]],
+    units: Mapping[str, str],
+    ambiguous: Mapping[str, tuple[str, ...]],
+) -> Names:
+    if wanted and not members:
+        raise InvalidInput(
+            f"The collection has none of the {len(wanted)} documents that the questions name: {listed(wanted, 10)}.",
+            hint="Name documents by path, end of a path, id, uri or group, or by a metadata field: --by FIELD. "
+            "Perhaps another collection (-c) was meant, or documents were not added yet.",
+        )
+    called: dict[str, list[str]] = {}
+    for name in wanted:
+        for one in members.get(name, ()):
+            called.setdefault(one.uid, []).append(name)
+    unknown = tuple(name for name in wanted if name not in members)
+    return Names(members, called, units, unknown, ambiguous)
+
+
+def _matches(wanted: set[str], every: Sequence[Listed], keys_of: _KeysOf) -> dict[str, list[Listed]]:
+    found: dict[str, list[Listed]] = {}
+    if wanted:
+        for one in every:
+            for key in dict.fromkeys(keys_of(one)):
+                if key in wanted:
+                    found.setdefault(key, []).append(one)
+    return found
+
+
+def _normal(name: str) -> str:
+    return name.removeprefix("./").strip("/")
+
+
+def _ends(path: str) -> Iterable[str]:
+    parts = path.split("/")
+    return ("/".join(parts[i:]) for i in range(len(parts)))
+
+
+def _ends_without_extension(one: Listed) -> Iterable[str]:
+    folder, slash, name = one.path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    yield from _ends(f"{folder}{slash}{stem}")
+    if "%" in stem:
+        yield unquote(stem)
+
+
+_LEVELS: Sequence[tuple[_KeysOf, bool]] = (
+    (lambda one: (one.uid, one.uri, one.path), False),
+    (lambda one: (one.group_key,) if one.group_key else (), True),
+    (lambda one: _ends(one.path), False),
+    (_ends_without_extension, False),
+)
+"""Ways to name a document, the surest first; whether such a name may stand for several."""

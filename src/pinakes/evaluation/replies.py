@@ -1,0 +1,127 @@
+"""Answers that are kept in a file of JSON lines, for when whoever gave them does not answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from pinakes.errors import InvalidInput, storing
+from pinakes.evaluation.questions import Question, wrong
+from pinakes.evaluation.servers import spelled
+from pinakes.evaluation.sides import Named, Reply
+
+_HINT = "Is it a file of `pinakes compare --cache`? Mend or remove that line, or name another file."
+_BEGIN = b'{"asked": ['
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A reply, and when it was given."""
+
+    reply: Reply
+    at: datetime
+
+
+class Replies:
+    """The answers in a file: each new one is appended at once, the last of each question counts.
+
+    A line that was cut short at the end, by a crash, is passed over. When more lines are outdated than not, the file is
+    written anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the file, which need not be there.
+
+        Raises:
+            InvalidInput: it holds something else; the message names the line.
+            StorageFull: it cannot be read or written.
+        """
+        self._path = path
+        self._kept: dict[str, Kept] = {}
+        self._file: IO[str] | None = None
+        with storing(str(path)):
+            data = path.read_bytes() if path.exists() else b""
+            lines, cut_short = self._read(data)
+            if cut_short or lines > 2 * len(self._kept):
+                self._write_anew()
+
+    def knows(self, side: str) -> bool:
+        """Say whether any answer of ``side`` is kept."""
+        return any(json.loads(key)[0] == side for key in self._kept)
+
+    def find(self, side: str, way: Mapping[str, Any], question: Question) -> Kept | None:
+        """Return what ``side``, asked in the same ``way``, last answered to a question; None where nothing is kept."""
+        return self._kept.get(_key(side, way, question))
+
+    def keep(self, side: str, way: Mapping[str, Any], question: Question, reply: Reply) -> None:
+        """Keep a reply of this moment.
+
+        Raises:
+            StorageFull: it cannot be written.
+        """
+        key, kept = _key(side, way, question), Kept(reply, datetime.now(UTC))
+        self._kept[key] = kept
+        with storing(str(self._path)):
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("a", encoding="utf-8")
+            self._file.write(_line(key, kept))
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _read(self, data: bytes) -> tuple[int, bool]:
+        """Take in what is kept; return how many lines there are, and whether the last one was cut short."""
+        *whole, rest = data.split(b"\n")
+        for number, line in enumerate(whole, start=1):
+            if line.strip():
+                try:
+                    key, kept = _parsed(line)
+                except (ValueError, KeyError, TypeError) as error:
+                    raise wrong(self._path, number, "it is no kept answer", _HINT) from error
+                self._kept[key] = kept
+        if rest.strip() and not rest.startswith(_BEGIN[: len(rest)]):
+            raise InvalidInput(f"{self._path} holds something else than kept answers.", hint="Name another file.")
+        return len(whole), bool(rest)
+
+    def _write_anew(self) -> None:
+        temporary = self._path.with_name(f"{self._path.name}.new")
+        temporary.write_text("".join(_line(key, kept) for key, kept in self._kept.items()), "utf-8")
+        temporary.replace(self._path)
+
+
+def _key(side: str, way: Mapping[str, Any], question: Question) -> str:
+    asked = [side, dict(way), question.text, spelled(question.where)]
+    return json.dumps(asked, ensure_ascii=False, sort_keys=True)
+
+
+def _line(key: str, kept: Kept) -> str:
+    document = {"asked": json.loads(key), "at": kept.at.isoformat(timespec="seconds"), **asdict(kept.reply)}
+    return json.dumps(document, ensure_ascii=False) + "\n"
+
+
+def _parsed(line: bytes) -> tuple[str, Kept]:
+    row = json.loads(line)
+    documents = tuple(Named(**one) for one in row["documents"])
+    scores = tuple(float(score) for score in row["scores"])
+    if scores and len(scores) != len(documents):
+        raise ValueError("scores and documents")
+    reply = Reply(documents, scores, row["milliseconds"], row["degraded"])
+    at = datetime.fromisoformat(row["at"])
+    return json.dumps(row["asked"], ensure_ascii=False, sort_keys=True), Kept(reply, at.astimezone(UTC))

@@ -1,0 +1,235 @@
+"""A server as a side of a comparison: asked over HTTP, a Pinakes or whatever answers questions with JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from pinakes.errors import InvalidInput, ServerUnreachable
+from pinakes.evaluation.questions import Question
+from pinakes.evaluation.sides import About, Named, Reply
+from pinakes.filters import normal_text
+from pinakes.types import JSON, Condition, Filter
+
+if TYPE_CHECKING:
+    import httpx
+
+ROUTE = "/search"
+_NOT_READY, _AGAIN_S = 503, 0.1
+_MOST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What a server calls things; dots lead into objects, "" = it has no such thing.
+
+    ``query``, ``top_k``, ``mode``, ``filters``, ``collection`` are asked for; ``results`` is the list in the answer
+    ("." where the answer is that list), ``degraded`` a word of warning there, the others are in each result.
+    """
+
+    query: str = "query"
+    top_k: str = "top_k"
+    mode: str = "search_type"
+    filters: str = "filters"
+    collection: str = "collection"
+    results: str = "results"
+    degraded: str = "degraded"
+    id: str = ""
+    uri: str = ""
+    path: str = "metadata.file_path"
+    key: str = "kep_id"
+    score: str = "score"
+
+    @classmethod
+    def of(cls, words: Iterable[str], by: str | None = None) -> Fields:
+        """Return the fields of ``name=theirs`` words; ``by``: the metadata that documents are compared by.
+
+        Raises:
+            InvalidInput: a word of another form.
+        """
+        known = [one.name for one in fields(cls)]
+        given: dict[str, str] = {"key": f"metadata.{by}"} if by else {}
+        for word in words:
+            name, sign, theirs = word.partition("=")
+            if not sign or name.strip() not in known:
+                raise InvalidInput(
+                    f"--map {word!r} is not of the form NAME=THEIRS.", hint=f"NAME is one of {', '.join(known)}."
+                )
+            given[name.strip()] = theirs.strip()
+        return cls(**given)
+
+
+class ServerSide:
+    """A server, asked for ``top_k`` passages; ``mode`` None: as it does by itself.
+
+    The address may name a route (else ``/search``), and after ``#`` a collection.
+    """
+
+    def __init__(self, label: str, fields: Fields, *, mode: str | None, top_k: int, timeout_s: float) -> None:
+        """Check the address; nothing is asked yet.
+
+        Raises:
+            InvalidInput: it is no address of a server.
+        """
+        import httpx
+
+        self._url, self._collection = _address(label)
+        self._shown = urlunsplit(urlsplit(self._url)._replace(netloc=urlsplit(self._url).netloc.rpartition("@")[2]))
+        self._fields, self._mode, self._top_k, self._timeout_s = fields, mode, top_k, timeout_s
+        self._client = httpx.Client(timeout=timeout_s, trust_env=not _is_here(self._url))
+        collection = f"#{self._collection}" if self._collection else ""
+        self.about = About(self._shown.removesuffix(ROUTE) + collection, "server", mode or "", top_k)
+
+    def ask(self, question: Question) -> Reply:
+        """Return the documents of the passages that it answers with; one that is starting (503) is asked again.
+
+        Raises:
+            ServerUnreachable: it does not answer, refuses, or answers in another form.
+        """
+        import httpx
+
+        until = time.monotonic() + self._timeout_s
+        try:
+            while True:
+                start = time.perf_counter()
+                response = self._client.post(self._url, json=self._request(question))
+                passed = (time.perf_counter() - start) * 1000
+                if response.status_code != _NOT_READY or time.monotonic() > until:
+                    return self._read(response, passed)
+                time.sleep(_AGAIN_S)
+        except httpx.TimeoutException as error:
+            hint = "Is it busy? --timeout SECONDS waits longer."
+            raise self._trouble(f"does not answer within {self._timeout_s:g} s", hint) from error
+        except httpx.HTTPError as error:
+            hint = "Start it, or check the address."
+            raise self._trouble(f"does not answer ({type(error).__name__}: {error})", hint) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _request(self, question: Question) -> dict[str, JSON]:
+        names = self._fields
+        wanted = {
+            names.query: question.text,
+            names.top_k: self._top_k,
+            names.mode: self._mode,
+            names.filters: spelled(question.where) or None,
+            names.collection: self._collection or None,
+        }
+        if question.where and not names.filters:
+            raise self._trouble("cannot be asked with filters", "Give --map filters=NAME, or take questions without.")
+        body: dict[str, JSON] = {}
+        for name, value in wanted.items():
+            if name and value is not None:
+                *parents, last = name.split(".")
+                place = body
+                for parent in parents:
+                    place = place.setdefault(parent, {})
+                place[last] = value
+        return body
+
+    def _read(self, response: httpx.Response, passed: float) -> Reply:
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if not response.is_success:
+            said = answer.get("detail", "") if isinstance(answer, dict) else ""
+            words = f"answers with HTTP {response.status_code}" + (f": {said}"[:_MOST_SHOWN] if said else "")
+            raise self._trouble(words, "Check address, collection, --depth and --map.")
+        names = self._fields
+        results = answer if names.results == "." else _value(answer, names.results)
+        if not isinstance(results, list):
+            raise self._trouble(f"answers without a list {names.results!r}", "Name it with --map results=THEIRS.")
+        best: dict[Named, float | None] = {}
+        for result in results:
+            best.setdefault(self._named(result), _score(_value(result, names.score)))
+        if Named() in best:
+            raise self._trouble(
+                "answers with results that name no document",
+                "Say what it calls them: --map path=THEIRS, or key, uri, id.",
+            )
+        scores = tuple(score for score in best.values() if score is not None)
+        degraded = _value(answer, names.degraded)
+        return Reply(
+            tuple(best), scores if len(scores) == len(best) else (), passed, str(degraded) if degraded else None
+        )
+
+    def _named(self, result: JSON) -> Named:
+        names = self._fields
+        key = _text(_value(result, names.key))
+        as_field = names.key.startswith("metadata.")
+        return Named(
+            _text(_value(result, names.id)),
+            _text(_value(result, names.uri)),
+            _text(_value(result, names.path)),
+            normal_text(key) if as_field else key,
+        )
+
+    def _trouble(self, what: str, hint: str) -> ServerUnreachable:
+        return ServerUnreachable(f"{self._shown} {what}.", hint=hint)
+
+
+def spelled(where: Filter) -> dict[str, JSON]:
+    """Return a filter in the form that ``POST /search`` takes, which ``filters.parse`` reads back."""
+    found: dict[str, dict[str, JSON]] = {}
+    for condition in where:
+        found.setdefault(condition.field, {}).update(_operators(condition))
+    return dict(found)
+
+
+def _operators(condition: Condition) -> Mapping[str, JSON]:
+    if condition.any_of:
+        return {"any": list(condition.any_of)}
+    if condition.none_of:
+        return {"ne": list(condition.none_of)}
+    if condition.glob:
+        return {"glob": list(condition.glob)}
+    bounds = {
+        "gt" if condition.low_open else "gte": condition.low,
+        "lt" if condition.high_open else "lte": condition.high,
+    }
+    return {sign: bound for sign, bound in bounds.items() if bound is not None}
+
+
+def _address(label: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(label)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise InvalidInput(f"{label!r} is no address of a server.", hint="As in http://127.0.0.1:8000")
+    path = parts.path.rstrip("/") or ROUTE
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, "")), parts.fragment
+
+
+def _is_here(url: str) -> bool:
+    """Say whether a proxy would only be in the way: the address is this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _value(value: JSON, path: str) -> JSON:
+    """Return what ``path`` leads to, None where it leads nowhere."""
+    if not path:
+        return None
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _text(value: JSON) -> str:
+    return "" if value is None or isinstance(value, (dict, list)) else str(value)
+
+
+def _score(value: JSON) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,156 @@
+"""How much of an approximate vector index a search has to look through: recall and quality against time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from pinakes.errors import InvalidInput
+from pinakes.evaluation.statistics import Latency, latency, paired_p
+from pinakes.evaluation.tuning.ascent import Budget, Scores, Stopped
+from pinakes.evaluation.tuning.findings import LEVEL, SLOWER, Try, tries
+from pinakes.evaluation.tuning.knobs import Point, Values, moved
+from pinakes.evaluation.tuning.trials import Trials
+from pinakes.ports import Index
+from pinakes.types import JSON, Filter, Float32
+
+SHARES = (0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.4)
+LEAST_RECALL = 0.98
+"""An approximate index that finds less than this of what an exact scan finds is not proposed."""
+
+_MOST_LOST = 0.005
+_ASKED_AGAIN = 3
+_MAX, _SHARE = "index.exact_max_vectors", "index.approximate_share"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One way to look for the nearest vectors. ``recall``: share of the candidates of an exact scan that it finds."""
+
+    tried: Try
+    recall: float
+    latency: Latency
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The ways that were tried, the current one first. ``best``: the fastest good one, as settings; none = no other.
+
+    ``better``: it is faster than the current one, and that is not by chance; else ``why`` says why not.
+    """
+
+    metric: str
+    questions: int
+    vectors: int
+    ways: tuple[Measured, ...]
+    best: Mapping[str, JSON]
+    p: float
+    better: bool
+    why: str
+    stopped: Stopped
+
+
+_Asked: TypeAlias = Sequence[tuple[Float32, int, Filter]]
+"""The vector of each question, how many candidates it wants, its filter."""
+
+
+def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], object] | None = None) -> Sweep:
+    """Look for the questions' candidates in an exact scan, and in an approximate index with more and more effort.
+
+    Raises:
+        InvalidInput: the engine has no such choice, or the vectors are too few for it to matter.
+    """
+    parts = trials.subject.parts
+    count = int(parts.index.describe().get("vectors", 0))
+    settings = parts.settings.index
+    current: Values = {_MAX: settings.exact_max_vectors, _SHARE: settings.approximate_share}
+    exact = moved((), {_MAX: max(count, settings.exact_max_vectors)}, current)
+    limit = settings.exact_max_vectors if count > settings.exact_max_vectors else count // 2
+    others = [moved((), {_MAX: limit, _SHARE: share}, current) for share in SHARES]
+    built = _built(trials, others[0], count)
+    ways: dict[Point, Trials] = {(): trials, exact: trials}
+    ways |= {point: built for point in others if point not in ways}
+    asked = _asked(trials)
+    truth = [set(trials.parts(exact).index.vector(*one).ids.tolist()) for one in asked]
+    scores: dict[Point, Scores] = {}
+    found: dict[Point, tuple[float, list[float]]] = {}
+    stopped: Stopped = ""
+    until = time.monotonic() + budget.seconds
+    for point, by in ways.items():
+        if scores and (len(scores) > budget.tries or time.monotonic() >= until):
+            stopped = "tries" if len(scores) > budget.tries else "time"
+            break
+        try:
+            scores[point] = by.score(point)
+            found[point] = _looked(by.parts(point).index, asked, truth)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+            break
+        if on_try is not None:
+            on_try(len(scores) - 1)
+    if not found:
+        raise KeyboardInterrupt
+    done = {point: scores[point] for point in found}
+    measured = [
+        Measured(tried, recall, latency(times))
+        for tried, (recall, times) in zip(tries(done, built.milliseconds), found.values(), strict=True)
+    ]
+    return _judged(metric, len(asked), count, measured, [times for _, times in found.values()], stopped)
+
+
+def _built(trials: Trials, approximate: Point, count: int) -> Trials:
+    """Return trials of an approximate index, which is built here, once for all efforts."""
+    index = trials.parts(approximate).index
+    if not str(index.describe().get("vector_search", "")).startswith("approximate"):
+        raise InvalidInput(
+            f"There is nothing to tune: {count:,} vectors are too few for an approximate index to be used.",
+            hint="They are compared one by one, which finds every one of the nearest.",
+        )
+    subject = trials.subject
+    return trials.of(replace(subject, parts=replace(subject.parts, index=index)))
+
+
+def _asked(trials: Trials) -> _Asked:
+    """Return what the vector arm is asked for each question.
+
+    Raises:
+        ModelUnavailable: there is no model.
+    """
+    parts = trials.subject.parts
+    settings = parts.settings.search
+    limit = max(settings.candidates, 4 * settings.top_k)
+    return [(parts.vectors.of(question.text), limit, question.where) for question in trials.questions]
+
+
+def _looked(index: Index, asked: _Asked, truth: Sequence[set[int]]) -> tuple[float, list[float]]:
+    """Return the share of ``truth`` that is found, and the best time for each question, in milliseconds."""
+    shares, times = [], []
+    for one, wanted in zip(asked, truth, strict=True):
+        taken = []
+        for _ in range(_ASKED_AGAIN):
+            start = time.perf_counter()
+            ids = index.vector(*one).ids
+            taken.append((time.perf_counter() - start) * 1000)
+        times.append(min(taken))
+        shares.append(len(wanted & set(ids.tolist())) / max(1, len(wanted)))
+    return float(np.mean(shares)), times
+
+
+def _judged(
+    metric: str, questions: int, count: int, ways: Sequence[Measured], times: list[list[float]], stopped: Stopped
+) -> Sweep:
+    good = [
+        place
+        for place, way in enumerate(ways)
+        if way.recall >= LEAST_RECALL and way.tried.change.mean >= -_MOST_LOST * ways[0].tried.score.mean
+    ]
+    best = min(good, key=lambda place: ways[place].latency.p50_ms, default=0)
+    p = paired_p((np.array(times[best]) - np.array(times[0])).tolist())
+    faster = ways[best].latency.p50_ms < ways[0].latency.p50_ms * (1 - SLOWER)
+    better = bool(best) and faster and p < LEVEL
+    why = "" if better else f"nothing found that is faster by more than {SLOWER:.0%} and finds as much"
+    return Sweep(metric, questions, count, tuple(ways), dict(ways[best].tried.settings), p, better, why, stopped)

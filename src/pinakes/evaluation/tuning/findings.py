@@ -1,0 +1,157 @@
+"""What tuning found out, and whether it may be claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinakes.evaluation.statistics import intervals, paired_p
+from pinakes.evaluation.tuning.ascent import Climbed, Rows, Scores, Stopped
+from pinakes.evaluation.tuning.knobs import Point, words, written
+from pinakes.types import JSON
+
+LEVEL = 0.05
+"""An improvement is claimed when chance gives a difference as large less often than this."""
+
+SLOWER = 0.10
+"""An answer that takes longer by more than this share is a regression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over questions with its 95 % interval, ``low`` to ``high``."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """Settings that were tried: the metric over all questions, and its difference from the current settings.
+
+    ``milliseconds``: the median time of finding and ranking the candidates of a question, once each.
+    """
+
+    settings: Mapping[str, JSON]
+    score: Mean
+    change: Mean
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What came of questions that had no part in the choice: each fold by the settings the other folds chose.
+
+    ``change`` has the mean difference from the current settings, ``p`` how often chance gives one as large.
+    ``chosen``: the settings of each fold, none where the current ones were best.
+    """
+
+    current: float
+    tuned: float
+    change: Mean
+    p: float
+    chosen: tuple[Mapping[str, JSON], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Median times of an answer, in milliseconds: by the current settings and by those that were found.
+
+    ``p``: how often chance gives a difference as large.
+    """
+
+    current_ms: float
+    tuned_ms: float
+    p: float = 0.0
+
+    @property
+    def slower(self) -> bool:
+        """Say whether that is a regression."""
+        return self.tuned_ms > self.current_ms * (1 + SLOWER) and self.p < LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a tuning. ``best``: what all questions together chose, none when that is as it is set now.
+
+    ``better``: it may be claimed; else ``why`` says why not.
+    """
+
+    metric: str
+    questions: int
+    folds: int
+    tries: tuple[Try, ...]
+    best: Mapping[str, JSON]
+    held_out: HeldOut
+    speed: Speed | None
+    better: bool
+    why: str
+    stopped: Stopped
+
+
+def held_out(climbed: Climbed, every_fold: Sequence[Rows]) -> HeldOut:
+    """Put together what the questions of each fold get by the settings that the other folds chose."""
+    current = climbed.tried[()]
+    tuned = current.copy()
+    for rows, point in zip(every_fold, climbed.points, strict=False):
+        tuned[rows] = climbed.tried[point][rows]
+    differences = (tuned - current).tolist()
+    return HeldOut(
+        current=float(current.mean()),
+        tuned=float(tuned.mean()),
+        change=_mean(differences),
+        p=paired_p(differences),
+        chosen=tuple(dict(point) for point in climbed.points[: len(every_fold)]),
+    )
+
+
+def tries(tried: Mapping[Point, Scores], milliseconds: Mapping[Point, float]) -> tuple[Try, ...]:
+    """Return everything that was tried with its figures, in the order in which it was."""
+    scores = np.column_stack(list(tried.values()))
+    changes = scores - scores[:, :1]
+    ends = intervals(np.concatenate([scores, changes], axis=1).tolist())
+    count = scores.shape[1]
+    return tuple(
+        Try(
+            settings=dict(point),
+            score=Mean(float(scores[:, column].mean()), *ends[column]),
+            change=Mean(float(changes[:, column].mean()), *ends[count + column]),
+            milliseconds=milliseconds.get(point, 0.0),
+        )
+        for column, point in enumerate(tried)
+    )
+
+
+def verdict(best: Point, seen: HeldOut, speed: Speed | None) -> tuple[bool, str]:
+    """Say whether ``best`` may be claimed to be better than the current settings, and in words why not."""
+    if not best:
+        return False, "nothing found that is better than what is set now"
+    if seen.change.mean <= 0 or seen.p >= LEVEL:
+        return False, "nothing found that is better than chance"
+    if speed is not None and speed.slower:
+        share = speed.tuned_ms / speed.current_ms - 1
+        return False, f"better, but slower by {share:.0%}, which is more than {SLOWER:.0%}"
+    return True, ""
+
+
+def fragment(best: Mapping[str, JSON], heading: Sequence[str]) -> str:
+    """Return a settings file in TOML with these dotted settings; ``heading`` are its comments."""
+    sections: dict[str, list[str]] = {}
+    for name, value in sorted(best.items()):
+        section, _, field = name.rpartition(".")
+        sections.setdefault(section, []).append(f"{field} = {written(value)}")
+    parts = [f"[{section}]\n" + "\n".join(lines) for section, lines in sections.items()]
+    return "\n".join(f"# {line}" for line in heading) + "\n\n" + "\n\n".join(parts) + "\n"
+
+
+def named(settings: Mapping[str, JSON]) -> str:
+    """Return settings in words."""
+    return words(tuple(settings.items()))
+
+
+def _mean(values: Sequence[float]) -> Mean:
+    [(low, high)] = intervals([[value] for value in values])
+    return Mean(float(np.mean(values)), low, high)

@@ -1,0 +1,201 @@
+"""What can be tuned: settings with the values that are worth a try, by family."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeAlias
+
+from pinakes.errors import InvalidInput
+from pinakes.settings import Settings, table
+from pinakes.types import JSON
+
+Values: TypeAlias = Mapping[str, JSON]
+"""Dotted setting → value."""
+
+Point: TypeAlias = tuple[tuple[str, JSON], ...]
+"""Settings that differ from the current ones, as sorted pairs of dotted name and value; none = the current ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One thing to turn: ``choices`` are what it can be set to, each one setting or several that belong together."""
+
+    name: str
+    choices: tuple[Values, ...]
+
+
+FAMILIES = ("fusion", "fields", "boosts", "pool", "ann", "chunking")
+DEFAULT = ("fusion", "fields", "boosts")
+ALONE = ("ann", "chunking")
+"""Families that are tried by themselves: every value needs another index."""
+
+_WEIGHTS = tuple(round(0.1 * tenth, 1) for tenth in range(11))
+_RRF_K = (10, 20, 60, 100)
+_DOUBLING = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+_BOOSTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)
+_MULTIPLES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+_SMALL = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+_UNSEEN = frozenset(("boosts.saturation", "boosts.metadata_most"))
+"""Which document comes first does not depend on the one, and hardly on the other."""
+
+_POOLS = (10, 20, 30, 50, 100, 150, 200, 300)
+
+
+def knobs(families: Sequence[str], settings: Settings) -> list[Knob]:
+    """Return what there is to turn in these families, in the order in which it is turned.
+
+    Raises:
+        InvalidInput: a family is unknown, does not go with another, or has nothing to turn.
+    """
+    wanted = check(families)
+    found = [knob for family in wanted for knob in _OF_FAMILY[family](settings)]
+    if not found:
+        raise InvalidInput(f"There is nothing to tune in {', '.join(wanted)}.", hint=f"Try {', '.join(DEFAULT)}.")
+    return found
+
+
+def check(families: Sequence[str]) -> tuple[str, ...]:
+    """Return the families that are meant, each once.
+
+    Raises:
+        InvalidInput: one is unknown or does not go with another.
+    """
+    wanted = tuple(dict.fromkeys(families)) or DEFAULT
+    for family in wanted:
+        if family not in FAMILIES:
+            raise InvalidInput(f"There is no {family!r} to tune.", hint=f"Use one of {', '.join(FAMILIES)}.")
+        if family in ALONE and len(wanted) > 1:
+            raise InvalidInput(
+                f"{family!r} cannot be tuned together with others: every try needs an index of its own.",
+                hint=f"Tune it by itself: --what {family}",
+            )
+    return wanted
+
+
+def moved(point: Point, choice: Values, current: Values) -> Point:
+    """Return ``point`` with ``choice`` made; what is set to its ``current`` value is left out."""
+    values = {**dict(point), **choice}
+    return tuple(sorted((name, value) for name, value in values.items() if value != current.get(name)))
+
+
+def applied(settings: Settings, point: Point, collection: str = "") -> Settings:
+    """Return ``settings`` with those of ``point``; chunking is that of ``collection`` where it has its own.
+
+    Raises:
+        InvalidInput: the settings do not allow such a value.
+    """
+    from pydantic import ValidationError
+
+    sections: dict[str, JSON] = {}
+    try:
+        for section, pairs in groupby(point, key=lambda pair: pair[0].rpartition(".")[0]):
+            values = {name.rpartition(".")[2]: value for name, value in pairs}
+            rules = settings.collections.get(collection)
+            if section == "chunking" and rules is not None and rules.chunking is not None:
+                own = _with(rules, {"chunking": _with(rules.chunking, values)})
+                sections["collections"] = {**settings.collections, collection: own}
+            else:
+                sections[section] = _with(getattr(settings, section), values)
+    except ValidationError as error:
+        raise InvalidInput(f"These settings cannot be tried: {words(point)}.", hint="See: pinakes config") from error
+    return settings.model_copy(update=sections)
+
+
+def place(name: str, settings: Settings, collection: str) -> str:
+    """Return the dotted name under which a settings file has to have ``name`` to decide on ``collection``."""
+    rules = settings.collections.get(collection)
+    own = name.startswith("chunking.") and rules is not None and rules.chunking is not None
+    return f"collections.{collection}.{name}" if own else name
+
+
+def current_values(settings: Settings, every: Iterable[Knob], collection: str = "") -> dict[str, JSON]:
+    """Return what the settings that ``every`` knob turns are set to now."""
+    values: dict[str, JSON] = {line.name: line.value for line in table(settings)}
+    chunking = settings.chunking_of(collection)
+    values |= {f"chunking.{name}": getattr(chunking, name) for name in type(chunking).model_fields}
+    return {name: values[name] for knob in every for choice in knob.choices for name in choice}
+
+
+def words(point: Point) -> str:
+    """Return the settings of ``point`` as they are written after ``--set``: "search.rrf_k=60"."""
+    return " ".join(f"{name}={_plain(value)}" for name, value in point) if point else "as it is set now"
+
+
+def written(value: JSON) -> str:
+    """Return a number, a truth value or a text as TOML."""
+    return json.dumps(value)
+
+
+def _plain(value: JSON) -> str:
+    return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _with(section: JSON, values: Values) -> JSON:
+    fields = {name: getattr(section, name) for name in type(section).model_fields}
+    return type(section).model_validate({**fields, **values})
+
+
+def _each(name: str, values: Iterable[JSON], settings: Settings) -> Knob:
+    """Return a knob of one setting: what it is set to now, and those of ``values`` that it can be set to."""
+    section, _, field = name.rpartition(".")
+    now = getattr(getattr(settings, section), field)
+    allowed = [value for value in values if _is_allowed(settings, name, value)]
+    return Knob(name, tuple({name: value} for value in dict.fromkeys([now, *allowed])))
+
+
+def _is_allowed(settings: Settings, name: str, value: JSON) -> bool:
+    try:
+        applied(settings, ((name, value),))
+    except InvalidInput:
+        return False
+    return True
+
+
+def _fusion(settings: Settings) -> list[Knob]:
+    weights = [{"search.semantic_weight": one, "search.keyword_weight": round(1 - one, 1)} for one in _WEIGHTS]
+    search = settings.search
+    now = {"search.semantic_weight": search.semantic_weight, "search.keyword_weight": search.keyword_weight}
+    ways: list[Values] = [{"search.fusion": "weighted", "search.rrf_k": search.rrf_k}]
+    ways += [{"search.fusion": "rrf", "search.rrf_k": k} for k in dict.fromkeys([search.rrf_k, *_RRF_K])]
+    return [
+        Knob("weights", (now, *weights)),
+        _each("search.document_cosine_share", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), settings),
+        _each("search.document_bm25_share", (0.0, 0.25, 0.5, 0.7, 0.85, 1.0), settings),
+        _each("search.feedback_weight", (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0), settings),
+        Knob("fusion", tuple(ways)),
+    ]
+
+
+def _fields(settings: Settings) -> list[Knob]:
+    names = ("search.title_boost", "search.path_boost", "search.phrase_boost")
+    return [_each(name, _DOUBLING, settings) for name in names]
+
+
+def _boosts(settings: Settings) -> list[Knob]:
+    """Return ``search.definition_boost`` and the numbers of the section ``boosts``."""
+    found = [_each("search.definition_boost", _BOOSTS, settings)]
+    for line in table(settings):
+        number = isinstance(line.default, int | float) and not isinstance(line.default, bool)
+        if line.name.startswith("boosts.") and number and line.name not in _UNSEEN:
+            found.append(_each(line.name, _around(line.value), settings))
+    return found
+
+
+def _around(value: float) -> list[float]:
+    return [round(value * factor, 4) for factor in _MULTIPLES] if value else list(_SMALL)
+
+
+def _pool(settings: Settings) -> list[Knob]:
+    return [_each("search.candidates", _POOLS, settings)]
+
+
+_OF_FAMILY: Mapping[str, Callable[[Settings], list[Knob]]] = {
+    "fusion": _fusion,
+    "fields": _fields,
+    "boosts": _boosts,
+    "pool": _pool,
+}
+"""Of the others the values depend on the collection, see ``approximate`` and ``chunks``."""

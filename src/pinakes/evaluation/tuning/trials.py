@@ -1,0 +1,203 @@
+"""Scores settings on questions. The candidates of a question are gathered once, then ranked for each try."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from statistics import median
+from typing import TypeAlias
+
+import numpy as np
+
+from pinakes.catalog import listing
+from pinakes.errors import InvalidInput
+from pinakes.evaluation.metrics import Metric
+from pinakes.evaluation.names import Names
+from pinakes.evaluation.questions import Question
+from pinakes.evaluation.statistics import paired_p
+from pinakes.evaluation.tuning.ascent import Scores
+from pinakes.evaluation.tuning.findings import Speed
+from pinakes.evaluation.tuning.knobs import Point, applied, words
+from pinakes.ports import Index, Tunable
+from pinakes.search import Gathered, Parts, Request, Watch, gathered, rank, search
+from pinakes.search.boosts import lifted
+from pinakes.settings import Settings
+from pinakes.types import JSON, SearchMode
+
+_MOST_KEPT_BYTES = 400_000_000
+"""Candidates that are kept for further tries; where more are needed at once, they are kept all the same."""
+
+_RANK_ONLY = frozenset(
+    ("semantic_weight", "keyword_weight", "document_cosine_share", "document_bm25_share", "feedback_weight", "rrf_k")
+)
+"""Settings of a search that decide on the ranking, not on what is known of the candidates."""
+
+_OF_INDEX = frozenset(("search.title_boost", "search.path_boost", "search.phrase_boost"))
+"""Settings of a search that the index itself looks at."""
+
+_ASKED_AGAIN = 5
+_MOST_TIMED = 100
+
+_Key: TypeAlias = tuple[tuple[str, JSON], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A collection to be tuned: what searches of it work with, and what the questions call its documents.
+
+    ``asked``: document id → uid, by which it has its name.
+    """
+
+    parts: Parts
+    names: Names
+    mode: SearchMode
+    asked: Mapping[int, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, parts: Parts, names: Names, mode: SearchMode) -> Subject:
+        """Return the subject, with the documents of the collection as they are now."""
+        with parts.catalog.read() as connection:
+            every = listing.everything(connection, parts.collection.id)
+        return cls(parts, names, mode, {one.id: one.uid for one in every})
+
+
+class Trials:
+    """Scores points on ``questions`` by ``metric``.
+
+    ``milliseconds``: of each point scored, the median time for a question's candidates and their ranking.
+    """
+
+    def __init__(self, subject: Subject, questions: Sequence[Question], metric: Metric) -> None:
+        self.subject = subject
+        self.questions = questions
+        self.milliseconds: dict[Point, float] = {}
+        self._metric = metric
+        self._kept: OrderedDict[_Key, list[tuple[Gathered, float]]] = OrderedDict()
+
+    def of(self, subject: Subject) -> Trials:
+        """Return trials of the same questions on another subject; times are noted in one place."""
+        other = Trials(subject, self.questions, self._metric)
+        other.milliseconds = self.milliseconds
+        return other
+
+    def score(self, point: Point) -> Scores:
+        """Return the metric of every question, by the settings of ``point``."""
+        parts = self.parts(point)
+        every = self._gathered(point, parts)
+        found, times = [], []
+        for question, (known, gathering_ms) in zip(self.questions, every, strict=True):
+            start = time.perf_counter()
+            names = self._ranking(known, question, parts)
+            times.append(gathering_ms + (time.perf_counter() - start) * 1000)
+            found.append(self._metric(names, question.relevant))
+        self.milliseconds[point] = median(times)
+        return np.array(found, np.float64)
+
+    def parts(self, point: Point) -> Parts:
+        """Return what a search by the settings of ``point`` works with."""
+        parts = self.subject.parts
+        settings = applied(parts.settings, point)
+        return replace(parts, settings=settings, index=_under(parts, settings, point), watch=Watch())
+
+    def speed(self, point: Point) -> Speed:
+        """Time answers by the current settings and by those of ``point``, in turns: of each question the best time."""
+        ways = [self.parts(()), self.parts(point)]
+        times: list[list[float]] = [[], []]
+        for question in self.questions[:_MOST_TIMED]:
+            each = [self._once(parts, question) for _ in range(_ASKED_AGAIN) for parts in ways]
+            for place, taken in enumerate(times):
+                taken.append(min(each[place::2]))
+        differences = [other - one for one, other in zip(*times, strict=True)]
+        return Speed(median(times[0]), median(times[1]), paired_p(differences))
+
+    def _once(self, parts: Parts, question: Question) -> float:
+        start = time.perf_counter()
+        search(self.request(question, parts.settings), replace(parts, watch=Watch()))
+        return (time.perf_counter() - start) * 1000
+
+    def request(self, question: Question, settings: Settings) -> Request:
+        """Return what is asked: as many passages as a user gets."""
+        asked = settings.search
+        return Request(
+            query=question.text,
+            mode=self.subject.mode,
+            top_k=asked.top_k,
+            where=question.where,
+            fusion=asked.fusion,
+            semantic_weight=asked.semantic_weight,
+            keyword_weight=asked.keyword_weight,
+        )
+
+    def _gathered(self, point: Point, parts: Parts) -> list[tuple[Gathered, float]]:
+        """Return what is known of each question's candidates, and how many milliseconds that took to find out."""
+        key = _key(point, self.subject.parts.settings)
+        known = self._kept.get(key)
+        if known is None:
+            if not self._kept and self.subject.mode != "keyword":
+                for one in self.questions:  # so that the first try is not the one that pays for it
+                    parts.vectors.of(one.text)
+            known = [_timed(partial(gathered, self.request(one, parts.settings), parts)) for one in self.questions]
+            self._kept[key] = known
+        self._kept.move_to_end(key)
+        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > _MOST_KEPT_BYTES:
+            self._kept.popitem(last=False)
+        return known
+
+    def _ranking(self, known: Gathered, question: Question, parts: Parts) -> list[str]:
+        """Return the documents of the candidates, best first, as the question calls them."""
+        settings = parts.settings.search
+        asked = replace(
+            known.asked.request,
+            fusion=settings.fusion,
+            semantic_weight=settings.semantic_weight,
+            keyword_weight=settings.keyword_weight,
+        )
+        found = lifted(known.asked, replace(known.found, lift=None), parts)
+        ranked = rank(asked, found, settings)
+        subject = self.subject
+        owners = dict.fromkeys(ranked.candidates.documents[ranked.rows].tolist())
+        uids = (subject.asked.get(one, str(one)) for one in owners)
+        return list(dict.fromkeys(subject.names.name_of(uid, question.relevant) for uid in uids))
+
+
+def _under(parts: Parts, settings: Settings, point: Point) -> Index:
+    """Return the index to be asked by other ``settings``; itself where they do not concern it."""
+    if (settings.index, settings.search) == (parts.settings.index, parts.settings.search):
+        return parts.index
+    if isinstance(parts.index, Tunable):
+        return parts.index.under(settings.index, settings.search)
+    if not any(name.startswith("index.") or name in _OF_INDEX for name, _ in point):
+        return parts.index
+    raise InvalidInput(
+        f"The engine {settings.index.engine!r} cannot try other settings: {words(point)}.",
+        hint="Tune what does not concern the index: --what fusion",
+    )
+
+
+def _key(point: Point, current: Settings) -> _Key:
+    """Return what of ``point`` decides on the candidates and on what is known of them."""
+    key = []
+    for name, value in point:
+        section, _, setting = name.rpartition(".")
+        if section == "search" and setting in _RANK_ONLY:
+            continue
+        if name == "search.definition_boost":  # definitions are looked for where they weigh anything
+            if bool(value) != bool(current.search.definition_boost):
+                key.append((name, bool(value)))
+        elif section != "boosts":
+            key.append((name, value))
+    return tuple(key)
+
+
+def _timed(ask: Callable[[], Gathered]) -> tuple[Gathered, float]:
+    start = time.perf_counter()
+    known = ask()
+    return known, (time.perf_counter() - start) * 1000
+
+
+def _size(known: Sequence[tuple[Gathered, float]]) -> int:
+    vectors = (one.found.wider.vectors.nbytes for one, _ in known if one.found.wider is not None)
+    return sum(vectors)

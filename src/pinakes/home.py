@@ -1,0 +1,71 @@
+"""Where the indexes, maps and locks of collections lie in a home folder."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import storing
+
+
+class Home:
+    """The folders ``index`` and ``sources`` of a home."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def index(self, record: CollectionRecord) -> Path:
+        """Return the folder of the index of a generation."""
+        return self.path / "index" / f"{record.id}-{record.generation}"
+
+    def map(self, record: CollectionRecord) -> Path:
+        """Return the place of a collection's map: one per model, whatever the generation of the index."""
+        return self.path / "index" / f"map-{record.id}-{record.model_id}.npz"
+
+    def drop_all_but(self, kept: Sequence[CollectionRecord]) -> None:
+        """Remove the index folders and maps of a collection but those of these generations of it.
+
+        Killed processes may have left some.
+        """
+        folder, number = self.path / "index", kept[0].id
+        wanted = {self.index(record) for record in kept}
+        for path in folder.glob(f"{number}-*"):
+            if path not in wanted:
+                shutil.rmtree(path, ignore_errors=True)
+        maps = {self.map(record).stem for record in kept}
+        for path in folder.glob(f"map-{number}-*"):
+            if path.name.partition(".")[0] not in maps:
+                path.unlink(missing_ok=True)
+
+    def rebuilding(self, record: CollectionRecord, timeout_s: float) -> FileLock:
+        """Return the lock that is held while an index of a collection is built anew or gets another number."""
+        return self._lock("index", f"{record.id}.lock", timeout_s)
+
+    def embedding(self, record: CollectionRecord) -> FileLock:
+        """Return the lock of whoever embeds what waits in a collection."""
+        return self._lock("index", f"{record.id}.embedding.lock")
+
+    def changing(self, record: CollectionRecord) -> FileLock:
+        """Return the lock of whoever builds, switches or drops the generation beside a collection."""
+        return self._lock("index", f"{record.id}.beside.lock", 0)
+
+    def reading(self, collection: str, kind: str, location: str) -> FileLock:
+        """Return the lock of whoever reads a source into a collection."""
+        place = f"{collection}\0{kind}\0{location}".encode(errors="surrogateescape")
+        return self._lock("sources", f"{hashlib.sha256(place).hexdigest()[:16]}.lock")
+
+    def source(self, kind: str, location: str, ref: str | None) -> Path:
+        """Return the folder in which a source may keep what it fetched."""
+        name = hashlib.sha256(f"{kind} {location} {ref}".encode()).hexdigest()[:16]
+        return self.path / "sources" / name
+
+    def _lock(self, part: str, name: str, timeout_s: float = -1) -> FileLock:
+        folder = self.path / part
+        with storing(f"The folder {str(folder)!r}"):
+            folder.mkdir(exist_ok=True)
+        return FileLock(folder / name, timeout=timeout_s, thread_local=False)

@@ -1,0 +1,38 @@
+"""The words of documents as they are written, kept by Tantivy beside their terms, for did-you-mean.
+
+The keyword index holds stems; what is proposed to people has to be a word. So each document has its distinct words in
+one more field, without positions or frequencies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tantivy
+
+from pinakes.analysis import Analyzer
+
+FIELD = "word"
+_TERM_FIELDS = ("text", "title", "path")
+
+
+class TantivyLexicon:
+    """Implements ``ports.Lexicon`` over one searcher: the words as they stood when it was made."""
+
+    def __init__(self, searcher: Any, schema: Any, analyzer: Analyzer) -> None:
+        self._searcher, self._schema, self._analyzer = searcher, schema, analyzer
+
+    def holds_any(self) -> bool:
+        return bool(self._searcher.num_docs)
+
+    def has(self, word: str) -> bool:
+        whole = self._analyzer.terms(word)[:1]
+        return not whole or any(self._searcher.doc_freq(field, whole[0]) for field in _TERM_FIELDS)
+
+    def count(self, word: str) -> int:
+        query = tantivy.Query.term_query(self._schema, FIELD, word, "basic")
+        return int(self._searcher.search(query, limit=1, count=True).count)
+
+    def beginning(self, prefix: str) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = self._searcher.terms_with_prefix(FIELD, prefix)
+        return found

@@ -1,0 +1,64 @@
+"""The sum of the vectors of each document's passages: in which direction the document as a whole lies.
+
+Kept beside the vectors and made anew for the documents that a change touches, always in the order of the chunk ids,
+so that it depends on what is there and not on how it came there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pinakes.types import Bool, Float32, Int64
+
+_ROWS_AT_ONCE = 16_384
+
+_Float16: TypeAlias = np.ndarray[Any, np.dtype[np.float16]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """``documents`` int64 (n,), sorted; ``matrix`` float32 (n, dim)."""
+
+    documents: Int64
+    matrix: Float32
+
+    @classmethod
+    def none(cls, dimension: int) -> Sums:
+        """Return those of no documents."""
+        return cls(np.empty(0, np.int64), np.empty((0, dimension), np.float32))
+
+    @classmethod
+    def of(cls, ids: Int64, documents: Int64, matrix: _Float16, rows: Int64) -> Sums:
+        """Return the sums of the documents of these ``rows``, which must be all rows of each."""
+        rows = rows[np.lexsort((ids[rows], documents[rows]))]
+        owners, starts = np.unique(documents[rows], return_index=True)
+        sums = cls(owners, np.zeros((len(owners), matrix.shape[1]), np.float32))
+        ends = np.append(starts[1:], len(rows))
+        first = 0
+        while first < len(owners):
+            last = max(first + 1, int(np.searchsorted(ends, starts[first] + _ROWS_AT_ONCE, side="right")))
+            part = matrix[rows[starts[first] : ends[last - 1]]].astype(np.float32)
+            sums.matrix[first:last] = np.add.reduceat(part, starts[first:last] - starts[first], axis=0)
+            first = last
+        return sums
+
+    def updated(self, touched: Int64, ids: Int64, documents: Int64, matrix: _Float16, alive: Bool) -> Sums:
+        """Return these with the sums of the ``touched`` documents as the living rows now have them."""
+        rows = np.flatnonzero(alive & np.isin(documents, touched))
+        fresh = Sums.of(ids, documents, matrix, rows)
+        kept = ~np.isin(self.documents, touched)
+        owners = np.concatenate([self.documents[kept], fresh.documents])
+        order = np.argsort(owners, kind="stable")
+        return Sums(owners[order], np.concatenate([self.matrix[kept], fresh.matrix])[order])
+
+    def get(self, documents: Int64) -> Float32:
+        """Return float32 (n, dim), NaN where a document has no vector."""
+        found = np.full((len(documents), self.matrix.shape[1]), np.nan, np.float32)
+        if len(self.documents):
+            places = np.minimum(np.searchsorted(self.documents, documents), len(self.documents) - 1)
+            there = self.documents[places] == documents
+            found[there] = self.matrix[places[there]]
+        return found

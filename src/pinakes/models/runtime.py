@@ -1,0 +1,72 @@
+"""Running a model: ONNX Runtime sessions of one thread, tokenizers that cut nothing, texts they accept."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pinakes.errors import ModelCorrupt
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def open_session(graph: Path) -> Any:
+    """Return a session on ``graph`` that works on the thread which calls it.
+
+    Raises:
+        ModelCorrupt: it cannot be loaded.
+    """
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # Texts differ in length, so remembered allocation patterns only hold memory.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except (errors.Fail, errors.InvalidGraph, errors.InvalidProtobuf, errors.RuntimeException) as error:
+        raise ModelCorrupt(
+            f"ONNX Runtime cannot load {graph}: {error}.", hint="Delete that folder; it is made again from the weights."
+        ) from error
+
+
+def open_tokenizer(folder: Path) -> Tokenizer:
+    """Return the tokenizer of a model's folder; it neither cuts nor pads.
+
+    Raises:
+        ModelCorrupt: it cannot be read.
+    """
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    try:
+        tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises no narrower class
+        raise ModelCorrupt(
+            f"{path} cannot be read: {error}.", hint="Get the model's files again: `pinakes model install`."
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def clean(text: str) -> str:
+    """Replace lone surrogates, which the tokenizer refuses, by one character each."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

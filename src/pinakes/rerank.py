@@ -1,0 +1,297 @@
+"""The best passages ranked again by a reranker: how many, within what time, and what is said of it.
+
+How many depends on the question and on how near the passages are to it, never on how many results are asked for. So
+every page of an answer is cut from the same order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pinakes import identifiers
+from pinakes.errors import PinakesError
+from pinakes.ports import Reranker
+from pinakes.settings import RerankSettings
+from pinakes.types import JSON, Float32, Int64
+
+_log = logging.getLogger(__name__)
+
+QueryType: TypeAlias = Literal["question", "identifier", "keywords"]
+
+_ASKING = re.compile(
+    r"(who|what|when|where|which|why|how|is|are|can|could|do|does|did|should|will|would)\b", re.IGNORECASE
+)
+_PROPER = re.compile(r"(?<=\s)[A-Z]\w+")
+_QUOTED = re.compile(r'"[^"]+"')
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage of the fused ranking. ``text`` is what the reranker reads; equal ``document``s are one document.
+
+    ``cosine`` is that with the question, None where there is none.
+    """
+
+    text: str
+    document: Hashable
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Complexity:
+    """What a question is like: its words, and how many of them are names (identifiers, phrases, proper names)."""
+
+    token_count: int
+    entity_count: int
+    query_type: QueryType
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """How alike the best passages are: mean and variance of their cosines (None without any), share of documents.
+
+    ``distinct_documents``: different documents / passages, 1.0 when each is of another.
+    """
+
+    mean_cosine: float | None
+    variance_cosine: float | None
+    distinct_documents: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How many passages are ranked again, and why. ``threshold`` is the mean cosine that counts as low."""
+
+    size: int
+    reason: str
+    complexity: Complexity
+    diversity: Diversity
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of it. ``model`` is the reranker's fingerprint, "" where that could not be told.
+
+    ``note`` says in words what was not done, None when all was. Times are in milliseconds; ``load_ms``, spent once on
+    loading the model, does not count as part of the budget.
+    """
+
+    model: str
+    pool: Pool
+    scored: int
+    milliseconds: float
+    load_ms: float
+    budget_ms: float
+    note: str | None = None
+    remembered: bool = False
+
+    def detail(self) -> dict[str, JSON]:
+        """Return it as plain values, for a trace."""
+        pool, complexity, diversity = self.pool, self.pool.complexity, self.pool.diversity
+        return {
+            "model": self.model,
+            "pool": pool.size,
+            "reason": pool.reason,
+            "threshold": pool.threshold,
+            "complexity": {
+                "token_count": complexity.token_count,
+                "entity_count": complexity.entity_count,
+                "query_type": complexity.query_type,
+            },
+            "diversity": {
+                "mean_cosine": diversity.mean_cosine,
+                "variance_cosine": diversity.variance_cosine,
+                "distinct_documents": diversity.distinct_documents,
+            },
+            "scored": self.scored,
+            "scoring_ms": self.milliseconds,
+            "load_ms": self.load_ms,
+            "budget_ms": self.budget_ms,
+            "remembered": self.remembered,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The new order. ``order`` int64 (n,): positions of the candidates, best first, each once.
+
+    ``scores`` float32 (n,): what the reranker gave each candidate, in the order of the candidates; NaN where it did not
+    look at it. Those it looked at come first.
+    """
+
+    order: Int64
+    scores: Float32
+    report: Report
+
+
+class Memory:
+    """The scores of the questions asked last, so that the next page of an answer is of the same order. Thread-safe.
+
+    A question whose time ran out has the same scores again, too.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Float32, Report]] = OrderedDict()
+
+    def get(self, key: Hashable) -> tuple[Float32, Report] | None:
+        """Return what was put under ``key``, None when that is not there (any more)."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: Hashable, scores: Float32, report: Report) -> None:
+        """Keep ``scores`` float32 (pool,) and ``report``."""
+        with self._lock:
+            self._kept[key] = scores, report
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+
+def rerank(
+    query: str,
+    candidates: Sequence[Candidate],
+    reranker: Reranker,
+    settings: RerankSettings,
+    *,
+    clock: Callable[[], float] = time.perf_counter,
+    complexity: Complexity | None = None,
+    memory: Memory | None = None,
+) -> Reranked:
+    """Rank the best of ``candidates``, which come best first, again; the others stay behind them as they are.
+
+    They are scored a few at a time, best first, until the pool is done or the next few would take longer than
+    ``settings.budget_ms`` allows; the first few are scored in any case. Only the first ``reach(settings)`` decide on
+    anything, so more candidates give the same order with a longer tail. Whatever the reranker does wrong, there is an
+    order, and ``report.note`` says what is missing. ``clock`` counts seconds. ``complexity`` is that of ``query`` when
+    not given.
+    """
+    pool = choose_pool(complexity or complexity_of(query), candidates, settings)
+    head = [candidate.text for candidate in candidates[: pool.size]]
+    scores, report = np.empty(0, np.float32), Report("", pool, 0, 0.0, 0.0, settings.budget_ms)
+    if not head:
+        return _ordered(len(candidates), scores, report)
+    try:
+        start = clock()
+        reranker.load()
+        report = replace(report, model=reranker.fingerprint, load_ms=(clock() - start) * 1000)
+        key = (report.model, query, _digest(head))
+        if memory and (known := memory.get(key)):
+            scores, report = known[0], replace(known[1], pool=pool, remembered=True)
+        else:
+            scores, report = _scored(query, head, reranker, report, clock)
+            if memory and report.scored:
+                memory.put(key, scores, report)
+    except PinakesError as error:
+        report = replace(report, note=f"not reranked: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever a reranker does wrong, the fused ranking is an answer
+        _log.warning("the reranker failed", exc_info=error)
+        report = replace(report, note=f"not reranked: {type(error).__name__}: {error}")
+    return _ordered(len(candidates), scores, report)
+
+
+def reach(settings: RerankSettings) -> int:
+    """Return how many candidates, from the best on, are looked at at most; further ones need no text."""
+    return settings.pool_max if settings.adaptive else settings.pool
+
+
+def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], settings: RerankSettings) -> Pool:
+    """Say how many of ``candidates``, best first, are to be ranked again.
+
+    The first rule that fits decides: a short question, a long one, passages far from it, passages much alike.
+    """
+    diversity = diversity_of(candidates[: reach(settings)])
+    words, mean = complexity.token_count, diversity.mean_cosine
+    size, reason = settings.pool, "a question and passages of the usual kind"
+    if not settings.adaptive:
+        reason = "always so many"
+    elif words < settings.few_words:
+        size, reason = settings.pool_min, f"a short question: fewer than {settings.few_words} words"
+    elif words > settings.many_words:
+        size, reason = settings.pool_max, f"a long question: more than {settings.many_words} words"
+    elif mean is not None and mean < settings.low_cosine:
+        size, reason = settings.low_pool, f"passages far from it: mean cosine {mean:.2f} < {settings.low_cosine:g}"
+    elif mean is not None and mean > settings.high_cosine:
+        size, reason = settings.high_pool, f"passages much alike: mean cosine {mean:.2f} > {settings.high_cosine:g}"
+    if settings.adaptive:
+        size = min(max(size, settings.pool_min), settings.pool_max)
+    return Pool(min(size, len(candidates)), reason, complexity, diversity, settings.low_cosine)
+
+
+def complexity_of(query: str) -> Complexity:
+    """Tell from its form what a question is like; words are what stands between spaces."""
+    found = list(identifiers.find(query))
+    names = {match.start() for match in (*_PROPER.finditer(query), *_QUOTED.finditer(query))}
+    names = {one.start for one in found} | {at for at in names if not any(one.start <= at < one.end for one in found)}
+    kind: QueryType = "question" if query.rstrip().endswith("?") or _ASKING.match(query.lstrip()) else "keywords"
+    if len(found) == 1 and found[0].name == query.strip():
+        kind = "identifier"
+    return Complexity(len(query.split()), len(names), kind)
+
+
+def diversity_of(candidates: Sequence[Candidate]) -> Diversity:
+    """Return how alike ``candidates`` are; candidates without a cosine count for documents only."""
+    cosines = np.array([one.cosine for one in candidates if one.cosine is not None and np.isfinite(one.cosine)])
+    documents = len({one.document for one in candidates})
+    return Diversity(
+        mean_cosine=round(float(cosines.mean()), 6) if len(cosines) else None,
+        variance_cosine=round(float(cosines.var()), 6) if len(cosines) else None,
+        distinct_documents=documents / len(candidates) if candidates else 0.0,
+    )
+
+
+def _scored(
+    query: str, passages: Sequence[str], reranker: Reranker, report: Report, clock: Callable[[], float]
+) -> tuple[Float32, Report]:
+    """Score passages from the first on while there is time: float32 (as many as were scored,)."""
+    start, budget_s, step_s = clock(), report.budget_ms / 1000, 0.0
+    parts: list[Float32] = []
+    done, passed = 0, 0.0
+    over = False
+    while done < len(passages) and not (over := bool(done) and passed + step_s > budget_s):
+        part = passages[done : done + (reranker.at_once or len(passages))]
+        try:
+            found = reranker.score(query, part, within_s=budget_s - passed)
+        except TimeoutError:
+            over, passed = True, clock() - start
+            break
+        if found.shape != (len(part),) or not np.isfinite(found).all():
+            raise ValueError(f"{len(part)} passages got {found.shape} scores, or some that are not numbers")
+        parts.append(found)
+        done += len(part)
+        step_s, passed = clock() - start - passed, clock() - start
+    scores = np.concatenate(parts) if parts else np.empty(0, np.float32)
+    report = replace(report, scored=done, milliseconds=passed * 1000)
+    if over:
+        what = f"reranked only the best {done} of {len(passages)}" if done else "not reranked"
+        report = replace(report, note=f"{what}: the time of {report.budget_ms:g} ms was over (rerank.budget_ms)")
+    return scores, report
+
+
+def _ordered(count: int, scores: Float32, report: Report) -> Reranked:
+    """Put the first candidates, which have ``scores``, into their order; equal scores keep the order they had."""
+    every = np.full(count, np.nan, np.float32)
+    every[: len(scores)] = scores
+    best = np.argsort(-scores, kind="stable")
+    return Reranked(np.concatenate([best, np.arange(len(scores), count)]).astype(np.int64), every, report)
+
+
+def _digest(texts: Sequence[str]) -> str:
+    found = hashlib.sha256()
+    for text in texts:
+        found.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return found.hexdigest()

@@ -1,0 +1,198 @@
+"""From a question to ranked passages: two arms, one ranking, every step in the trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pinakes.catalog import selection
+from pinakes.errors import ModelUnavailable
+from pinakes.ports import Index
+from pinakes.search.answers import Answers
+from pinakes.search.boosts import lifted
+from pinakes.search.candidates import Candidates, approximate, gather, nothing, rescored
+from pinakes.search.diversity import Diversity
+from pinakes.search.hits import hydrated
+from pinakes.search.parts import Parts
+from pinakes.search.ranking import Ranked, rank
+from pinakes.search.remembered import Holdings, QueryVectors
+from pinakes.search.request import FUSIONS, MODES, Request, check
+from pinakes.search.reranking import Reranking
+from pinakes.search.understanding import Understood, understand
+from pinakes.search.watch import Watch
+from pinakes.settings import SearchSettings
+from pinakes.types import JSON, Filter, Float32, Results
+
+__all__ = [
+    "FUSIONS",
+    "MODES",
+    "Answers",
+    "Gathered",
+    "Holdings",
+    "Parts",
+    "QueryVectors",
+    "Request",
+    "Reranking",
+    "Watch",
+    "gathered",
+    "rank",
+    "search",
+]
+
+_HEAD = 10
+_MOST_REFINED = 20
+_REFINED_AT_ONCE = 4
+"""Few enough to keep to the time, enough to keep two cores at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All that is known before anything is ranked. ``degraded``: what is lacking, where no ``vector`` could be had."""
+
+    asked: Understood
+    vector: Float32 | None
+    degraded: str | None
+    found: Candidates
+
+
+def gathered(request: Request, parts: Parts) -> Gathered:
+    """Understand ``request`` and gather its candidates, which ``rank`` can then rank by one weighting after another.
+
+    Raises:
+        as ``search``.
+    """
+    check(request)
+    with parts.watch.stage("understand") as detail:
+        asked = _understood(request, parts)
+        detail |= {"mode": asked.request.mode} if asked.route else {}
+    vector, degraded = _embedded(asked, parts)
+    if degraded and asked.request.mode == "vector":  # "auto" had chosen it: words are what is left
+        asked = replace(asked, request=replace(asked.request, mode="hybrid"))
+    found = gather(asked, vector, parts.index, parts.settings.search, parts.watch) if asked.text else nothing()
+    found = lifted(asked, found, parts)
+    return Gathered(asked, vector, degraded, found)
+
+
+def search(request: Request, parts: Parts) -> Results:
+    """Answer ``request`` from one collection.
+
+    Where passages have approximate vectors, those of the head get the model's, as far as the time for that goes.
+
+    Raises:
+        InvalidInput: an unknown mode or fusion, or a top_k out of range.
+        ModelUnavailable: mode "vector" and there is no model. In mode "hybrid" the answer is by keywords
+            alone and says ``degraded``.
+    """
+    collection, index, settings, watch = parts.collection, parts.index, parts.settings.search, parts.watch
+    known = gathered(request, parts)
+    asked, vector, degraded, found = known.asked, known.vector, known.degraded, known.found
+    with watch.stage("fuse") as detail:
+        ranked = rank(asked.request, found, settings)
+        detail |= {"candidates": len(found.ids), "fusion": request.fusion}
+    notes = [*asked.notes]
+    if vector is not None and found.exact is not None:
+        ranked = _made_exact(asked.request, ranked, vector, parts, notes)
+    with parts.catalog.read() as connection:
+        if parts.reranking is not None and len(ranked.rows):
+            with watch.stage("rerank") as detail:
+                ranked, report = parts.reranking.again(connection, asked.text, ranked)
+                detail |= report.detail()
+            notes += [report.note] if report.note else []
+        with watch.stage("hydrate"):
+            where = asked.request.where
+            total = parts.holdings.count(connection, collection, where)
+            notes += selection.doubts(connection, collection.id, where, total)
+            if vector is not None and total and not _any_vector(found, vector, index, where):
+                degraded = "none of these passages has a vector yet"
+                degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
+            diversity = Diversity.wanted(parts)
+            hits = hydrated(connection, collection, ranked, asked.request, asked.text, index, settings, diversity)
+    return Results(
+        query=request.query,
+        collection=collection.name,
+        mode=request.mode,
+        fusion=request.fusion,
+        hits=tuple(hits),
+        total_candidates=total,
+        trace=watch.trace(),
+        degraded=degraded,
+        notes=tuple(notes),
+    )
+
+
+def _understood(request: Request, parts: Parts) -> Understood:
+    fields: frozenset[str] = frozenset()
+    if ":" in request.query:
+        with parts.catalog.read() as connection:
+            fields = parts.holdings.fields(connection, parts.collection)
+    return understand(request, fields, parts.index, parts.settings)
+
+
+def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | None]:
+    """Return the vector of the query, None where none is wanted or to be had, and what is lacking then."""
+    if not asked.text or asked.request.mode == "keyword":
+        return None, None
+    with parts.watch.stage("embed") as detail:
+        try:
+            vector = parts.vectors.of(asked.text)
+            detail["model"] = parts.vectors.fingerprint
+            return vector, None
+        except ModelUnavailable as error:
+            detail["model"] = parts.collection.fingerprint
+            if asked.request.mode == "vector" and asked.route is None:
+                raise
+            return None, f"keyword search only: {error.message}"
+
+
+def _any_vector(found: Candidates, vector: Float32, index: Index, where: Filter) -> bool:
+    """Say whether any passage that passes ``where`` has a vector, whatever phrases and excluded words leave."""
+    return bool(len(found.arms["vector"]) or len(index.vector(vector, 1, where)))
+
+
+def _made_exact(request: Request, ranked: Ranked, vector: Float32, parts: Parts, notes: list[str]) -> Ranked:
+    """Embed the best passages that have approximate vectors, and note those that still have."""
+    with parts.watch.stage("refine") as detail:
+        vectors_of = partial(parts.refiner.vectors, parts.collection)
+        ranked = _refined(request, ranked, vector, vectors_of, parts.settings.search, detail)
+    if "failed" in detail:
+        notes.append(f"the best passages are ranked by approximate vectors: {detail['failed']}")
+    met = approximate(ranked.candidates, ranked.rows[: max(request.top_k, _MOST_REFINED)])
+    parts.refiner.meet(parts.collection, met)
+    return ranked
+
+
+def _refined(
+    request: Request,
+    ranked: Ranked,
+    query: Float32,
+    vectors_of: Callable[[Sequence[int]], Mapping[int, Float32]],
+    settings: SearchSettings,
+    detail: dict[str, JSON],
+) -> Ranked:
+    """Score the best candidates with the model's own vectors, a few at a time, until the head has none but these.
+
+    Ends before when the time is over: the next few would take too long.
+    """
+    assert ranked.candidates.exact is not None
+    start, step_s, tried, refined = time.perf_counter(), 0.0, 0, 0
+    untried = ~ranked.candidates.exact
+    while settings.refine_ms and tried < _MOST_REFINED:
+        head = ranked.rows[:_HEAD]
+        rows = head[untried[head]][:_REFINED_AT_ONCE]
+        passed = time.perf_counter() - start
+        if not len(rows) or (tried and passed + step_s > settings.refine_ms / 1000):
+            break
+        try:
+            vectors = vectors_of(ranked.candidates.ids[rows].tolist())
+        except ModelUnavailable as error:
+            detail["failed"] = error.message
+            break
+        ranked = rank(request, rescored(ranked.candidates, vectors, query), settings)
+        untried[rows] = False
+        tried += len(rows)
+        refined += len(vectors)
+        step_s = time.perf_counter() - start - passed
+    detail |= {"refined": refined, "approximate": len(approximate(ranked.candidates, ranked.rows))}
+    return ranked

@@ -1,0 +1,196 @@
+"""What the two arms found, and all that is known of each passage: its own scores and those of its document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from pinakes import identifiers
+from pinakes.ports import Index
+from pinakes.search.constraints import Constraints
+from pinakes.search.lift import Lift
+from pinakes.search.understanding import Understood
+from pinakes.search.watch import Watch
+from pinakes.settings import SearchSettings
+from pinakes.types import Bool, Float32, Int64, Ranking
+
+_CANDIDATES_PER_RESULT = 4
+_DEFINITIONS = 20
+"""Most passages taken for defining what the query names, whatever else they say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """What a passage's document and surroundings say for it; arrays in the order of the candidates.
+
+    ``document_cosine``: of the query and the sum of the document's vectors. ``document_bm25``: of the whole document.
+    ``definitions``: how many of the names in the query the passage defines. ``vectors`` float32 (n, dim): the
+    passages' own. ``sums`` float32 (documents, dim) are those of the documents, ``owner_of`` int64 (n,) says which is
+    a passage's. NaN where there is no vector.
+    """
+
+    document_cosine: Float32
+    document_bm25: Float32
+    definitions: Float32
+    vectors: Float32
+    sums: Float32
+    owner_of: Int64
+
+    def with_vectors(self, rows: Int64, vectors: Float32, query: Float32) -> Wider:
+        """Return this with other ``vectors`` of the passages in these ``rows``."""
+        own, sums = self.vectors.copy(), self.sums.copy()
+        np.add.at(sums, self.owner_of[rows], vectors - np.nan_to_num(own[rows], nan=0.0))
+        own[rows] = vectors
+        return replace(self, vectors=own, sums=sums, document_cosine=_cosines(sums, query)[self.owner_of])
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Every chunk either arm found, and their documents. Arrays share their order; NaN where a chunk has no vector.
+
+    ``exact`` False: the cosine is that of an approximate vector; None: none is. ``wider`` is there where both arms
+    answered and are fused by weights. ``rerank``: what a reranker gave, NaN where it did not look; ``fused`` is then
+    the score before. ``lift``: what lifts them besides their scores.
+    """
+
+    ids: Int64
+    documents: Int64
+    cosine: Float32 | None
+    bm25: Float32 | None
+    arms: dict[str, Ranking]
+    exact: Bool | None = None
+    wider: Wider | None = None
+    rerank: Float32 | None = None
+    fused: Float32 | None = None
+    lift: Lift | None = None
+
+
+def gather(
+    asked: Understood, vector: Float32 | None, index: Index, settings: SearchSettings, watch: Watch
+) -> Candidates:
+    """Ask both arms, then give every candidate both scores, and those of its document."""
+    request = asked.request
+    limit = max(settings.candidates, _CANDIDATES_PER_RESULT * request.top_k)
+    where = request.where
+    only = Constraints.of(asked.phrases, asked.excluded, index, where)
+    arms: dict[str, Ranking] = {}
+    others: list[Ranking] = []
+    if request.mode != "vector":
+        with watch.stage("keyword") as detail:
+            arms["keyword"] = only.best(lambda most, among: index.keyword(asked.text, most, where, among), limit)
+            detail["found"] = len(arms["keyword"])
+            if asked.added:
+                others.append(only.best(lambda most, among: index.keyword(asked.added, most, where, among), limit))
+    if vector is not None:
+        with watch.stage("vector") as detail:
+            arms["vector"] = only.best(lambda most, among: index.vector(vector, most, where, among), limit)
+            detail["found"] = len(arms["vector"])
+    weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
+    names = " ".join(identifiers.names(asked.text)) if weighted and settings.definition_boost else ""
+    named: Ranking | None = None
+    if names:
+        ask = partial(index.keyword, names, evidence="definitions")
+        named = only.best(lambda most, among: ask(most, where, among), _DEFINITIONS)
+        others.append(named)
+    rankings = [*arms.values(), *others]
+    ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
+    documents = np.concatenate([ranking.documents for ranking in rankings])[first]
+    cosine = bm25 = exact = wider = None
+    with watch.stage("score"):
+        if vector is not None:
+            both = _asked(ids, arms["vector"], lambda rest: index.vector(vector, len(rest), None, rest))
+            cosine, exact = _scores(ids, both, np.nan), _exact(ids, both)
+        if "keyword" in arms:
+            bm25 = _bm25(asked, ids, arms["keyword"], index)
+        if weighted and vector is not None and len(ids):
+            wider = _wider(asked.text, vector, ids, documents, named, index)
+    return Candidates(ids, documents, cosine, bm25, arms, exact, wider)
+
+
+def _bm25(asked: Understood, ids: Int64, arm: Ranking, index: Index) -> Float32:
+    both = _asked(ids, arm, lambda rest: index.keyword(asked.text, len(rest), None, rest))
+    scores = _scores(ids, both, 0.0)
+    if asked.added and len(ids):
+        added = index.keyword(asked.added, len(ids), None, ids)
+        scores += np.float32(asked.added_weight) * _scores(ids, [added], 0.0)
+    return scores
+
+
+def nothing() -> Candidates:
+    """Return no candidates, of no arm."""
+    none = np.empty(0, np.int64)
+    return Candidates(none, none, None, None, {})
+
+
+def rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) -> Candidates:
+    """Return ``found`` with these ``vectors`` of some chunks, and the cosines they give."""
+    assert found.cosine is not None
+    assert found.exact is not None
+    cosine, exact, arm, wider = found.cosine.copy(), found.exact.copy(), found.arms["vector"], found.wider
+    rows = np.searchsorted(found.ids, np.fromiter(vectors, np.int64, len(vectors)))
+    cosine[rows] = [float(vector @ query) for vector in vectors.values()]
+    exact[rows] = True
+    if wider is not None and len(rows):
+        wider = wider.with_vectors(rows, np.stack(list(vectors.values())), query)
+    scores = cosine[np.searchsorted(found.ids, arm.ids)]
+    order = np.lexsort((arm.ids, -scores))
+    arms = {**found.arms, "vector": Ranking(arm.ids[order], arm.documents[order], scores[order])}
+    return replace(found, cosine=cosine, exact=exact, arms=arms, wider=wider)
+
+
+def approximate(found: Candidates, rows: Int64) -> list[int]:
+    """Return the chunks in these rows of the candidates that are scored by approximate vectors."""
+    assert found.exact is not None
+    ids: list[int] = found.ids[rows[~found.exact[rows]]].tolist()
+    return ids
+
+
+def _wider(query: str, vector: Float32, ids: Int64, documents: Int64, named: Ranking | None, index: Index) -> Wider:
+    owners, owner_of = np.unique(documents, return_inverse=True)
+    ask = partial(index.keyword, query, len(owners), None, owners, "documents")
+    sums, own = index.vectors(owners, "documents"), index.vectors(ids)
+    if not sums.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
+        sums, own = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (sums, own))
+    return Wider(
+        document_cosine=_cosines(sums, vector)[owner_of],
+        document_bm25=_scores(owners, [ask()] if len(owners) else [], 0.0)[owner_of],
+        definitions=_scores(ids, [] if named is None else [named], 0.0),
+        vectors=own,
+        sums=sums,
+        owner_of=owner_of,
+    )
+
+
+def _cosines(vectors: Float32, query: Float32) -> Float32:
+    """Return the cosine of each vector with ``query``, which has unit length."""
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), np.float32(1e-9))
+    cosines: Float32 = np.vecdot(vectors, query) / lengths
+    return cosines
+
+
+def _asked(ids: Int64, arm: Ranking, ask: Callable[[Int64], Ranking]) -> list[Ranking]:
+    """Return what the arm ranked, and what it says of those of ``ids`` that it did not."""
+    rest = np.setdiff1d(ids, arm.ids, assume_unique=True)
+    return [arm, ask(rest)] if len(rest) else [arm]
+
+
+def _scores(ids: Int64, rankings: Sequence[Ranking], absent: float) -> Float32:
+    """Return the score of each of ``ids``; ``absent`` where there is none."""
+    scores = np.full(len(ids), absent, np.float32)
+    for ranking in rankings:
+        scores[np.searchsorted(ids, ranking.ids)] = ranking.scores
+    return scores
+
+
+def _exact(ids: Int64, rankings: Sequence[Ranking]) -> Bool | None:
+    """Return which of ``ids`` are not scored by an approximate vector; None: all."""
+    if all(ranking.exact is None for ranking in rankings):
+        return None
+    exact = np.ones(len(ids), np.bool_)
+    for ranking in rankings:
+        if ranking.exact is not None:
+            exact[np.searchsorted(ids, ranking.ids)] = ranking.exact
+    return exact

@@ -1,0 +1,85 @@
+"""An answer that does not say one thing five times: the head of a ranking, put together place by place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinakes.filters import normal_name
+from pinakes.search.parts import Parts
+from pinakes.search.ranking import Ranked
+from pinakes.settings import SearchSettings
+from pinakes.types import Float32, Int64
+
+_POOL = 50
+"""So many of the best are looked at, however many are wanted: an order must not depend on the size of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """What makes the head of an answer diverse, as the settings of ``parts`` say."""
+
+    parts: Parts
+
+    @classmethod
+    def wanted(cls, parts: Parts) -> Diversity | None:
+        """Return it, None where nothing of it is switched on."""
+        settings = parts.settings.search
+        return cls(parts) if settings.diversity_field or settings.mmr_lambda < 1 else None
+
+    @property
+    def pool(self) -> int:
+        """How many of the best passages are looked at."""
+        return max(_POOL, 2 * self.parts.settings.search.diversity_depth)
+
+    def of(self, ranked: Ranked) -> Ranked:
+        """Return ``ranked`` in an order in which its head is diverse; every passage keeps its score.
+
+        No value of ``search.diversity_field`` has more than ``diversity_share`` of the first ``diversity_depth``
+        places (and one in any case), as far as there are others; documents without the field count for nothing. With
+        ``mmr_lambda`` below 1 each place goes to the passage with the largest λ · score - (1 - λ) · the largest cosine
+        with one above it: maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
+        """
+        head, parts = ranked.rows[: self.pool], self.parts
+        settings = parts.settings.search
+        vectors = parts.index.vectors(ranked.candidates.ids[head]) if settings.mmr_lambda < 1 else None
+        order = chosen(ranked.scores[: len(head)], self._values(ranked.candidates.documents[head]), vectors, settings)
+        rest = slice(len(head), None)
+        rows = np.concatenate([head[order], ranked.rows[rest]])
+        return Ranked(ranked.candidates, rows, np.concatenate([ranked.scores[order], ranked.scores[rest]]))
+
+    def _values(self, documents: Int64) -> Sequence[Collection[str]]:
+        field, parts = normal_name(self.parts.settings.search.diversity_field), self.parts
+        if not field:
+            return [()] * len(documents)
+        facts = parts.holdings.facts.of(parts.catalog, parts.collection, documents.tolist(), (field,))
+        return [one.values.get(field, ()) for one in facts]
+
+
+def chosen(
+    scores: Float32, values: Sequence[Collection[str]], vectors: Float32 | None, settings: SearchSettings
+) -> Int64:
+    """Return the order of ``Diversity.of`` for n passages, int64 (n,); equal ones keep theirs.
+
+    ``values`` are those of each, ``vectors`` float32 (n, dim), NaN where there is none; None = by scores alone.
+    """
+    weight, depth = settings.mmr_lambda, settings.diversity_depth
+    most = max(1, int(settings.diversity_share * depth + 1e-9))
+    left, order, taken = np.ones(len(scores), np.bool_), list[int](), Counter[str]()
+    worth = np.arange(len(scores), 0, -1) if vectors is None else weight * scores
+    likeness = np.full(len(scores), -1, np.float32)
+    for place in range(len(scores) if vectors is not None else min(depth, len(scores))):
+        full = {value for value, count in taken.items() if count >= most} if place < depth else set[str]()
+        free = left & np.array([full.isdisjoint(of) for of in values]) if full else left
+        choice = np.flatnonzero(free if free.any() else left)
+        marginal = worth if vectors is None or not place else worth - (1 - weight) * likeness
+        best = int(choice[np.argmax(marginal[choice])])
+        order.append(best)
+        left[best] = False
+        taken.update(set(values[best]))
+        if vectors is not None:
+            likeness = np.maximum(likeness, np.nan_to_num(vectors @ vectors[best], nan=0.0))
+    return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])

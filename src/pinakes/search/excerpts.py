@@ -1,0 +1,175 @@
+"""What to show of a passage: its lines that answer a query, and where the words of the query stand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pinakes.analysis import Analyzer, Place
+from pinakes.types import ContextLine, Span
+
+_USUAL_LINES = 3
+"""More are shown only where they have words of the query that these lack."""
+
+_LINE_CHARS = 200
+_LEAD_CHARS = 40
+"""Of a longer line the part is shown that has most words, with so many characters before the first of them."""
+
+_HEADING = "# \t"
+_MOST_CHARS = 50_000
+_MOST_HIGHLIGHTS = 200
+_MOST_TRIED = 50
+"""What a passage has beyond these is not looked at, so that odd ones cost no more than others."""
+
+_REMEMBERED = 256
+_ANALYZER = Analyzer()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The words of a query as they are written, each with the terms it gives, and all these terms."""
+
+    words: Mapping[str, tuple[str, ...]]
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """``lines`` in the order of the text; ``highlights`` are the words of the query, ``terms`` what they are."""
+
+    lines: tuple[ContextLine, ...]
+    highlights: tuple[Span, ...]
+    terms: frozenset[str]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def asked(query: str) -> Asked:
+    """Take a query apart as the keyword search does."""
+    words: dict[str, tuple[str, ...]] = {}
+    for word in _ANALYZER.query_words(query):
+        terms = tuple(_ANALYZER.terms(word))
+        if terms and terms not in words.values():
+            words[word] = terms
+    return Asked(words, frozenset(term for terms in words.values() for term in terms))
+
+
+@lru_cache(maxsize=16 * _REMEMBERED)
+def terms_of(text: str) -> frozenset[str]:
+    """Return the terms of a short text that is seen again and again, such as a title or a path."""
+    return frozenset(_ANALYZER.terms(text))
+
+
+def places_in(texts: Sequence[str], query: Asked) -> list[list[Place]]:
+    """Return where the words of ``query`` stand in each of ``texts``. All at once: that is faster."""
+    looked_at = [text[:_MOST_CHARS] for text in texts]
+    every = iter(_ANALYZER.places("\n".join(looked_at), query.terms) if query.terms else ())
+    found: list[list[Place]] = []
+    start, place = 0, next(every, None)
+    for text in looked_at:
+        here: list[Place] = []
+        while place is not None and place[0][0] < start + len(text):
+            (first, last), terms = place
+            here.append(((first - start, last - start), terms))
+            place = next(every, None)
+        found.append(here)
+        start += len(text) + 1
+    return found
+
+
+def excerpt(
+    text: str, places: Sequence[Place], *, most: int, first_line: int = 1, said: Collection[str] = ()
+) -> Excerpt:
+    """Choose up to ``most`` lines of ``text`` that show best why it was found; ``places`` has the query's words in it.
+
+    The lines have, together, as many words of the query as can be; where none has any, they are the first ones.
+    ``first_line`` is the number of the first line. Lines that only repeat what is ``said`` beside the passage, as its
+    headings, are left out where there are others.
+    """
+    rows = text[:_MOST_CHARS].split("\n")
+    by_row = _by_row(rows, places)
+    shown = sorted(_chosen(rows, by_row, most, said))
+    return Excerpt(
+        tuple(_line(first_line + row, rows[row], by_row.get(row, ())) for row in shown),
+        tuple(span for span, _ in places[:_MOST_HIGHLIGHTS]),
+        frozenset[str]().union(*(terms for _, terms in places)),
+    )
+
+
+def _by_row(rows: Sequence[str], places: Sequence[Place]) -> dict[int, list[Place]]:
+    """Return the places of each row that has any, counted from the row's start."""
+    found: dict[int, list[Place]] = {}
+    row, start = 0, 0
+    for (first, last), terms in places:
+        while first > start + len(rows[row]):
+            start += len(rows[row]) + 1
+            row += 1
+        found.setdefault(row, []).append(((first - start, last - start), terms))
+    return found
+
+
+def _chosen(
+    rows: Sequence[str], places: Mapping[int, Sequence[Place]], most: int, said: Collection[str]
+) -> Collection[int]:
+    """Return which rows to show: first those that have terms the ones before lack, then those with most terms."""
+    found = {
+        row: frozenset[str]().union(*(terms for _, terms in those))
+        for row, those in places.items()
+        if rows[row].strip(_HEADING) not in said
+    }
+    matching = sorted(found, key=lambda row: -len(found[row]))
+    missing = frozenset[str]().union(*found.values())
+    chosen: dict[int, None] = {}
+    for row in matching:
+        if missing.isdisjoint(found[row]) or len(chosen) == most:
+            continue
+        chosen[row] = None
+        missing -= found[row]
+    start, wanted = min(chosen, default=0), min(most, _USUAL_LINES)
+    for row in (*matching, *range(start, len(rows)), *reversed(range(start))):
+        if len(chosen) >= wanted:
+            break
+        if _tells(rows[row], said):
+            chosen[row] = None
+    return chosen or [row for row, text in enumerate(rows) if text.strip()][:wanted]
+
+
+def _tells(row: str, said: Collection[str]) -> bool:
+    """Say whether a row has words, other than those that are said beside the passage anyway."""
+    return any(map(str.isalnum, row)) and row.strip(_HEADING) not in said
+
+
+def _line(number: int, text: str, places: Sequence[Place]) -> ContextLine:
+    text = text.rstrip()
+    start, end = _window(text, places)
+    before, after = "…" * (start > 0), "…" * (end < len(text))
+    shift = len(before) - start
+    marks = tuple((first + shift, last + shift) for (first, last), _ in places if start <= first and last <= end)
+    return ContextLine(number, before + text[start:end] + after, marks)
+
+
+def _window(text: str, places: Sequence[Place]) -> Span:
+    """Return the part of a line to show: all of a short one, of a long one that with most words of the query."""
+    if len(text) <= _LINE_CHARS:
+        return 0, len(text)
+    tried = places[:_MOST_TRIED]
+    starts = range(len(tried))
+    best = max(starts, key=lambda i: len(frozenset[str]().union(*_within(tried[i:]))), default=None)
+    if best is None:
+        first, last = 0, 0
+    else:
+        first = tried[best][0][0]
+        last = max((end for (_, end), _ in tried if end <= first + _LINE_CHARS - _LEAD_CHARS), default=first)
+    start = max(0, first - _LEAD_CHARS)
+    start = 0 if not start else 1 + max(text.find(" ", start, first), start - 1)
+    end = min(len(text), start + _LINE_CHARS)
+    return start, end if end == len(text) else max(text.rfind(" ", last, end), 0) or end
+
+
+def _within(places: Sequence[Place]) -> Iterator[frozenset[str]]:
+    """Yield the terms of those places that fit into one window with the first."""
+    limit = places[0][0][0] + _LINE_CHARS - _LEAD_CHARS
+    for (_, end), terms in places:
+        if end > limit:
+            return
+        yield terms

@@ -1,0 +1,83 @@
+"""Why a hit is here, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pinakes.search.excerpts import Asked
+from pinakes.types import ConfidenceWord, Scores
+
+_MOST_NAMED = 8
+"""Of a long query so many words are named that the passage has, and as many that it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a hit: the terms of each of its parts, its scores, its ranks in the two arms, from 1.
+
+    ``asked`` counts the passages that each arm ranked; a hit that is not among them has no rank there. ``boosts``: what
+    else its score was changed by, as shares of it.
+    """
+
+    terms: Mapping[str, frozenset[str]]
+    scores: Scores
+    ranks: Mapping[str, int]
+    asked: Mapping[str, int]
+    approximate: bool = False
+    boosts: Mapping[str, float] = field(default_factory=dict)
+
+
+def explained(query: Asked, evidence: Evidence, word: ConfidenceWord) -> str:
+    """Return such as 'Good match: has "rotate" (heading, text), lacks "yearly"; 1st of 40 by words (BM25 8.1) …'."""
+    parts = [_words(query, evidence.terms), *_arms(evidence)]
+    if evidence.boosts:
+        parts.append("boosted by " + ", ".join(f"{name} {share:+.1%}" for name, share in evidence.boosts.items()))
+    if evidence.scores.rerank is not None:
+        parts.append(f"reranked {evidence.scores.rerank:.2f}")
+    return f"{word.capitalize()} match: {'; '.join(part for part in parts if part)}."
+
+
+def _words(query: Asked, there: Mapping[str, frozenset[str]]) -> str:
+    """Say which words of the query stand where. A compound is there whole, or by all of its parts."""
+    found, lacking = [], []
+    for word, (whole, *parts) in query.words.items():
+        places = [name for name, terms in there.items() if whole in terms or (parts and terms.issuperset(parts))]
+        if places:
+            found.append(f'"{word}" ({", ".join(places)})')
+        else:
+            lacking.append(f'"{word}"')
+    if not found:
+        return "has none of the query's words" if lacking else ""
+    return f"has {_some(found)}, lacks {_some(lacking)}" if lacking else f"has {_some(found)}"
+
+
+def _some(words: Sequence[str]) -> str:
+    more = len(words) - _MOST_NAMED
+    shown = ", ".join(words[:_MOST_NAMED])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _arms(evidence: Evidence) -> list[str]:
+    scores, about = evidence.scores, "~" if evidence.approximate else ""
+    said = {
+        "keyword": ("by words", "" if scores.bm25 is None else f" (BM25 {scores.bm25:.1f})"),
+        "vector": ("by meaning", "" if scores.cosine is None else f" (cosine {about}{scores.cosine:.2f})"),
+    }
+    return [
+        f"{_place(evidence.ranks.get(arm), evidence.asked[arm])} {how}{score}"
+        for arm, (how, score) in said.items()
+        if arm in evidence.asked
+    ]
+
+
+def _place(place: int | None, of: int) -> str:
+    if place is None:
+        return f"not among the {of} best" if of else "nothing is found"
+    return f"{place}{_ending(place)} of {of}"
+
+
+def _ending(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

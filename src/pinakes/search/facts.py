@@ -1,0 +1,134 @@
+"""What is known of documents besides their scores: words of the path, what kind of code it is, metadata."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+from pinakes.analysis import STOP_WORDS, Analyzer
+from pinakes.catalog import Catalog, listing
+from pinakes.catalog.collections import CollectionRecord
+
+_REMEMBERED_COLLECTIONS = 16
+_REMEMBERED_DOCUMENTS = 50_000
+_ANALYZER = Analyzer()
+_PIECE = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_FOR_THEIR_FOLDER = frozenset(["readme", "index", "_index", "__init__", "__main__", "mod", "main"])
+"""Files that are called so say nothing by their name; that of their folder stands for them."""
+
+
+@dataclass(frozen=True)
+class PathFacts:
+    """A document's path, and whether it is code."""
+
+    path: str
+    is_code: bool
+
+    @cached_property
+    def stem(self) -> frozenset[str]:
+        """The words of the file's name without its extension, as terms."""
+        *folders, name = self.path.split("/")
+        stem = name.partition(".")[0] or name
+        return words_of(folders[-1] if stem.lower() in _FOR_THEIR_FOLDER and folders else stem)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words of the path, as terms."""
+        return words_of(self.path)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of folders, and first and last words of the file's name where it has several, lower-cased."""
+        *folders, name = self.path.split("/")
+        pieces = [part for piece in _PIECE.findall(name) for part in _HUMP.split(piece)]
+        if "." in name[1:]:
+            pieces = pieces[:-1]
+        ends = {pieces[0], pieces[-1]} if len(pieces) > 1 else set()
+        return frozenset(one.lower() for one in (*folders, *ends))
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one document. ``values``: metadata field → its values as filters compare them."""
+
+    path: PathFacts
+    values: Mapping[str, Sequence[str]]
+
+
+NOTHING = Facts(PathFacts("", False), {})
+"""Of a document that was deleted meanwhile."""
+
+_Key: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+class KnownFacts:
+    """Remembers the facts of documents until the next change of a text in their collection. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[_Key, tuple[int, dict[int, Facts]]] = {}
+
+    def of(
+        self, catalog: Catalog, collection: CollectionRecord, ids: Sequence[int], fields: tuple[str, ...] = ()
+    ) -> list[Facts]:
+        """Return the facts of the documents ``ids``, in their order, with the values of these ``fields``."""
+        known = self._of_collection(collection, fields)
+        if missing := list({one for one in ids if one not in known}):
+            known |= _fetched(catalog, missing, fields)
+        return [known.get(one, NOTHING) for one in ids]
+
+    def _of_collection(self, collection: CollectionRecord, fields: tuple[str, ...]) -> dict[int, Facts]:
+        with self._lock:
+            written, known = self._known.get((collection.id, fields), (-1, {}))
+            if written != collection.written or len(known) >= _REMEMBERED_DOCUMENTS:
+                known = {}
+                if len(self._known) >= _REMEMBERED_COLLECTIONS:
+                    self._known.clear()
+                self._known[(collection.id, fields)] = (collection.written, known)
+            return known
+
+
+def _fetched(catalog: Catalog, ids: Sequence[int], fields: tuple[str, ...]) -> dict[int, Facts]:
+    with catalog.read() as connection:
+        paths = listing.paths_and_kinds(connection, ids)
+        values = listing.values_of(connection, ids, fields) if fields else {}
+    return {one: Facts(PathFacts(path, kind == "code"), values.get(one, {})) for one, (path, kind) in paths.items()}
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a name as terms: of a compound its parts alone, no stop words, no single letters."""
+    pieces = (part for piece in _PIECE.findall(text) for part in _HUMP.split(piece))
+    return frozenset(_ANALYZER.terms(" ".join(one for one in pieces if one.lower() not in STOP_WORDS)))
+
+
+def is_one_of(path: PathFacts, names: frozenset[str]) -> bool:
+    """Say whether a path is that of code which lies in a folder called so, or whose name begins or ends so."""
+    return path.is_code and not names.isdisjoint(path.names)
+
+
+@lru_cache(maxsize=50_000)
+def in_a_row(text: str) -> str:
+    """Return the words of ``text`` as terms in their order, with a blank before and after each.
+
+    Of a compound its parts; of ``OpenAI`` the whole, as metadata is kept without regard to case.
+    """
+    return _row(text, whole=True)
+
+
+def in_rows(text: str) -> str:
+    """Return what to look in for names ``in_a_row``: the words of a query, then again with the parts of ``OpenAI``."""
+    return f"{_row(text, whole=True)}|{_row(text, whole=False)}"
+
+
+def _row(text: str, *, whole: bool) -> str:
+    """Words of scripts without blanks between words give all their pairs, so that a name is found within a run."""
+    words: list[str] = []
+    for piece in _PIECE.findall(text):
+        terms = _ANALYZER.terms(piece) or [piece.lower()]
+        words += terms[:1] if whole and piece.isascii() else terms
+    return f" {' '.join(words)} "

@@ -1,0 +1,215 @@
+"""From ranked candidates to what a reader sees."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection
+
+from pinakes.analysis import Place
+from pinakes.catalog import documents, selection
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.ports import Index
+from pinakes.search.bare import bare
+from pinakes.search.candidates import Candidates
+from pinakes.search.confidence import confidence, confidence_word
+from pinakes.search.diversity import Diversity
+from pinakes.search.duplicates import repetitions
+from pinakes.search.excerpts import Asked, asked, excerpt, places_in, terms_of
+from pinakes.search.explanation import Evidence, explained
+from pinakes.search.neighbours import surrounded
+from pinakes.search.ranking import Ranked
+from pinakes.search.request import Request
+from pinakes.settings import SearchSettings
+from pinakes.types import Duplicate, Hit, MatchKind, Scores
+
+_KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
+
+
+def hydrated(
+    connection: Connection,
+    collection: CollectionRecord,
+    ranked: Ranked,
+    request: Request,
+    query: str,
+    index: Index,
+    settings: SearchSettings,
+    diversity: Diversity | None = None,
+) -> list[Hit]:
+    """Return the best ``request.top_k`` hits of ``ranked``, in its order, with what there is to say of each.
+
+    ``query`` is the text that was searched. Passages that repeat a better one are named with that and leave their
+    places to the next, if ``settings.fold_duplicates``; one that was deleted meanwhile is left out. ``diversity``
+    puts the others in its order.
+    """
+    if request.bare:
+        return bare(connection, collection, diversity.of(ranked) if diversity else ranked, request)
+    passages = _Passages(connection)
+    best, repeated = _best(ranked, request, index, settings, diversity, passages)
+    ids = best.candidates.ids[best.rows].tolist()
+    rows = passages.of([*ids, *(other for others in repeated.values() for other, _ in others)])
+    groups = {row.group_key for row in rows.values() if row.group_key}
+    view = _View(
+        collection=collection.name,
+        query=asked(query),
+        found=best.candidates,
+        ranks={name: _ranks(arm.ids.tolist()) for name, arm in best.candidates.arms.items()},
+        offsets=documents.preceding_chunks(connection, collection.id, groups) if groups else {},
+        lines=settings.context_lines,
+    )
+    there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
+    marks = places_in([rows[one].text for one, _, _ in there], view.query)
+    hits = []
+    for (one, row, score), words in zip(there, marks, strict=True):
+        others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
+        hits.append(view.hit(rows[one], row, score, words, others))
+    if request.neighbours:
+        return surrounded(connection, hits, [rows[one] for one, _, _ in there], request.neighbours)
+    return hits
+
+
+class _Passages:
+    """Rows of the catalogue, each fetched once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._rows: dict[int, Any] = {}
+
+    def of(self, ids: Sequence[int]) -> dict[int, Any]:
+        """Return chunk id → row, less those that were deleted."""
+        if missing := [one for one in ids if one not in self._rows]:
+            self._rows |= selection.passages(self._connection, missing)
+        return {one: self._rows[one] for one in ids if one in self._rows}
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return chunk id → text, less those that were deleted."""
+        return {one: row.text for one, row in self.of(ids).items()}
+
+
+def _best(
+    ranked: Ranked,
+    request: Request,
+    index: Index,
+    settings: SearchSettings,
+    diversity: Diversity | None,
+    passages: _Passages,
+) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
+    """Return the best candidates, and which others each of them stands for, with their scores."""
+    head = ranked.best(max(2 * request.top_k, diversity.pool if diversity else 0), request.min_score)
+    repeated = defaultdict[int, list[tuple[int, float]]](list)
+    if settings.fold_duplicates:
+        ids = head.candidates.ids[head.rows]
+        scores = dict(zip(ids.tolist(), head.scores.tolist(), strict=True))
+        same = repetitions(list(scores), index.vectors(ids), passages.texts)
+        for other, one in same.items():
+            repeated[one].append((other, scores[other]))
+        kept = np.flatnonzero([one not in same for one in scores])
+        head = Ranked(head.candidates, head.rows[kept], head.scores[kept])
+    head = diversity.of(head) if diversity else head
+    return Ranked(head.candidates, head.rows[: request.top_k], head.scores[: request.top_k]), repeated
+
+
+def _ranks(ids: Sequence[int]) -> dict[int, int]:
+    return {one: place for place, one in enumerate(ids, start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What the hits of one answer share. ``ranks``: arm → chunk id → its place there, from 1."""
+
+    collection: str
+    query: Asked
+    found: Candidates
+    ranks: Mapping[str, Mapping[int, int]]
+    offsets: Mapping[int, int]
+    lines: int
+
+    def hit(
+        self, passage: Any, row: int, score: float, words: Sequence[Place], others: Sequence[tuple[Any, float]]
+    ) -> Hit:
+        """Return a hit: its passage in the catalogue, its row of the candidates, where the query's words stand in its
+        text, the passages it stands for with their scores.
+        """
+        scores = _raw(self.found, row, score)
+        sure = confidence(scores.cosine, scores.bm25)
+        word = confidence_word(sure)
+        arms = tuple(name for name in ("vector", "keyword") if passage.id in self.ranks.get(name, ()))
+        said = {passage.title, *passage.heading_path}
+        shown = excerpt(passage.text, words, most=self.lines, first_line=passage.start_line, said=said)
+        guessed = self.found.exact is not None and not self.found.exact[row]
+        boosts = {} if self.found.lift is None else self.found.lift.of(row)
+        evidence = Evidence(
+            terms={**_terms(passage), "text": shown.terms},
+            scores=scores,
+            ranks={name: ranks[passage.id] for name, ranks in self.ranks.items() if passage.id in ranks},
+            asked={name: len(ranks) for name, ranks in self.ranks.items()},
+            approximate=guessed,
+            boosts=boosts,
+        )
+        return Hit(
+            chunk_id=self._chunk_id(passage),
+            document_id=passage.uid,
+            collection=self.collection,
+            uri=passage.uri,
+            path=passage.path,
+            title=passage.title,
+            text=passage.text,
+            chunk_index=self._chunk_index(passage),
+            start_line=passage.start_line,
+            end_line=passage.end_line,
+            heading_path=tuple(passage.heading_path),
+            symbols=tuple(passage.symbols),
+            score=score,
+            scores=scores,
+            matched_by=arms,  # type: ignore[arg-type]
+            metadata={**passage.inherited, **passage.metadata},
+            approximate=guessed,
+            context=shown.lines,
+            highlights=shown.highlights,
+            match=_KINDS.get(arms, "hybrid"),
+            confidence=round(sure, 4),
+            confidence_word=word,
+            explanation=explained(self.query, evidence, word),
+            boosts=boosts,
+            duplicates=tuple(self._duplicate(other, own) for other, own in others),
+        )
+
+    def _chunk_index(self, passage: Any) -> int:
+        return int(self.offsets.get(passage.document_id, 0) + passage.ordinal)
+
+    def _chunk_id(self, passage: Any) -> str:
+        return f"{passage.group_key or passage.uid}_{self._chunk_index(passage)}"
+
+    def _duplicate(self, passage: Any, score: float) -> Duplicate:
+        return Duplicate(
+            chunk_id=self._chunk_id(passage),
+            document_id=passage.uid,
+            uri=passage.uri,
+            path=passage.path,
+            start_line=passage.start_line,
+            end_line=passage.end_line,
+            score=score,
+        )
+
+
+def _raw(found: Candidates, row: int, score: float) -> Scores:
+    cosine = None if found.cosine is None or np.isnan(found.cosine[row]) else float(found.cosine[row])
+    bm25 = None if found.bm25 is None else float(found.bm25[row])
+    again = None if found.rerank is None or np.isnan(found.rerank[row]) else float(found.rerank[row])
+    fused = score if found.fused is None else float(found.fused[row])
+    return Scores(cosine=cosine, bm25=bm25, fused=fused, rerank=again)
+
+
+def _terms(passage: Any) -> dict[str, frozenset[str]]:
+    """Return the terms of what is known of a passage besides its text."""
+    parts = {
+        "title": passage.title,
+        "heading": " ".join(part for part in passage.heading_path if part != passage.title),
+        "path": passage.path,
+        "symbol": " ".join(passage.symbols),
+    }
+    return {name: terms_of(text) for name, text in parts.items() if text}

@@ -1,0 +1,40 @@
+"""What stands around hits in their documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import selection
+from pinakes.types import Hit, Neighbour
+
+
+def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any], count: int) -> list[Hit]:
+    """Return ``hits`` with up to ``count`` passages before and after each; ``rows`` are theirs in the catalogue.
+
+    A passage that is a hit itself, or stands beside a better one already, is not repeated.
+    """
+    taken = {(row.document_id, row.ordinal) for row in rows}
+    wanted: list[list[tuple[int, int]]] = []
+    for row in rows:
+        around = range(max(0, row.ordinal - count), row.ordinal + count + 1)
+        wanted.append([place for at in around if (place := (row.document_id, at)) not in taken])
+        taken.update(wanted[-1])
+    found = selection.passages_at(connection, [place for places in wanted for place in places])
+    return [
+        replace(hit, neighbours=tuple(_neighbour(found[at], hit, row) for at in places if at in found))
+        for hit, row, places in zip(hits, rows, wanted, strict=True)
+    ]
+
+
+def _neighbour(row: Any, hit: Hit, own: Any) -> Neighbour:
+    return Neighbour(
+        chunk_index=hit.chunk_index - own.ordinal + row.ordinal,
+        start_line=row.start_line,
+        end_line=row.end_line,
+        heading_path=tuple(row.heading_path),
+        text=row.text,
+    )

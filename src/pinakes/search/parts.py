@@ -1,0 +1,32 @@
+"""What a search works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pinakes.catalog import Catalog
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.ports import Index
+from pinakes.refine import Refiner
+from pinakes.search.remembered import Holdings, QueryVectors
+from pinakes.search.reranking import Reranking
+from pinakes.search.watch import Watch
+from pinakes.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The catalogue, one generation of a collection with its index and model, and what else there is.
+
+    All but ``watch`` serve many searches at once.
+    """
+
+    catalog: Catalog
+    collection: CollectionRecord
+    index: Index
+    vectors: QueryVectors
+    refiner: Refiner
+    reranking: Reranking | None
+    settings: Settings
+    holdings: Holdings
+    watch: Watch

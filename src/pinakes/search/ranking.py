@@ -1,0 +1,90 @@
+"""From the scores of candidates to one ranking.
+
+The weighted ranking takes four scores of a passage: its cosine and that of its document as a whole, its BM25 and
+that of its whole document. Then the best passages speak for those that are like them (relevance feedback), and what
+defines a name that the query has is lifted. Constants: ``benchmarks/quality``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinakes import fusion
+from pinakes.search.candidates import Candidates, Wider
+from pinakes.search.request import Request
+from pinakes.settings import SearchSettings
+from pinakes.types import Float32, Int64
+
+_FEEDBACK_PASSAGES = 5
+_FEEDBACK_SPREAD = 0.03
+"""A passage whose score is lower than the best by this much speaks with 1/e of its voice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """``rows`` int64 (n,) of the candidates, best first, and the ``scores`` float32 (n,) by which they are."""
+
+    candidates: Candidates
+    rows: Int64
+    scores: Float32
+
+    def best(self, most: int, min_score: float) -> Ranked:
+        """Return the first so many, less those below ``min_score``."""
+        kept = np.flatnonzero(self.scores >= min_score)[:most]
+        return Ranked(self.candidates, self.rows[kept], self.scores[kept])
+
+
+def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranked:
+    """Return the candidates, best first, with the score that is returned, 0 to 1."""
+    if not len(found.ids):
+        return Ranked(found, np.empty(0, np.int64), np.empty(0, np.float32))
+    cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
+    if found.bm25 is None:
+        scores = np.clip(cosine, 0, 1)
+    elif found.cosine is None:
+        scores = fusion.relative(found.bm25)
+    elif request.fusion == "rrf":
+        scores = fusion.rrf(found.ids, list(found.arms.values()), settings.rrf_k)
+    else:
+        assert found.wider is not None
+        scores = _weighted(request, cosine, found.bm25, found.documents, found.wider, settings)
+    if found.lift is not None:
+        scores = found.lift.applied(scores, found.documents)
+    order = np.lexsort((found.ids, -scores))
+    return Ranked(found, order, np.minimum(scores[order], 1))
+
+
+def _weighted(
+    request: Request, cosine: Float32, bm25: Float32, documents: Int64, wider: Wider, settings: SearchSettings
+) -> Float32:
+    near = fusion.blended(cosine, np.nan_to_num(wider.document_cosine, nan=0.0), settings.document_cosine_share)
+    words = fusion.blended(fusion.relative(bm25), fusion.relative(wider.document_bm25), settings.document_bm25_share)
+    scores = fusion.weighted(near, words, request.semantic_weight, request.keyword_weight)
+    scores += np.where(wider.definitions > 0, np.float32(settings.definition_boost), np.float32(0))
+    if settings.feedback_weight:
+        like = _feedback(scores, documents, wider.vectors)
+        scores += np.float32(settings.feedback_weight) * like
+        scores /= np.float32(1 + settings.feedback_weight)
+    return scores  # may exceed 1: the best still differ
+
+
+def _feedback(scores: Float32, documents: Int64, vectors: Float32) -> Float32:
+    """Return float32 (n,): how like each passage is to the best ones, of different documents.
+
+    The cosine with the mean of their vectors, each weighted by exp(-(best score - its score) / spread): one that
+    stands out speaks nearly alone, equals speak with one voice. A soft form of pseudo relevance feedback (Rocchio,
+    in Salton's SMART system, 1971).
+    """
+    order = np.lexsort((np.arange(len(scores)), -scores))
+    order = order[~np.isnan(vectors[order, 0])]
+    _, first = np.unique(documents[order], return_index=True)
+    best = order[np.sort(first)[:_FEEDBACK_PASSAGES]]
+    if not len(best):
+        return np.zeros(len(scores), np.float32)
+    voices = np.exp((scores[best] - scores[best[0]]) / np.float32(_FEEDBACK_SPREAD))
+    centre = (voices[:, None] * vectors[best]).sum(axis=0)
+    length = np.linalg.norm(centre)
+    like: Float32 = np.vecdot(vectors, (centre / length if length > 0 else centre).astype(np.float32))
+    return np.clip(np.nan_to_num(like, nan=0.0), 0, 1)

@@ -1,0 +1,73 @@
+"""What searches need again and again: vectors of questions, and what collections hold."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import selection
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.ports import Embedder
+from pinakes.search.facts import KnownFacts
+from pinakes.types import Filter, Float32
+
+_REMEMBERED_TOTALS = 256
+_REMEMBERED_COLLECTIONS = 64
+
+
+class Holdings:
+    """Remembers what is in collections, until the next change of a text. Thread-safe. ``facts``: of documents."""
+
+    def __init__(self) -> None:
+        self.facts = KnownFacts()
+        self._known: dict[tuple[int, int, Filter], int] = {}
+        self._fields: dict[tuple[int, int], frozenset[str]] = {}
+
+    def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
+        """Return the names of the metadata fields that documents of ``collection`` have."""
+        key = (collection.id, collection.written)
+        known = self._fields.get(key)
+        if known is None:
+            if len(self._fields) >= _REMEMBERED_COLLECTIONS:
+                self._fields.clear()
+            known = self._fields[key] = frozenset(selection.field_names(connection, collection.id))
+        return known
+
+    def count(self, connection: Connection, collection: CollectionRecord, where: Filter) -> int:
+        """Return how many chunks of ``collection`` pass ``where``."""
+        key = (collection.id, collection.written, where)
+        known = self._known.get(key)
+        if known is None:
+            chosen = selection.matching(connection, collection.id, where) if where else None
+            known = selection.count_chunks(connection, collection.id, chosen)
+            if len(self._known) >= _REMEMBERED_TOTALS:
+                self._known.clear()
+            self._known[key] = known
+        return known
+
+
+class QueryVectors:
+    """Embeds questions, remembering those asked last. Thread-safe."""
+
+    def __init__(self, embedder: Embedder, remembered: int) -> None:
+        self._embedder = embedder
+        self._known = lru_cache(maxsize=remembered)(self._embed)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the embedder."""
+        return self._embedder.fingerprint
+
+    def of(self, query: str) -> Float32:
+        """Return float32 (dim,), unit length, not to be changed.
+
+        Raises:
+            ModelUnavailable: the model cannot be had.
+        """
+        return self._known(query)
+
+    def _embed(self, query: str) -> Float32:
+        vector = self._embedder.embed_query(query)
+        vector.flags.writeable = False
+        return vector

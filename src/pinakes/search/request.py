@@ -1,0 +1,59 @@
+"""What is asked of a search, made sure of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pinakes.errors import InvalidInput
+from pinakes.types import Filter, SearchMode
+
+MODES: tuple[SearchMode, ...] = ("hybrid", "vector", "keyword", "auto")
+FUSIONS = ("weighted", "rrf")
+MOST_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked.
+
+    ``min_score`` applies to the score that is returned. ``neighbours``: so many passages before and after each hit are
+    wanted with it.
+    ``bare``: of the hits only what they are and how they rank is wanted, see ``search.bare``.
+    """
+
+    query: str
+    mode: SearchMode = "hybrid"
+    top_k: int = 10
+    where: Filter = ()
+    fusion: str = "weighted"
+    semantic_weight: float = 0.7
+    keyword_weight: float = 0.3
+    min_score: float = 0.0
+    neighbours: int = 0
+    bare: bool = False
+
+
+def check(request: Request) -> None:
+    """Refuse what cannot be asked.
+
+    Raises:
+        InvalidInput: an unknown mode or fusion, or a number out of range.
+    """
+    if request.mode not in MODES:
+        raise InvalidInput(f"There is no search mode {request.mode!r}.", hint=f"Use one of {', '.join(MODES)}.")
+    if request.fusion not in FUSIONS:
+        raise InvalidInput(f"There is no fusion {request.fusion!r}.", hint=f"Use one of {', '.join(FUSIONS)}.")
+    if request.top_k < 1:
+        raise InvalidInput(f"top_k cannot be {request.top_k}.", hint="Use 1 or more.")
+    if not 0 <= request.neighbours <= MOST_NEIGHBOURS:
+        raise InvalidInput(f"neighbours cannot be {request.neighbours}.", hint=f"Use 0 to {MOST_NEIGHBOURS}.")
+
+
+def cleaned(query: str, most: int, notes: list[str]) -> str:
+    """Return ``query`` as it can be searched, at most so many characters; ``notes`` get what was done to it."""
+    query = query.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").strip()
+    if len(query) > most:
+        notes.append(f"the query was cut from {len(query)} to {most} characters")
+    if not query:
+        notes.append("the query is empty")
+    return query[:most]

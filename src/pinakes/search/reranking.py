@@ -1,0 +1,70 @@
+"""The best of a ranking, ranked again by a reranker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy import Connection
+
+from pinakes.catalog import selection
+from pinakes.ports import Reranker
+from pinakes.rerank import Candidate, Memory, Report, reach, rerank
+from pinakes.search.ranking import Ranked
+from pinakes.settings import RerankSettings
+from pinakes.types import Float32
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """A reranker with what belongs to it: its settings, and the memory by which pages of an answer agree."""
+
+    reranker: Reranker
+    settings: RerankSettings
+    memory: Memory
+
+    @classmethod
+    def opened(cls, settings: RerankSettings, opener: Callable[[], Reranker]) -> Reranking | None:
+        """Return the reranker that the settings name, None where it is not switched on."""
+        return cls(opener(), settings, Memory(settings.remembered)) if settings.enabled else None
+
+    def again(self, connection: Connection, query: str, ranked: Ranked) -> tuple[Ranked, Report]:
+        """Return ``ranked`` with its head in the reranker's order, and what there is to say of that.
+
+        The score of a passage that was reranked is the logistic function of what the reranker gave it, 0 to 1; the
+        others come behind and keep their order, so theirs are scaled to lie below.
+        """
+        found, most = ranked.candidates, reach(self.settings)
+        ids = found.ids[ranked.rows[:most]].tolist()
+        passages = selection.passages(connection, ids)
+        head = [
+            Candidate(
+                text=f"{row.header}\n{row.text}" if row.header else row.text,
+                document=row.document_id,
+                cosine=None if found.cosine is None else float(found.cosine[place]),
+            )
+            for one, place in zip(ids, ranked.rows.tolist(), strict=False)
+            if (row := passages.get(one)) is not None
+        ]
+        if len(head) < len(ids):  # some were deleted meanwhile: they are no hits any more
+            there = np.array([one in passages for one in ids] + [True] * (len(ranked.rows) - len(ids)))
+            ranked = Ranked(found, ranked.rows[there], ranked.scores[there])
+        done = rerank(query, head, self.reranker, self.settings, memory=self.memory)
+        order = np.concatenate([done.order, np.arange(len(head), len(ranked.rows))])
+        scores = _scores(done.scores[done.order], ranked.scores[order])
+        given = np.full(len(found.ids), np.nan, np.float32)
+        given[ranked.rows[: len(head)]] = done.scores
+        fused = np.empty(len(found.ids), np.float32)
+        fused[ranked.rows] = ranked.scores
+        return Ranked(replace(found, rerank=given, fused=fused), ranked.rows[order], scores), done.report
+
+
+def _scores(given: Float32, fused: Float32) -> Float32:
+    """Return scores that fall along the new order; ``given`` are the reranker's, NaN from where it did not look."""
+    known = int(np.count_nonzero(~np.isnan(given)))
+    if not known:
+        return fused
+    head = 1 / (1 + np.exp(-given[:known].astype(np.float64)))
+    tail = fused[known:] * min(1.0, float(head[-1]))
+    return np.concatenate([head, np.maximum.accumulate(tail[::-1])[::-1]]).astype(np.float32)

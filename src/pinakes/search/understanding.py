@@ -1,0 +1,78 @@
+"""From what was typed to what is searched for: operators, spelling, expansions, the mode."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from pinakes.expansion import expand
+from pinakes.ports import Index, Lexical
+from pinakes.query import parse_query
+from pinakes.routing import Route, route
+from pinakes.search.request import Request, cleaned
+from pinakes.settings import Settings
+from pinakes.spelling import corrected, missing
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A request taken apart.
+
+    ``request`` has the filters of the query beside its own, and a mode that is not "auto". ``text`` is searched for by
+    words and meaning, ``added`` by words only, at ``added_weight``. A passage must have every one of ``phrases`` and
+    none of ``excluded``. ``route`` says why the mode was chosen, if it was. ``notes`` say what was done, in words.
+    """
+
+    request: Request
+    text: str
+    added: str = ""
+    added_weight: float = 0.0
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    route: Route | None = None
+    notes: tuple[str, ...] = ()
+
+
+def understand(request: Request, fields: Collection[str], index: Index, settings: Settings) -> Understood:
+    """Take ``request`` apart; ``fields`` are the names by which its query may filter."""
+    notes: list[str] = []
+    query = parse_query(cleaned(request.query, settings.search.max_query_chars, notes), fields)
+    text, notes = query.text, [*notes, *query.notes]
+    request = replace(request, where=request.where + query.where)
+    route_taken = None
+    if request.mode == "auto":
+        route_taken = route(text, query.phrases)
+        request = replace(request, mode=route_taken.mode)
+        notes.append(f"searched by {_NAMES[route_taken.mode]}: {route_taken.reason}")
+    if request.mode != "vector":
+        text, said = _spelled(text, index, settings)
+        notes += said
+    expansion = expand(text, settings.expansion)
+    return Understood(
+        request,
+        text,
+        added=" ".join(expansion.terms),
+        added_weight=settings.expansion.weight,
+        phrases=query.phrases,
+        excluded=query.excluded,
+        route=route_taken,
+        notes=(*notes, *expansion.notes),
+    )
+
+
+_NAMES = {"keyword": "words", "vector": "meaning", "hybrid": "words and meaning"}
+
+
+def _spelled(text: str, index: Index, settings: Settings) -> tuple[str, list[str]]:
+    """Return ``text``, corrected where that is switched on and sure, and what there is to say of unknown words."""
+    spelling = settings.spelling
+    if not (spelling.suggest or spelling.correct) or not text or not isinstance(index, Lexical):
+        return text, []
+    lexicon = index.lexicon()
+    unknown = missing(text, lexicon, spelling) if lexicon.holds_any() else ()
+    if not spelling.correct:
+        return text, [one.note for one in unknown]
+    mended = {one.word for one in unknown if one.sure}
+    notes = [f"searched for {one.near[0].word!r} instead of {one.word!r}" for one in unknown if one.sure]
+    notes += [one.note for one in unknown if one.word not in mended and spelling.suggest]
+    return corrected(text, unknown), notes

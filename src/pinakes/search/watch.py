@@ -1,0 +1,29 @@
+"""How long each step of a search takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pinakes.types import JSON, Stage, Trace
+
+
+class Watch:
+    """Collects the stages of a search."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._stages: list[Stage] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[dict[str, JSON]]:
+        """Time a step; what the body puts into the dict becomes the stage's detail."""
+        detail: dict[str, JSON] = {}
+        start = time.perf_counter()
+        yield detail
+        self._stages.append(Stage(name, (time.perf_counter() - start) * 1000, detail))
+
+    def trace(self) -> Trace:
+        """Return what was collected so far."""
+        return Trace(tuple(self._stages), (time.perf_counter() - self._start) * 1000)

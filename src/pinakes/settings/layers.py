@@ -1,0 +1,200 @@
+"""The settings in force. Later wins: defaults, profile, ``<home>/config.toml``, environment, arguments.
+
+A variable of the environment is named like its setting: ``PINAKES_SEARCH__TOP_K``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from pinakes.errors import InvalidName, InvalidSetting
+from pinakes.settings.refusals import refusal, shortened, unknown
+from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch, Section, Settings, SourceSettings
+from pinakes.types import JSON
+
+ENV_PREFIX = "PINAKES_"
+_NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|SERVICE_.*|PORT(_\d.*)?)")
+"""Read elsewhere, or set by container runtimes for a service that is called pinakes."""
+
+_TEXTS = {"home": "a path", "cache": "a path", "profile": "a name or a path"}
+"""Settings that are used before all of them are put together and checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingLine:
+    """One row of the table: a setting's dotted name, its variable, default, value and help."""
+
+    name: str
+    variable: str
+    default: JSON
+    value: JSON
+    help: str
+
+
+def load(
+    *,
+    home: Path | str | None = None,
+    profile: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    **overrides: Any,
+) -> Settings:
+    """Put the layers together. ``overrides`` are dotted names with ``__`` for the dot, or whole sections.
+
+    Raises:
+        InvalidSetting: an unknown name or an impossible value, in whichever layer.
+        InvalidName: a profile that does not exist.
+    """
+    env = _from_environment(os.environ if environment is None else environment)
+    chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
+    file = chosen_home / "config.toml"
+    own = _read_file(file) if file.is_file() else {}
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        (str(file), own),
+        ("environment", env),
+        ("arguments", _nest(overrides)),
+    ]
+    for origin, layer in layers:
+        _check_names(layer, origin)
+    chosen_profile = profile or env.get("profile") or own.get("profile") or ""
+    merged: dict[str, Any] = {}
+    if chosen_profile:
+        merged = read_profile(chosen_profile)
+        _check_names(merged, f"profile {chosen_profile}")
+    for _, layer in layers:
+        merged = _merge(merged, layer)
+    merged |= {"home": chosen_home, "profile": chosen_profile}
+    merged["cache"] = Path(merged.get("cache") or Settings.model_fields["cache"].default).expanduser().absolute()
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise _invalid(error) from error
+
+
+def read_profile(name: str) -> dict[str, Any]:
+    """Return the settings of a shipped profile, or of the file at the path ``name``."""
+    if name.endswith((".toml", ".yaml", ".yml")):
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise InvalidName(f"Profile file {name!r} does not exist.", hint="Check the path.")
+        return _read_file(path)
+    if name not in profiles():
+        raise InvalidName(
+            f"There is no profile {name!r}.", hint=f"Shipped: {', '.join(profiles())}. Or give a path to a TOML file."
+        )
+    return tomllib.loads(resources.files("pinakes.profiles").joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+def profiles() -> list[str]:
+    """Return the names of the shipped profiles."""
+    entries = resources.files("pinakes.profiles").iterdir()
+    return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
+
+
+def table(settings: Settings | None = None) -> Iterator[SettingLine]:
+    """Yield every plain setting with its variable, default and help, and its value in ``settings``."""
+    yield from _lines(Settings, settings, "")
+
+
+def _lines(model: type[BaseModel], values: BaseModel | None, prefix: str) -> Iterator[SettingLine]:
+    for name, info in model.model_fields.items():
+        value = getattr(values, name) if values is not None else info.default
+        if isinstance(info.default, Section):
+            yield from _lines(type(info.default), value, f"{prefix}{name}.")
+        elif name not in ("collections", "tools"):
+            variable = ENV_PREFIX + f"{prefix}{name}".upper().replace(".", "__")
+            yield SettingLine(prefix + name, variable, info.default, value, info.description or "")
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    names = {line.variable: line.name for line in table()}
+    found: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(ENV_PREFIX) or _NOT_OURS.fullmatch(variable):
+            continue
+        if variable not in names:
+            raise unknown(variable, list(names), "environment")
+        found[names[variable].replace(".", "__")] = _split(names[variable], text)
+    return _nest(found)
+
+
+def _split(name: str, text: str) -> str | list[str]:
+    """Return a list for settings that are lists: values separated by commas."""
+    default = next(line.default for line in table() if line.name == name)
+    return [part.strip() for part in text.split(",") if part.strip()] if isinstance(default, tuple) else text
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for name, value in flat.items():
+        *parents, last = name.split("__")
+        place = nested
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+    return nested
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for name, value in above.items():
+        old = merged.get(name)
+        merged[name] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8")
+        data = tomllib.loads(text) if path.suffix == ".toml" else _parse_yaml(text)
+    except (OSError, ValueError) as error:
+        raise InvalidSetting(f"{path} cannot be read: {error}.", hint="Mend or remove the file.") from error
+    if not isinstance(data, dict):
+        raise InvalidSetting(f"{path} does not hold a table of settings.", hint="See `pinakes config` for the names.")
+    return data
+
+
+def _parse_yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check_names(layer: Mapping[str, Any], origin: str, model: type[BaseModel] = Settings, prefix: str = "") -> None:
+    for name, value in layer.items():
+        if not prefix and name in _TEXTS and not isinstance(value, str | Path):
+            raise InvalidSetting(
+                f"Setting {name!r} cannot be {shortened(value)} ({origin}): it has to be {_TEXTS[name]}.",
+                hint="Put it in quotes.",
+            )
+        info: FieldInfo | None = model.model_fields.get(name)
+        if info is None:
+            raise unknown(prefix + name, [prefix + known for known in model.model_fields], origin)
+        if isinstance(info.default, Section) and isinstance(value, Mapping):
+            _check_names(value, origin, type(info.default), f"{prefix}{name}.")
+
+
+def _invalid(error: ValidationError) -> InvalidSetting:
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"] if part != "[key]"]
+    name = ".".join(path)
+    if first["type"] == "extra_forbidden":
+        known = {
+            field
+            for model in (CollectionSettings, SourceSettings, BoostRule, NamedSearch)
+            for field in model.model_fields
+        }
+        return unknown(name, [".".join([*path[:-1], field]) for field in sorted(known)])
+    return InvalidSetting(f"Setting {name!r} {refusal(first)}.", hint="`pinakes config` explains it.")

@@ -1,0 +1,163 @@
+"""Words of a query that no passage has, and the nearest that some passage has.
+
+Nearness is the number of edits: a letter too many, missing or wrong, or two neighbours swapped (optimal string
+alignment distance). Nothing is said of a word that stands anywhere in the corpus, in any of its forms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from string import ascii_lowercase
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from pinakes import identifiers
+from pinakes.analysis import STOP_WORDS, Analyzer
+from pinakes.ports import Lexicon
+from pinakes.settings import SpellingSettings
+
+_WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
+_JOINT = re.compile(r"[-._'’]+|(?<=[a-z0-9])(?=[A-Z])")
+_NEVER = ("url", "hex", "version")
+_SHORTEST = 4
+_TWO_EDITS_FROM = 8
+_BEGINNING = 3
+"""A mistake is looked for behind so many letters by going through the words that begin with these."""
+
+_MOST_NEAR = 3
+_MOST_COUNTED = 10
+_MOST_MISSING = 5
+"""So many words of a query are looked into; with more unknown words it is in another language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A word of the corpus, lower-cased: how many edits away it is, and in how many documents it stands."""
+
+    word: str
+    distance: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A word of the query that no passage has, with up to three that are near, the likeliest first.
+
+    ``sure``: the first of them may stand in for the word without asking.
+    """
+
+    word: str
+    near: tuple[Near, ...] = ()
+    sure: bool = False
+
+    @property
+    def note(self) -> str:
+        """The same in words."""
+        said = f"no passage has {self.word!r}"
+        return f"{said}: did you mean {' or '.join(repr(near.word) for near in self.near)}?" if self.near else said
+
+
+def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Missing, ...]:
+    """Return the words of ``text`` that no passage has, each once, at most five.
+
+    A compound or identifier counts as missing when something near to the whole of it is there, or none of its parts.
+    """
+    found: list[Missing] = []
+    for word in dict.fromkeys(_words(text)):
+        if len(found) == _MOST_MISSING:
+            break
+        if lexicon.has(word):
+            continue
+        near = _near(word.lower(), lexicon)
+        if near or not any(map(lexicon.has, _parts(word))):
+            found.append(Missing(word, near[:_MOST_NEAR], _is_sure(word, near, settings)))
+    return tuple(found)
+
+
+def corrected(text: str, found: Iterable[Missing]) -> str:
+    """Return ``text`` with every word replaced whose replacement is sure, a capital at its beginning kept."""
+    for one in found:
+        if one.sure:
+            right = one.near[0].word
+            right = right.capitalize() if one.word[0].isupper() else right
+            text = re.sub(rf"(?<!\w){re.escape(one.word)}(?!\w)", right, text)
+    return text
+
+
+def _words(text: str) -> Iterator[str]:
+    end = 0
+    for kept in (one for one in identifiers.find(text) if one.kind in _NEVER):
+        yield from _checkable(text[end : kept.start])
+        end = kept.end
+    yield from _checkable(text[end:])
+
+
+def _checkable(text: str) -> Iterator[str]:
+    for word in _WORD.findall(text):
+        letters = sum(letter.lower() != letter.upper() for letter in word)
+        if letters >= _SHORTEST and word.lower() not in STOP_WORDS:
+            yield word
+
+
+def _parts(word: str) -> list[str]:
+    parts = [part for part in _JOINT.split(word) if part]
+    return parts if len(parts) > 1 else []
+
+
+def _near(word: str, lexicon: Lexicon) -> tuple[Near, ...]:
+    """Return the words at most one edit away, two for long ones: the nearest first, the more frequent before others."""
+    edits = 2 if len(word) >= _TWO_EDITS_FROM else 1
+    found = _among(word, lexicon.beginning(word[:_BEGINNING]), edits)
+    for other in _edited_in_the_beginning(word):
+        found += [near for near in _among(word, lexicon.beginning(other), 1) if near.word == other]
+    best = sorted(set(found), key=_order)[:_MOST_COUNTED]
+    counted = [replace(near, documents=lexicon.count(near.word)) for near in best]
+    return tuple(sorted((near for near in counted if near.documents), key=_order))
+
+
+def _order(near: Near) -> tuple[int, int, str]:
+    return near.distance, -near.documents, near.word
+
+
+def _among(word: str, words: Sequence[tuple[str, int]], edits: int) -> list[Near]:
+    names = [name for name, _ in words]
+    close = process.extract(word, names, scorer=OSA.distance, score_cutoff=edits, limit=None)
+    return [Near(name, int(distance), words[at][1]) for name, distance, at in close if distance]
+
+
+def _edited_in_the_beginning(word: str) -> set[str]:
+    """Return all words that one edit in the first letters makes of this one; others begin as it does."""
+    letters, found = {*ascii_lowercase, *word}, set[str]()
+    for at in range(_BEGINNING):
+        before, here, after = word[:at], word[at], word[at + 1 :]
+        found |= {before + after, before + after[:1] + here + after[1:]}
+        found |= {before + letter + after for letter in letters}
+        found |= {before + letter + here + after for letter in letters}
+    return found - {word}
+
+
+def _is_sure(word: str, near: Sequence[Near], settings: SpellingSettings) -> bool:
+    plain = word.isalpha() and word[1:].islower()
+    if not near or not plain or len(word) < settings.min_chars:
+        return False
+    best = near[0]
+    if best.distance > 1 or not best.word.isalpha():
+        return False
+    stem = _stem(best.word)
+    same = sum(one.documents for one in near if one.distance == 1 and _stem(one.word) == stem)
+    others = [one.documents for one in near if one.distance == 1 and _stem(one.word) != stem]
+    return same >= settings.min_documents and same >= settings.dominance * max(others, default=0)
+
+
+def _stem(word: str) -> str:
+    terms = _analyzer().terms(word)
+    return terms[0] if terms else word
+
+
+@cache
+def _analyzer() -> Analyzer:
+    return Analyzer()

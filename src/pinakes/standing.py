@@ -1,0 +1,103 @@
+"""How a collection stands: what it holds, where that comes from, how far vectors and indexes are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pinakes import generations
+from pinakes.catalog import collections, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.sources import SourceRecord
+from pinakes.generations import BesideStatus
+from pinakes.ports import Index
+from pinakes.shelves import Shelves, settings_of
+from pinakes.sources import read_at
+from pinakes.types import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """What a collection holds, where it comes from, and how far its vectors and index are.
+
+    ``pending`` chunks have no vector by the model yet, ``approximate`` of them an approximate one, the others none.
+    ``beside`` is the generation of another model beside the one that answers, where there is one.
+    """
+
+    name: str
+    description: str
+    documents: int
+    groups: int
+    chunks: int
+    tokens: int
+    pending: int
+    approximate: int
+    model: str
+    sources: tuple[dict[str, JSON], ...]
+    problems: tuple[dict[str, JSON], ...]
+    index: Mapping[str, JSON]
+    beside: BesideStatus | None = None
+
+    @property
+    def exact(self) -> int:
+        """How many chunks have the model's own vector."""
+        return self.chunks - self.pending
+
+    @property
+    def waiting(self) -> int:
+        """How many chunks have no vector at all, not even an approximate one: they are found by words only."""
+        return self.pending - self.approximate
+
+    @property
+    def exact_share(self) -> float:
+        """The share of the chunks that is exact, 0 to 1, rounded down: 1 only when all are, or there are none."""
+        return self.exact * 10_000 // self.chunks / 10_000 if self.chunks else 1.0
+
+
+def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
+    """Return how a collection is now."""
+    _, index = shelves.index(record.name, wait=False)
+    with shelves.catalog.read() as connection:
+        counts = collections.count(connection, record)
+        known = sources.everything(connection, record.id)
+        files = [sources.counts(connection, source.id) for source in known]
+        problems = sources.problems(connection, record.id)
+    return CollectionStatus(
+        name=record.name,
+        description=record.description,
+        documents=counts.documents,
+        groups=counts.groups,
+        chunks=counts.chunks,
+        tokens=counts.tokens,
+        pending=counts.pending,
+        approximate=_approximate(counts, index),
+        model=record.fingerprint,
+        sources=tuple(_source(kept, count) for kept, count in zip(known, files, strict=True)),
+        problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
+        index=index.describe(),
+        beside=generations.about(shelves, record.name),
+    )
+
+
+def _approximate(counts: collections.Counts, index: Index) -> int:
+    """Return how many chunks have an approximate vector; the index may be a moment behind the catalogue."""
+    held = index.describe()
+    vectors = int(held.get("vectors", 0))
+    return min(counts.pending, vectors - int(held.get("exact_vectors", vectors)))
+
+
+def _source(kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:
+    """Return a source as a status shows it: ``ref`` and ``commit`` of a git source are None while it was not read."""
+    wanted = settings_of(kept)
+    ref, commit = read_at(kept.kind, kept.state)
+    return {
+        "kind": kept.kind,
+        "location": kept.location,
+        "ref": wanted.ref or ref,
+        "commit": commit,
+        "include": list(wanted.include),
+        "exclude": list(wanted.exclude),
+        "synced_at": kept.synced_at,
+        "error": kept.error,
+        "files": dict(files),
+    }

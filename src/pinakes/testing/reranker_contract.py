@@ -1,0 +1,67 @@
+"""What every reranker must do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from pinakes.ports import Reranker
+from pinakes.testing.corpus import ODD_QUERIES, equal
+
+QUERY = "Which animals eat fish?"
+PASSAGES = ("The grey heron waits.", "Otters eat fish.", "def feed(animal): return 22", "鳥は魚を食べる", "🦡", "")
+
+
+def every_passage_has_one_score_in_the_order_given(reranker: Reranker) -> None:
+    scores = reranker.score(QUERY, PASSAGES)
+    equal((scores.dtype, scores.shape), (np.dtype(np.float32), (len(PASSAGES),)), "scores")
+    assert np.isfinite(scores).all(), "a score is not a number"
+    assert np.allclose(reranker.score(QUERY, PASSAGES[::-1])[::-1], scores, atol=1e-3), "a score depends on the order"
+    equal(reranker.score(QUERY, []).shape, (0,), "shape of no scores")
+
+
+def a_score_does_not_depend_on_the_passages_beside_it(reranker: Reranker) -> None:
+    together = reranker.score(QUERY, PASSAGES)
+    alone = [float(reranker.score(QUERY, [passage])[0]) for passage in PASSAGES]
+    assert np.allclose(together, alone, atol=1e-3), "a score depends on the passages beside it"
+
+
+def odd_questions_and_passages_have_scores(reranker: Reranker) -> None:
+    for text in (*ODD_QUERIES, "a\0b", "\ud800 half a pair", "word " * 5_000):
+        for query, passage in ((text, PASSAGES[0]), (QUERY, text)):
+            assert np.isfinite(reranker.score(query, [passage])).all(), f"no score for {text[:20]!r}"
+
+
+def it_says_what_it_is_and_how_it_wants_to_be_asked(reranker: Reranker) -> None:
+    reranker.load()
+    assert reranker.fingerprint, "the fingerprint is empty"
+    equal(reranker.fingerprint, reranker.fingerprint, "fingerprint asked for twice")
+    assert reranker.at_once >= 0, "at_once is below 0"
+
+
+def threads_may_share_it(reranker: Reranker) -> None:
+    expected = reranker.score(QUERY, PASSAGES)
+    with ThreadPoolExecutor(4) as pool:
+        for scores in pool.map(lambda _: reranker.score(QUERY, PASSAGES), range(8)):
+            assert np.allclose(scores, expected, atol=1e-3), "threads get different scores"
+
+
+RERANKER_CHECKS: tuple[Callable[[Reranker], None], ...] = (
+    every_passage_has_one_score_in_the_order_given,
+    a_score_does_not_depend_on_the_passages_beside_it,
+    odd_questions_and_passages_have_scores,
+    it_says_what_it_is_and_how_it_wants_to_be_asked,
+    threads_may_share_it,
+)
+
+
+def check_reranker(reranker: Reranker) -> None:
+    """Run every check of a reranker.
+
+    Raises:
+        AssertionError: it does not do what ``ports.Reranker`` promises.
+    """
+    for check in RERANKER_CHECKS:
+        check(reranker)

@@ -1,0 +1,269 @@
+"""Searches whose head a real, tiny cross-encoder ranks again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bert_reference import WORDS
+from cross_encoder_reference import make_tiny_cross_encoder, reference_score
+
+from pinakes.cutting import Here, Recipe
+from pinakes.embedders import open_embedder
+from pinakes.library import Library
+from pinakes.rerankers import RERANKERS
+from pinakes.rerankers.cross_encoder import CrossEncoder
+from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
+from pinakes.testing import write_files
+from pinakes.types import JSON, Hit, Results
+
+OpenLibrary = Callable[..., Library]
+QUERY = "which quick fox jumps over the dog"
+POOL = 12
+PLENTY_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_cross_encoder(tmp_path_factory.mktemp("model") / "tiny")
+
+
+@pytest.fixture
+def folder(docs: Path) -> Path:
+    random = np.random.default_rng(3)
+    texts = (" ".join(random.choice(list(WORDS), 9)) for _ in range(40))
+    return write_files(docs, {f"file{number}.md": f"{text}.\n" for number, text in enumerate(texts)})
+
+
+@pytest.fixture
+def reranked(open_library: OpenLibrary, model: Path, folder: Path) -> OpenLibrary:
+    def open_(**more: Any) -> Library:
+        chosen = {
+            "rerank__enabled": True,
+            "rerank__model": "acme/tiny",
+            "rerank__path": str(model),
+            "rerank__precision": "fp32",
+            "rerank__budget_ms": PLENTY_MS,
+            "rerank__adaptive": False,
+            "rerank__pool": POOL,
+            "search__fold_duplicates": False,
+        }
+        library = open_library(**chosen | more)
+        library.add(str(folder))
+        return library
+
+    return open_
+
+
+def order(found: Results) -> list[str]:
+    return [hit.path for hit in found.hits]
+
+
+def told(found: Results) -> dict[str, JSON]:
+    [stage] = [stage for stage in found.trace.stages if stage.name == "rerank"]
+    return dict(stage.detail)
+
+
+def logit(hit: Hit) -> float:
+    assert hit.scores.rerank is not None
+    return hit.scores.rerank
+
+
+class TestTheOrder:
+    @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+    def test_the_head_is_in_the_order_of_the_cross_encoder(self, reranked: OpenLibrary, model: Path, mode: Any) -> None:
+        library = reranked()
+        hits = library.search(QUERY, mode=mode, top_k=POOL).hits
+        expected = [reference_score(model, QUERY, f"{hit.path}\n{hit.text}") for hit in hits]
+        assert [logit(hit) for hit in hits] == pytest.approx(expected, abs=1e-4)
+        assert expected == sorted(expected, reverse=True)
+        before = reranked(rerank__enabled=False).search(QUERY, mode=mode, top_k=POOL)
+        assert {hit.path for hit in hits} == set(order(before)), "the same passages"
+        assert [hit.path for hit in hits] != order(before), "in another order"
+
+    def test_the_others_come_behind_in_their_order(self, reranked: OpenLibrary) -> None:
+        found = reranked().search(QUERY, top_k=40)
+        before = reranked(rerank__enabled=False).search(QUERY, top_k=40)
+        assert order(found)[POOL:] == order(before)[POOL:]
+        assert [hit.scores.rerank for hit in found.hits[POOL:]] == [None] * (len(found.hits) - POOL)
+
+    def test_scores_fall_from_one_to_zero(self, reranked: OpenLibrary) -> None:
+        hits = reranked().search(QUERY, top_k=40).hits
+        scores = [hit.score for hit in hits]
+        assert len(scores) > POOL
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
+        for hit in hits[:POOL]:
+            assert hit.score == pytest.approx(1 / (1 + np.exp(-logit(hit))), abs=1e-5)
+
+    def test_they_fall_also_where_the_reranker_thinks_little_of_the_head(
+        self, reranked: OpenLibrary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(RERANKERS, "stern", f"{__name__}:SternReranker")
+        scores = [hit.score for hit in reranked(rerank__provider="stern").search(QUERY, top_k=40).hits]
+        assert scores[0] < 0.01
+        assert scores == sorted(scores, reverse=True)
+        assert scores[-1] >= 0
+
+    def test_the_score_before_is_kept_beside(self, reranked: OpenLibrary) -> None:
+        found = {hit.path: hit.scores.fused for hit in reranked().search(QUERY, top_k=40).hits}
+        before = {hit.path: hit.score for hit in reranked(rerank__enabled=False).search(QUERY, top_k=40).hits}
+        assert found == pytest.approx(before)
+
+    def test_the_least_score_is_that_of_the_new_order(self, reranked: OpenLibrary) -> None:
+        library = reranked()
+        every = library.search(QUERY, top_k=40).hits
+        bound = every[4].score
+        kept = library.search(QUERY, top_k=40, min_score=bound).hits
+        assert [hit.path for hit in kept] == [hit.path for hit in every if hit.score >= bound]
+
+    def test_explanations_tell_of_it(self, reranked: OpenLibrary) -> None:
+        hits = reranked().search(QUERY, top_k=40).hits
+        assert f"reranked {logit(hits[0]):.2f}" in hits[0].explanation
+        assert "reranked" not in hits[-1].explanation
+
+
+class TestPages:
+    @pytest.mark.parametrize("adaptive", [False, True])
+    def test_the_first_five_are_those_of_ten(self, reranked: OpenLibrary, adaptive: bool) -> None:
+        library = reranked(rerank__adaptive=adaptive)
+        five, ten, all_of_them = (library.search(QUERY, top_k=most).hits for most in (5, 10, 40))
+        for shorter, longer in ((five, ten), (ten, all_of_them)):
+            pairs = zip(shorter, longer, strict=False)
+            assert all((one.path, one.score) == (other.path, other.score) for one, other in pairs)
+
+    def test_the_second_page_is_not_scored_again(self, reranked: OpenLibrary) -> None:
+        library = reranked()
+        assert told(library.search(QUERY, top_k=5))["remembered"] is False
+        assert told(library.search(QUERY, top_k=10))["remembered"] is True
+
+    def test_pages_agree_also_where_time_was_over(self, reranked: OpenLibrary) -> None:
+        library = reranked(rerank__budget_ms=0.001)
+        five, ten = (library.search(QUERY, top_k=most) for most in (5, 10))
+        assert order(five) == order(ten)[:5]
+        assert told(ten)["scored"] == told(five)["scored"]
+
+
+class TestTheTrace:
+    def test_it_says_what_was_done(self, reranked: OpenLibrary) -> None:
+        found = reranked().search(QUERY, top_k=5)
+        names = [stage.name for stage in found.trace.stages]
+        assert names.index("rerank") == names.index("hydrate") - 1
+        detail = told(found)
+        assert str(detail["model"]).startswith("onnx/acme/tiny@")
+        assert (detail["pool"], detail["scored"], detail["note"]) == (POOL, POOL, None)
+
+    def test_nothing_found_needs_no_model(self, reranked: OpenLibrary, tmp_path: Path) -> None:
+        library = reranked(rerank__path=str(tmp_path / "nowhere"))
+        found = library.search(QUERY, filters={"path": "nowhere/**"})
+        assert found.hits == ()
+        assert not any("rerank" in note for note in found.notes)
+
+
+class TestWithoutIt:
+    def test_missing_weights_leave_the_fused_ranking_and_say_so(self, reranked: OpenLibrary, tmp_path: Path) -> None:
+        found = reranked(rerank__path=str(tmp_path / "nowhere")).search(QUERY, top_k=40)
+        before = reranked(rerank__enabled=False).search(QUERY, top_k=40)
+        assert [(hit.path, hit.score) for hit in found.hits] == [(hit.path, hit.score) for hit in before.hits]
+        [said] = found.notes
+        assert said.startswith("not reranked: ")
+        assert told(found)["note"] == said
+        assert {hit.scores.rerank for hit in found.hits} == {None}
+
+    def test_weights_that_come_later_are_used(self, reranked: OpenLibrary, model: Path, tmp_path: Path) -> None:
+        """The first answer is not remembered, so the second is ranked again."""
+        late = tmp_path / "late"
+        library = reranked(rerank__path=str(late))
+        assert library.search(QUERY).notes
+        late.symlink_to(model, target_is_directory=True)
+        found = library.search(QUERY)
+        assert found.notes == ()
+        assert found.hits[0].scores.rerank is not None
+
+    def test_what_time_did_not_reach_keeps_its_place(self, reranked: OpenLibrary) -> None:
+        """The first few are scored in any case."""
+        library = reranked(rerank__budget_ms=0.001, rerank__threads=1)
+        found = library.search(QUERY, top_k=40)
+        before = order(reranked(rerank__enabled=False).search(QUERY, top_k=40))
+        scored = told(found)["scored"]
+        assert isinstance(scored, int)
+        assert 0 < scored < POOL
+        assert order(found)[scored:] == before[scored:]
+        assert set(order(found)[:scored]) == set(before[:scored])
+        assert any("the time of 0.001 ms was over" in note for note in found.notes)
+
+    def test_an_answer_that_was_cut_short_is_not_remembered(self, reranked: OpenLibrary) -> None:
+        library = reranked(rerank__budget_ms=0.001, rerank__threads=1)
+        for _ in range(3):
+            assert "hydrate" in [stage.name for stage in library.search(QUERY).trace.stages]
+
+    def test_a_reranker_that_fails_is_told(self, reranked: OpenLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(RERANKERS, "failing", f"{__name__}:FailingReranker")
+        found = reranked(rerank__provider="failing").search(QUERY)
+        assert found.notes == ("not reranked: RuntimeError: out of order",)
+        assert found.hits
+
+
+class SternReranker(CrossEncoder):
+    """Finds nothing good."""
+
+    def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
+        return super().score(query, passages, within_s=within_s) - 12
+
+
+class FailingReranker(CrossEncoder):
+    """Loads as it should and then breaks."""
+
+    def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
+        raise RuntimeError("out of order")
+
+
+def test_what_is_left_out_is_not_brought_back(reranked: OpenLibrary) -> None:
+    library = reranked()
+    texts = [hit.text for hit in library.search(f"{QUERY} -lazy", top_k=40).hits]
+    assert texts
+    assert not any("lazy" in text for text in texts)
+
+
+def test_ranks_are_those_of_search(reranked: OpenLibrary) -> None:
+    library = reranked()
+    assert order(library.rank(QUERY, depth=40)) == order(library.search(QUERY, top_k=40))
+
+
+class TestPathsAsHeaders:
+    """What has no title is known by its path, to the embedder and to the reranker."""
+
+    @pytest.fixture
+    def here(self, tmp_path: Path) -> Here:
+        embedding = EmbeddingSettings(provider="deterministic")
+        recipe = Recipe(IngestSettings(), ChunkingSettings(size=60), embedding, tmp_path, counted=True)
+        return Here(recipe, open_embedder(embedding, tmp_path))
+
+    CODE = "".join(f"def step_{number}(value):\n    return value + {number} * factor\n\n\n" for number in range(12))
+
+    def test_every_passage_of_code_carries_its_path(self, here: Here) -> None:
+        cut = here.cut(self.CODE.encode(), "src/keys/rotation.py")
+        assert len(cut.chunks) > 1
+        assert all("src/keys/rotation.py" in chunk.header for chunk in cut.chunks)
+        assert cut.document.title != "src/keys/rotation.py", "it is no title of the document"
+
+    def test_the_path_counts_to_what_a_passage_may_have(self, here: Here, tmp_path: Path) -> None:
+        embedder = open_embedder(EmbeddingSettings(provider="deterministic"), tmp_path)
+        cut = here.cut(self.CODE.encode(), "a/very/deep/folder/of/many/parts/keys/rotation.py")
+        assert max(len(embedder.token_starts(chunk.embedded_text)) for chunk in cut.chunks) <= 60
+
+    def test_what_has_a_title_is_known_by_that(self, here: Here) -> None:
+        cut = here.cut(b"# Signing keys\n\n## Rotation\n\nRotate them.\n", "guides/keys.md")
+        assert not any("guides/keys.md" in chunk.header for chunk in cut.chunks)
+        assert cut.chunks[-1].header.startswith("Signing keys")
+
+    def test_the_reranker_reads_it(self, reranked: OpenLibrary, folder: Path, model: Path) -> None:
+        write_files(folder, {"fox/dog.py": "def jumps():\n    return 42\n"})
+        library = reranked()
+        [hit] = library.search(QUERY, filters={"path": "fox/dog.py"}).hits
+        expected = reference_score(model, QUERY, f"fox/dog.py\n{hit.text}")
+        assert logit(hit) == pytest.approx(expected, abs=1e-4)
+        assert expected != pytest.approx(reference_score(model, QUERY, hit.text), abs=1e-3)

@@ -1,0 +1,76 @@
+"""What a path says of a document, and when a text has a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from pinakes.search.facts import PathFacts, in_a_row, in_rows, is_one_of, words_of
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("mm/page_alloc.c", {"page", "alloc"}),
+        ("src/HttpServer.java", {"http", "server"}),
+        ("keps/3333-default-storage-class/README.md", {"3333", "default", "storag", "class"}),
+        ("guide/index.md", {"guid"}),
+        ("README.md", {"readm"}),
+        ("pkg/apis/types.pb.go", {"type"}),
+        ("the/of.md", set()),
+        (".gitignore", {"gitignor"}),
+    ],
+)
+def test_the_words_of_a_file_name(path: str, words: set[str]) -> None:
+    assert PathFacts(path, True).stem == words
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/run.py",
+        "a/Tests/deep/run.py",
+        "test_run.py",
+        "run_test.go",
+        "run.test.ts",
+        "RunTest.java",
+        "TestRun.java",
+        "testdata/x.json",
+    ],
+)
+def test_a_test_is_known_by_its_path(path: str) -> None:
+    assert is_one_of(PathFacts(path, True), frozenset({"test", "tests", "testdata"}))
+
+
+@pytest.mark.parametrize("path", ["latest/run.py", "attest.py", "test.c", "contest_run.py", "run.py", "greatest.go"])
+def test_what_only_looks_like_a_test_is_none(path: str) -> None:
+    assert not is_one_of(PathFacts(path, True), frozenset({"test", "tests", "testdata"}))
+
+
+def test_only_code_is_a_test() -> None:
+    assert not is_one_of(PathFacts("handbook/tests/how.md", False), frozenset({"tests"}))
+
+
+def test_names_are_cut_at_signs_and_humps() -> None:
+    assert words_of("tcp_rcvEstablished of the-HTTPServer") == {"tcp", "rcv", "establish", "http", "server"}
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("What does Acme Corp. charge?", "acme corp"),
+        ("how fast is GPT-4?", "gpt-4"),
+        ("OpenAI Compass prices", "openai compass"),
+        ("prices of open-ai", "open ai"),
+        ("contracts of last year", "contract"),
+        ("東京の会社は", "東京"),
+    ],
+)
+def test_a_query_has_a_name_word_for_word(query: str, name: str) -> None:
+    assert in_a_row(name) in in_rows(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "name"), [("acme and its corp", "acme corp"), ("how fast is GPT-3?", "gpt-4"), ("mockery", "mock")]
+)
+def test_parts_and_scattered_words_are_not_the_name(query: str, name: str) -> None:
+    assert in_a_row(name) not in in_rows(query)

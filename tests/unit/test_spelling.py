@@ -1,0 +1,146 @@
+"""Words that no passage has, and what was probably meant; over a real keyword index."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from benchmarks.quality.spelling import edited
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+
+from pinakes.analysis import Analyzer
+from pinakes.indexes.keyword import KeywordIndex
+from pinakes.indexes.wording import Wording
+from pinakes.ports import Lexicon
+from pinakes.settings import SearchSettings, SpellingSettings
+from pinakes.spelling import corrected, missing
+from pinakes.types import IndexEntry
+
+SETTINGS = SpellingSettings(min_documents=2, dominance=3)
+PASSAGES = [
+    *["The scheduler schedules every scheduling cycle."] * 4,
+    *["Rotation of the signing keys is automatic."] * 3,
+    "A schema was scheduled with kube-scheduler by kthread_create_on_node.",
+    "A CustomResourceDefinition, rotating.",
+    "Reboot the host, reroot the tree, robots everywhere.",
+    "Réveil: 東京都庁前 планировщик",
+]
+
+
+def index_of(folder: Path, passages: Sequence[str]) -> KeywordIndex:
+    analyzer = Analyzer()
+    index = KeywordIndex(folder / "documents", "documents", analyzer, search=SearchSettings(), lock_timeout_s=5)
+    entries = [
+        IndexEntry(number, number, "Handbuch", "", "", passage, (), None) for number, passage in enumerate(passages, 1)
+    ]
+    wording = Wording(analyzer)
+    index.apply([], wording.documents(wording.passages(entries)), 1)
+    return index
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Lexicon:
+    return index_of(tmp_path_factory.mktemp("index"), PASSAGES).lexicon()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "signing keys rotation",
+        "Schedules SCHEDULED schedule's",
+        "what would herself themselves between",
+        "rotates rotate",
+        "kube-scheduler custom resources definitions",
+        "the cat ox 12345 0xabcdef 5.17.3 https://example.orgg/schedulr",
+        "pod api",
+    ],
+)
+def test_nothing_is_said_of_words_that_stand_somewhere(query: str, lexicon: Lexicon) -> None:
+    assert missing(query, lexicon, SETTINGS) == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("schedulr", "scheduler"),
+        ("shceduler", "scheduler"),
+        ("cheduler", "scheduler"),
+        ("xscheduler", "scheduler"),
+        ("acheduler", "scheduler"),
+        ("csheduler", "scheduler"),
+        ("sceduler", "scheduler"),
+        ("rotatoin", "rotation"),
+        ("Rotaton", "rotation"),
+        ("automatc", "automatic"),
+        ("планировшик", "планировщик"),
+        ("kthread_creat_on_node", "kthread_create_on_node"),
+        ("kube-schedulr", "kube-scheduler"),
+        ("CustomResourceDefintion", "customresourcedefinition"),
+    ],
+)
+def test_the_nearest_word_is_found_wherever_the_mistake_is(wrong: str, right: str, lexicon: Lexicon) -> None:
+    [found] = missing(f"the {wrong} of keys", lexicon, SETTINGS)
+    assert (found.word, found.near[0].word) == (wrong, right)
+    assert found.note.startswith(f"no passage has {wrong!r}: did you mean {right!r}")
+
+
+def test_a_word_that_nothing_resembles_is_named_all_the_same(lexicon: Lexicon) -> None:
+    [found] = missing("zyzzyva keys zyzzyva", lexicon, SETTINGS)
+    assert (found.near, found.sure, found.note) == ((), False, "no passage has 'zyzzyva'")
+
+
+def test_the_nearer_word_comes_first_and_of_equals_the_more_frequent(lexicon: Lexicon) -> None:
+    [found] = missing("schedulee", lexicon, SETTINGS)
+    assert [(near.word, near.distance, near.documents) for near in found.near] == [
+        ("scheduler", 1, 5),
+        ("schedules", 1, 4),
+        ("scheduled", 1, 1),
+    ]
+
+
+def test_a_word_is_replaced_only_where_there_is_no_doubt(lexicon: Lexicon) -> None:
+    query = "Schedulr rotatoin, reboots rebot kthread_create_on_nod tokio"
+    found = missing(query, lexicon, SETTINGS)
+    sure = {one.word: one.near[0].word for one in found if one.sure}
+    assert sure == {"Schedulr": "scheduler", "rotatoin": "rotation"}
+    assert corrected(query, found) == "Scheduler rotation, reboots rebot kthread_create_on_nod tokio"
+
+
+@pytest.mark.parametrize(
+    "settings", [SpellingSettings(min_documents=20), SpellingSettings(min_chars=20, min_documents=1, dominance=1)]
+)
+def test_rare_and_short_words_are_never_replaced(settings: SpellingSettings, lexicon: Lexicon) -> None:
+    found = missing("rotatoin", lexicon, settings)
+    assert found[0].near
+    assert not found[0].sure
+    assert corrected("rotatoin", found) == "rotatoin"
+
+
+def test_few_words_of_a_query_in_another_language_are_looked_into(lexicon: Lexicon) -> None:
+    assert len(missing("niemand versteht diese lange deutsche Anfrage hier wirklich", lexicon, SETTINGS)) == 5
+
+
+def test_words_are_kept_as_written_whole_and_in_parts_without_numbers_and_hashes() -> None:
+    text = "Rotating tcp_rcv_established 12345 v1.24 " + "0123456789abcdef" * 3
+    entry = IndexEntry(1, 1, "", "", "", text, (), None)
+    wording = Wording(Analyzer())
+    assert wording.documents(wording.passages([entry]))[0].spelled == {
+        *("rotating", "tcp_rcv_established", "tcp", "rcv", "established", "v1.24", "v1")
+    }
+
+
+def test_a_word_of_removed_passages_is_not_proposed(tmp_path: Path) -> None:
+    index = index_of(tmp_path, ["rotation of keys", "keys"])
+    index.apply([1], [], 2)
+    found = missing("rotaton", index.lexicon(), SETTINGS)
+    assert [one.near for one in found] == [()]
+
+
+@given(st.from_regex(r"[a-z]{6,12}", fullmatch=True), st.integers(0, 1000))
+def test_the_benchmark_misspells_a_word_by_exactly_one_edit(word: str, seed: int) -> None:
+    assert OSA.distance(edited(word, random.Random(seed)), word) == 1
