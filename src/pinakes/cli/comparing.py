@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from pinakes.cli.comparing_sides import Wanted, is_server, open_side
+from pinakes.cli.golden_options import HtmlReport
 from pinakes.cli.options import Searched
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
@@ -66,9 +67,6 @@ _FailUnder: TypeAlias = Annotated[
     typer.Option("--fail-under", metavar="SHARE", help="Exit code 1 when the mean overlap@5 is lower, as 0.8."),
 ]
 _Anyway: TypeAlias = Annotated[bool, typer.Option("--anyway", help="Compare also what holds different documents.")]
-_Html: TypeAlias = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page with plots.")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ def compare(
     timeout: _Timeout = 30.0,
     fail_under: _FailUnder = None,
     anyway: _Anyway = False,
-    html: _Html = None,
+    html: HtmlReport = None,
 ) -> None:
     """Ask two sides the same questions, and say how far they agree, which is faster, and which is better."""
     if mapping and not (is_server(a) or is_server(b)):

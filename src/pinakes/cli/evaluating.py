@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, QuestionsBy
 from pinakes.cli.options import Searched
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
     from pinakes.evaluation.questions import GoldenSet
     from pinakes.evaluation.records import Run
     from pinakes.library import Library
-
-_Golden: TypeAlias = Annotated[
-    Path | None,
-    typer.Argument(metavar="GOLDEN", help="Questions with known answers: a file of JSON lines, or a BEIR folder."),
-]
 
 
 class Mode(StrEnum):
@@ -49,15 +45,6 @@ _Metrics: TypeAlias = Annotated[
     typer.Option("--metric", metavar="NAME@K", help="What to measure, as ndcg@10, instead of the usual. Repeatable."),
 ]
 _Depth: TypeAlias = Annotated[int, typer.Option("--depth", metavar="N", min=1, help="Passages ranked per question.")]
-_By: TypeAlias = Annotated[
-    str | None, typer.Option("--by", metavar="FIELD", help="Questions name documents by this metadata field.")
-]
-_Queries: TypeAlias = Annotated[
-    Path | None, typer.Option("--queries", metavar="FILE", help="TREC: questions as id, tab, text, or JSON lines.")
-]
-_Qrels: TypeAlias = Annotated[
-    Path | None, typer.Option("--qrels", metavar="FILE", help="TREC or BEIR: the judgements of the questions.")
-]
 _RunFile: TypeAlias = Annotated[
     Path | None, typer.Option("--run", metavar="FILE", help="Measure this TREC run instead of searching.")
 ]
@@ -86,9 +73,6 @@ _SaveBaseline: TypeAlias = Annotated[
 ]
 _Tolerance: TypeAlias = Annotated[
     float, typer.Option("--tolerance", metavar="SHARE", help="By how much a metric may fall below the baseline.")
-]
-_Html: TypeAlias = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page with plots.")
 ]
 _List: TypeAlias = Annotated[bool, typer.Option("--list", help="List the stored runs, and do nothing else.")]
 
@@ -125,14 +109,14 @@ class Uses:
 
 def evaluate(
     session: Session,
-    golden: _Golden = None,
+    golden: Golden = None,
     collection: Searched = None,
     modes: _Modes = None,
     metrics: _Metrics = None,
     depth: _Depth = 300,
-    by: _By = None,
-    queries: _Queries = None,
-    qrels: _Qrels = None,
+    by: QuestionsBy = None,
+    queries: Queries = None,
+    qrels: Qrels = None,
     run: _RunFile = None,
     write_run: _WriteRun = None,
     ingest: _Ingest = False,
@@ -142,7 +126,7 @@ def evaluate(
     baseline: _Baseline = None,
     save_baseline: _SaveBaseline = None,
     tolerance: _Tolerance = 0.05,
-    html: _Html = None,
+    html: HtmlReport = None,
     list_runs: _List = False,
 ) -> None:
     """Measure the answers to questions with known answers, say why each miss is one, and keep the figures."""

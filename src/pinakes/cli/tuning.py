@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from pinakes.cli.evaluating import Mode
+from pinakes.cli.golden_options import Golden, Qrels, Queries, QuestionsBy
 from pinakes.cli.options import Searched
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput, storing
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 _MINUTES = 10.0
 
-_Golden: TypeAlias = Annotated[
-    Path | None,
-    typer.Argument(metavar="GOLDEN", help="Questions with known answers: a file of JSON lines, or a BEIR folder."),
-]
 _What: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -41,15 +38,6 @@ _What: TypeAlias = Annotated[
 _Metric: TypeAlias = Annotated[str, typer.Option("--metric", metavar="NAME@K", help="What is to become better.")]
 _ModeOption: TypeAlias = Annotated[
     Mode | None, typer.Option("--mode", help="How to search; as the collection does when not given.")
-]
-_By: TypeAlias = Annotated[
-    str | None, typer.Option("--by", metavar="FIELD", help="Questions name documents by this metadata field.")
-]
-_Queries: TypeAlias = Annotated[
-    Path | None, typer.Option("--queries", metavar="FILE", help="TREC: questions as id, tab, text, or JSON lines.")
-]
-_Qrels: TypeAlias = Annotated[
-    Path | None, typer.Option("--qrels", metavar="FILE", help="TREC or BEIR: the judgements of the questions.")
 ]
 _Folds: TypeAlias = Annotated[
     int, typer.Option("--folds", metavar="N", help="Parts of the questions; each judges what the others chose.")
@@ -94,14 +82,14 @@ class Wanted:
 
 def tune(
     session: Session,
-    golden: _Golden = None,
+    golden: Golden = None,
     collection: Searched = None,
     what: _What = None,
     metric: _Metric = "ndcg@10",
     mode: _ModeOption = None,
-    by: _By = None,
-    queries: _Queries = None,
-    qrels: _Qrels = None,
+    by: QuestionsBy = None,
+    queries: Queries = None,
+    qrels: Qrels = None,
     folds: _Folds = 3,
     seed: _Seed = 0,
     budget: _BudgetOption = 200,
