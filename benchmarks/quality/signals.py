@@ -97,12 +97,17 @@ def main() -> None:
         with Library.open(homes / WITH_TESTS.name) as library:
             library.add(str(ROOT), include=WITH_TESTS.include)
     chosen = [one for one in (*available(), WITH_TESTS) if one.name in arguments.sets]
-    subjects = [Subject(one, homes / one.name) for one in chosen if (homes / one.name).is_dir()]
-    if not subjects:
-        sys.exit(f"There is no home in {homes}: run python -m benchmarks.quality first.")
-    for subject in subjects:
+    for subject in subjects_of(chosen, homes):
         measure(subject, arguments.signal)
         saturation(subject)
+
+
+def subjects_of(sets: Sequence[QuestionSet], homes: Path) -> list[Subject]:
+    """Return those of ``sets`` that have a home."""
+    subjects = [Subject(one, homes / one.name) for one in sets if (homes / one.name).is_dir()]
+    if not subjects:
+        sys.exit(f"There is no home in {homes}: run python -m benchmarks.quality first.")
+    return subjects
 
 
 def measure(subject: Subject, only: Sequence[str]) -> None:
@@ -110,12 +115,12 @@ def measure(subject: Subject, only: Sequence[str]) -> None:
     questions = subject.questions()
     with subject.open({}) as library:
         called, defaults = subject.one.names(library), _values(library.settings)
-    without, _ = _scores(subject, OFF, questions, called)
+    without, _ = scores_of(subject, OFF, questions, called)
     print(f"\n{subject.one.name}: {len(questions)} questions, nDCG@10 {fmean(without):.4f} without any signal")
     for name, settings in {**SIGNALS, "the defaults": defaults}.items():
         if only and not name.startswith(tuple(only)):
             continue
-        scores, boost_ms = _scores(subject, {**OFF, **settings}, questions, called)
+        scores, boost_ms = scores_of(subject, {**OFF, **settings}, questions, called)
         differences = [new - old for new, old in zip(scores, without, strict=True)]
         [(low, high)] = statistics.intervals([[one] for one in differences])
         changed = sum(map(bool, differences))
@@ -156,7 +161,7 @@ def _values(settings: Settings) -> dict[str, Any]:
     return {f"{section}__{name}": getattr(getattr(settings, section), name) for section, name in pairs}
 
 
-def _scores(
+def scores_of(
     subject: Subject, settings: Mapping[str, Any], questions: Sequence[Question], called: Names
 ) -> tuple[list[float], float]:
     """Return nDCG@10 of each question, and the median time of the step "boost" in ms."""

@@ -255,6 +255,14 @@ class Lexicon(Protocol):
         """Say whether some passage, or its title or path, has ``word`` in any of its forms."""
         ...
 
+    def passages(self) -> int:
+        """Return how many passages there are; those that were replaced may count until the index is tidied."""
+        ...
+
+    def frequency(self, term: str) -> int:
+        """Return in how many of them a term of the analyzer stands, or in their titles or paths."""
+        ...
+
     def beginning(self, prefix: str) -> Sequence[tuple[str, int]]:
         """Return the words that begin with ``prefix``, lower-cased, each with the number of documents it stands in.
 

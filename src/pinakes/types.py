@@ -301,13 +301,19 @@ class Trace:
     milliseconds: float
 
 
+ANSWERABLE = 0.5
+"""Where an answer is less probable than this, it counts as "there is none", and people and agents are told so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
     """The answer to a query.
 
     ``notes`` say what was done to the query. ``mode`` is what was asked for; ``degraded`` says in words why it
     could not be done in full (an arm that did not contribute), None when everything contributed.
-    ``total_candidates`` counts the chunks that passed the filters.
+    ``total_candidates`` counts the chunks that passed the filters. ``answerable``: how probable it is, 0 to 1, that
+    the hits hold an answer; None where that is not known: one arm alone answered, or the embedding model is another
+    than it was measured with.
     """
 
     query: str
@@ -319,3 +325,4 @@ class Results:
     trace: Trace
     degraded: str | None = None
     notes: tuple[str, ...] = ()
+    answerable: float | None = None

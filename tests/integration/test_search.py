@@ -269,7 +269,7 @@ def test_a_hit_says_where_it_stands(library: Library, docs: Path) -> None:
 def test_the_trace_names_every_stage(filled: Library) -> None:
     found = filled.search("heron")
     names = [stage.name for stage in found.trace.stages]
-    assert names == ["follow", "understand", "embed", "keyword", "vector", "score", "boost", "fuse", "hydrate"]
+    assert names == ["follow", "understand", "embed", "keyword", "vector", "score", "boost", "fuse", "hydrate", "judge"]
     assert sum(stage.milliseconds for stage in found.trace.stages) <= found.trace.milliseconds
     assert [stage.name for stage in filled.search("heron", mode="keyword").trace.stages] == [
         "follow",

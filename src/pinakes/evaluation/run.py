@@ -15,7 +15,7 @@ from pinakes.evaluation.figures import HEAD, Figures, Measured, Miss, Reason, Ro
 from pinakes.evaluation.metrics import DEFAULT, Grades, first_relevant, metric
 from pinakes.evaluation.names import Names
 from pinakes.evaluation.questions import Question
-from pinakes.types import Filter, Results, SearchMode
+from pinakes.types import ANSWERABLE, Filter, Results, SearchMode
 
 Ask: TypeAlias = Callable[[Question], Sequence[str]]
 """Takes a question, returns document names, best first, each once."""
@@ -25,9 +25,6 @@ OnQuestion: TypeAlias = Callable[[int], object]
 
 DEPTH = 300
 """Passages asked for, so that some hundred documents are ranked."""
-
-ANSWERABLE = 0.5
-"""An answer whose ``answerable`` is below this counts as "there is none"."""
 
 ARMS: tuple[SearchMode, SearchMode] = ("keyword", "vector")
 _NOWHERE = 1_000_000
@@ -129,14 +126,13 @@ def ask(subject: Subject, question: Question, mode: SearchMode) -> Answer:
         question.text, subject.collection.name, mode=mode, top_k=subject.top_k, filters=question.where
     )
     passed = (time.perf_counter() - start) * 1000
-    answerable: float | None = getattr(results, "answerable", None)
     found = _ranked(subject, question, mode)
     return Answer(
         ranking=tuple(found),
         scores=tuple(found.values()),
         milliseconds=passed,
-        refused=not results.hits or (answerable is not None and answerable < ANSWERABLE),
-        answerable=answerable,
+        refused=not results.hits or (results.answerable is not None and results.answerable < ANSWERABLE),
+        answerable=results.answerable,
         degraded=results.degraded,
     )
 

@@ -27,7 +27,13 @@ class TantivyLexicon:
 
     def has(self, word: str) -> bool:
         whole = self._analyzer.terms(word)[:1]
-        return not whole or any(self._searcher.doc_freq(field, whole[0]) for field in _TERM_FIELDS)
+        return not whole or self.frequency(whole[0]) > 0
+
+    def passages(self) -> int:
+        return int(self._searcher.num_docs)
+
+    def frequency(self, term: str) -> int:
+        return int(max(self._searcher.doc_freq(field, term) for field in _TERM_FIELDS))
 
     def count(self, word: str) -> int:
         query = tantivy.Query.term_query(self._schema, FIELD, word, "basic")

@@ -10,12 +10,14 @@ from functools import partial
 from pinakes.catalog import selection
 from pinakes.errors import ModelUnavailable
 from pinakes.ports import Index
+from pinakes.search.answerable import judged
 from pinakes.search.answers import Answers
 from pinakes.search.boosts import lifted
 from pinakes.search.candidates import Candidates, approximate, gather, nothing, rescored
 from pinakes.search.diversity import Diversity
 from pinakes.search.hits import hydrated
 from pinakes.search.parts import Parts
+from pinakes.search.passages import Passages
 from pinakes.search.ranking import Ranked, rank
 from pinakes.search.remembered import Holdings, QueryVectors
 from pinakes.search.request import FUSIONS, MODES, Request, check
@@ -107,8 +109,15 @@ def search(request: Request, parts: Parts) -> Results:
             if vector is not None and total and not _any_vector(found, vector, index, where):
                 degraded = "none of these passages has a vector yet"
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
-            diversity = Diversity.wanted(parts)
-            hits = hydrated(connection, collection, ranked, asked.request, asked.text, index, settings, diversity)
+            diversity, passages = Diversity.wanted(parts), Passages(connection)
+            hits = hydrated(
+                connection, collection, ranked, asked.request, asked.text, index, settings, passages, diversity
+            )
+        answerable = None
+        if ranked.candidates.wider is not None:
+            with watch.stage("judge") as detail:
+                answerable, seen = judged(asked.text, ranked, parts, passages)
+                detail |= seen
     return Results(
         query=request.query,
         collection=collection.name,
@@ -119,6 +128,7 @@ def search(request: Request, parts: Parts) -> Results:
         trace=watch.trace(),
         degraded=degraded,
         notes=tuple(notes),
+        answerable=answerable,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from pinakes.analysis import Place
-from pinakes.catalog import documents, selection
+from pinakes.catalog import documents
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Index
 from pinakes.search.bare import bare
@@ -19,9 +19,10 @@ from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
 from pinakes.search.duplicates import repetitions
-from pinakes.search.excerpts import Asked, asked, excerpt, places_in, terms_of
+from pinakes.search.excerpts import Asked, asked, excerpt, places_in
 from pinakes.search.explanation import Evidence, explained
 from pinakes.search.neighbours import surrounded
+from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
@@ -38,17 +39,17 @@ def hydrated(
     query: str,
     index: Index,
     settings: SearchSettings,
+    passages: Passages,
     diversity: Diversity | None = None,
 ) -> list[Hit]:
     """Return the best ``request.top_k`` hits of ``ranked``, in its order, with what there is to say of each.
 
-    ``query`` is the text that was searched. Passages that repeat a better one are named with that and leave their
-    places to the next, if ``settings.fold_duplicates``; one that was deleted meanwhile is left out. ``diversity``
-    puts the others in its order.
+    ``query`` is the text that was searched, ``passages`` fetches those of this answer. Passages that repeat a better
+    one are named with that and leave their places to the next, if ``settings.fold_duplicates``; one that was deleted
+    meanwhile is left out. ``diversity`` puts the others in its order.
     """
     if request.bare:
         return bare(connection, collection, diversity.of(ranked) if diversity else ranked, request)
-    passages = _Passages(connection)
     best, repeated = _best(ranked, request, index, settings, diversity, passages)
     ids = best.candidates.ids[best.rows].tolist()
     rows = passages.of([*ids, *(other for others in repeated.values() for other, _ in others)])
@@ -72,31 +73,13 @@ def hydrated(
     return hits
 
 
-class _Passages:
-    """Rows of the catalogue, each fetched once."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._rows: dict[int, Any] = {}
-
-    def of(self, ids: Sequence[int]) -> dict[int, Any]:
-        """Return chunk id → row, less those that were deleted."""
-        if missing := [one for one in ids if one not in self._rows]:
-            self._rows |= selection.passages(self._connection, missing)
-        return {one: self._rows[one] for one in ids if one in self._rows}
-
-    def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return chunk id → text, less those that were deleted."""
-        return {one: row.text for one, row in self.of(ids).items()}
-
-
 def _best(
     ranked: Ranked,
     request: Request,
     index: Index,
     settings: SearchSettings,
     diversity: Diversity | None,
-    passages: _Passages,
+    passages: Passages,
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
     """Return the best candidates, and which others each of them stands for, with their scores."""
     head = ranked.best(max(2 * request.top_k, diversity.pool if diversity else 0), request.min_score)
@@ -143,7 +126,7 @@ class _View:
         guessed = self.found.exact is not None and not self.found.exact[row]
         boosts = {} if self.found.lift is None else self.found.lift.of(row)
         evidence = Evidence(
-            terms={**_terms(passage), "text": shown.terms},
+            terms={**terms_beside(passage), "text": shown.terms},
             scores=scores,
             ranks={name: ranks[passage.id] for name, ranks in self.ranks.items() if passage.id in ranks},
             asked={name: len(ranks) for name, ranks in self.ranks.items()},
@@ -202,14 +185,3 @@ def _raw(found: Candidates, row: int, score: float) -> Scores:
     again = None if found.rerank is None or np.isnan(found.rerank[row]) else float(found.rerank[row])
     fused = score if found.fused is None else float(found.fused[row])
     return Scores(cosine=cosine, bm25=bm25, fused=fused, rerank=again)
-
-
-def _terms(passage: Any) -> dict[str, frozenset[str]]:
-    """Return the terms of what is known of a passage besides its text."""
-    parts = {
-        "title": passage.title,
-        "heading": " ".join(part for part in passage.heading_path if part != passage.title),
-        "path": passage.path,
-        "symbol": " ".join(passage.symbols),
-    }
-    return {name: terms_of(text) for name, text in parts.items() if text}

@@ -146,6 +146,10 @@ class SearchResponse(BaseModel):
     notes: Annotated[
         list[str] | None, Field(description="What was done to the query, or is odd about it; absent else.")
     ] = None
+    answerable: Annotated[
+        float | None,
+        Field(description="How probable it is that the results hold an answer, 0 to 1; absent where not known."),
+    ] = None
 
 
 class Stats(BaseModel):
@@ -221,6 +225,8 @@ def _rendered(settings: Settings, request: SearchRequest, results: Results) -> d
     }
     if results.degraded:
         answer["degraded"] = results.degraded
+    if results.answerable is not None:
+        answer["answerable"] = round(results.answerable, 4)
     return answer | ({"notes": list(results.notes)} if results.notes else {})
 
 

@@ -1,0 +1,130 @@
+"""How probable it is that the hits hold an answer: logistic regression over three figures that say so best.
+
+A ranking always has a first hit, also where nothing answers the question. What tells the two apart is how high the
+first score is, whether the words that matter are there, and whether the nearest passage stands out from the others.
+(Absolute cosine, BM25 against the best attainable, coverage and agreement of the arms say less, or the same again.)
+
+``answerable.json`` has the coefficients, one set per embedding model, with the name of the data they were fitted on
+(``python -m benchmarks.quality.answerable``). Of another model nothing is known: the answer is None then.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+
+from pinakes.ports import Index, Lexical, Lexicon
+from pinakes.search.excerpts import Asked, asked, places_in
+from pinakes.search.parts import Parts
+from pinakes.search.passages import Passages, terms_beside
+from pinakes.search.ranking import Ranked
+from pinakes.types import JSON
+
+_BEST = 5
+_FAR = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What is looked at, each 0 to 1.
+
+    ``score``: of the first hit, before any reranker. ``missing``: the weight of the rarest word of the question that a
+    passage lacks, by IDF and as a share of all words, of the one of the five best where it is least. ``ahead``: by how
+    much the cosine of the nearest passage exceeds that of the fifty-first.
+    """
+
+    score: float
+    missing: float
+    ahead: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """``weights`` of the signs by name, and an ``intercept``; ``data`` names what they were fitted on."""
+
+    weights: Mapping[str, float]
+    intercept: float
+    data: str
+
+    def probability(self, signs: Signs) -> float:
+        """Return 1 / (1 + exp(-(intercept + weights · signs)))."""
+        values = asdict(signs)
+        return 1 / (1 + math.exp(-self.intercept - sum(weight * values[name] for name, weight in self.weights.items())))
+
+
+def fit_of(fingerprint: str) -> Fit | None:
+    """Return the coefficients for an embedding model, None where nothing was fitted for it."""
+    return _fits().get(fingerprint.split("@")[0])
+
+
+def judged(query: str, ranked: Ranked, parts: Parts, passages: Passages) -> tuple[float | None, dict[str, JSON]]:
+    """Return the probability that the hits hold an answer, None where it is not known, and the signs it is from."""
+    seen = signs(query, ranked, parts.index, passages)
+    if seen is None:
+        return None, {}
+    fit = fit_of(parts.vectors.fingerprint)
+    shown: dict[str, JSON] = {name: round(value, 4) for name, value in asdict(seen).items()}
+    return None if fit is None else fit.probability(seen), shown
+
+
+def signs(query: str, ranked: Ranked, index: Index, passages: Passages) -> Signs | None:
+    """Return what there is to see of the best of ``ranked``.
+
+    None where not both arms answered and were fused by weights, the query has no words, or the index cannot tell how
+    rare they are. ``query`` is the text that was searched for.
+    """
+    found, words = ranked.candidates, asked(query)
+    if found.wider is None or not len(ranked.rows) or not words.words or not isinstance(index, Lexical):
+        return None
+    weights = _idf(words, index.lexicon())
+    best = _terms(found.ids[ranked.rows[:_BEST]].tolist(), words, passages)
+    near = found.arms["vector"].scores
+    return Signs(
+        score=float(ranked.scores[0] if found.fused is None else found.fused.max()),
+        missing=min((_missing(words, weights, terms) for terms in best), default=1.0),
+        ahead=float(near[0] - near[min(_FAR, len(near) - 1)]) if len(near) else 0.0,
+    )
+
+
+def _idf(words: Asked, lexicon: Lexicon) -> dict[str, float]:
+    """Return the weight of each word; one that no passage has weighs a little more than one that a single one has."""
+    every = lexicon.passages()
+    counts = {word: min(_count(terms, lexicon), every) for word, terms in words.words.items()}
+    return {word: math.log(1 + (every - count + 0.5) / (count + 0.5)) for word, count in counts.items()}
+
+
+def _count(terms: Sequence[str], lexicon: Lexicon) -> int:
+    """Return in how many passages a word of these terms stands; of a compound nobody wrote, the rarest of its parts."""
+    whole, *parts = terms
+    return lexicon.frequency(whole) or min((lexicon.frequency(part) for part in parts), default=0)
+
+
+def _missing(words: Asked, weights: Mapping[str, float], there: frozenset[str]) -> float:
+    """Return the largest weight of a word that is not there, as a share of all. A compound is there by all parts."""
+    lacking = [
+        weights[word]
+        for word, (whole, *parts) in words.words.items()
+        if not (whole in there or (parts and there.issuperset(parts)))
+    ]
+    return max(lacking, default=0.0) / sum(weights.values())
+
+
+def _terms(ids: Sequence[int], words: Asked, passages: Passages) -> list[frozenset[str]]:
+    """Return which terms each passage has, those of the question in its text and all of what stands above it."""
+    rows = passages.of(ids)
+    there = [rows[one] for one in ids if one in rows]
+    found = places_in([row.text for row in there], words)
+    return [
+        frozenset[str]().union(*(terms for _, terms in places), *terms_beside(row).values())
+        for row, places in zip(there, found, strict=True)
+    ]
+
+
+@cache
+def _fits() -> Mapping[str, Fit]:
+    kept = json.loads(files("pinakes.search").joinpath("answerable.json").read_text("utf-8"))
+    return {model: Fit(**fit) for model, fit in kept.items()}

@@ -1,0 +1,40 @@
+"""Passages as the catalogue has them, each fetched once for an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import selection
+from pinakes.search.excerpts import terms_of
+
+
+class Passages:
+    """Rows of the catalogue, each fetched once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._rows: dict[int, Any] = {}
+
+    def of(self, ids: Sequence[int]) -> dict[int, Any]:
+        """Return chunk id → row, less those that were deleted."""
+        if missing := [one for one in ids if one not in self._rows]:
+            self._rows |= selection.passages(self._connection, missing)
+        return {one: self._rows[one] for one in ids if one in self._rows}
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return chunk id → text, less those that were deleted."""
+        return {one: row.text for one, row in self.of(ids).items()}
+
+
+def terms_beside(passage: Any) -> dict[str, frozenset[str]]:
+    """Return the terms of what is known of a passage besides its text."""
+    parts = {
+        "title": passage.title,
+        "heading": " ".join(part for part in passage.heading_path if part != passage.title),
+        "path": passage.path,
+        "symbol": " ".join(passage.symbols),
+    }
+    return {name: terms_of(text) for name, text in parts.items() if text}
