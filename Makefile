@@ -19,8 +19,9 @@ run: $(INSTALLED)  ## index this project's own documents, answer three questions
 	$(PINAKES) search -k 2 "where are keyword and vector scores combined?"
 	$(PINAKES) serve --port $(PORT)
 
+# Not --dist loadgroup: with that, xdist waits for ever once a worker has died, as one does whose test hangs.
 test: $(INSTALLED_DEV)  ## all tests
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist worksteal
 
 check: $(INSTALLED_DEV)  ## style and types
 	$(BIN)/ruff check src tests benchmarks

@@ -177,8 +177,9 @@ def test_every_answer_is_right_until_all_is_exact(
                 for number in REMOVED[:3] if version == 1 else REMOVED[3:]:
                     (docs / name(number)).unlink()
                 added = subprocess.run(
-                    command(home, settings, "add", str(docs), "--json"), capture_output=True, text=True, check=False
-                )
+                    command(home, settings, "add", str(docs), "--json"),
+                    capture_output=True, text=True, check=False, timeout=120,
+                )  # fmt: skip
                 assert added.returncode == 0, added.stderr
             until(lambda: pending(url) == 0 or any(one.done() for one in reading))
             until(lambda: sum(reader.answers for reader in readers) > 30 or any(one.done() for one in reading))

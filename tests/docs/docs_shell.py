@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -86,29 +87,43 @@ class Server:
         command = [str(BIN / "pinakes"), *words, "--port", "0"]
         self._process = subprocess.Popen(command, env=environment, cwd=home, stderr=subprocess.PIPE, text=True)
         self._said: list[str] = []
+        self.address = ""
+        self._listener = Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        try:
+            self._wait_for(lambda: bool(self.address))
+            self._wait_for(lambda: httpx.get(f"http://{self.address}/health").json()["status"] == "healthy")
+        except BaseException:
+            self._kill()
+            raise
+
+    def stop(self) -> None:
+        """Ask it to end; where it does not it is killed, and what it said is shown."""
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_S)
+        self._kill()
+        assert self._process.returncode == 0, "".join(self._said)
+
+    def _listen(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._said.append(line)
             if found := re.search(r"at http://(127\.0\.0\.1:\d+)", line):
                 self.address = found[1]
-                break
-        else:
-            raise AssertionError("".join(self._said))
-        self._listener = Thread(target=self._said.extend, args=(self._process.stderr,), daemon=True)
-        self._listener.start()
-        self._wait_until_healthy()
 
-    def stop(self) -> None:
-        with self._process:
-            self._process.terminate()
-            self._listener.join(_STOP_S)
-        assert self._process.returncode == 0, "".join(self._said)
-
-    def _wait_until_healthy(self) -> None:
+    def _wait_for(self, true: Callable[[], bool]) -> None:
         end = time.monotonic() + _START_S
-        while httpx.get(f"http://{self.address}/health").json()["status"] != "healthy":
+        while not true():
             assert self._process.poll() is None, "".join(self._said)
             assert time.monotonic() < end, "".join(self._said)
+            time.sleep(0.01)
+
+    def _kill(self) -> None:
+        """End it, if it has not, before its pipe is closed: that waits for the thread which reads from it."""
+        with self._process:
+            self._process.kill()
+            self._listener.join(_STOP_S)
 
 
 def environment_of(home: Path) -> dict[str, str]:

@@ -40,6 +40,7 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
         capture_output=True,
         text=True,
         check=False,
+        timeout=270,
     )
     assert done.returncode == 0, done.stderr
     header, _, *rows = done.stdout.partition("\n\n")[0].splitlines()

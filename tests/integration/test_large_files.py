@@ -47,7 +47,7 @@ def added(home: Path, docs: Path, **settings: Any) -> dict[str, Any]:
         [sys.executable, "-c", ADD, str(home), str(docs), given],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=270,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -227,7 +227,7 @@ class TestSeveralAtOnce:
         begin = threading.Barrier(4)
 
         def search(_: int) -> Results:
-            begin.wait()
+            begin.wait(30)
             return library.search(QUERY)
 
         with ThreadPoolExecutor(4) as pool:

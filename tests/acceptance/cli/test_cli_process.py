@@ -56,8 +56,9 @@ main()
 def test_ctrl_c_stops_with_what_was_committed_and_the_next_run_goes_on(many, program, committed):
     words = [*DETERMINISTIC, "--set", "ingest.batch_chunks=50", "add", str(many), "--json"]
     stopped = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(committed), *words], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", INTERRUPTED, str(committed), *words],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
     assert stopped.returncode == 130
     assert stopped.stderr == "stopped; what was committed stays; run again to resume\n"
     assert json.loads(stopped.stdout)["error"]["code"] == "INTERRUPTED"

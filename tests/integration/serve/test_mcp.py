@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,8 +216,9 @@ def test_initialize_is_answered_while_the_first_index_is_built(tmp_path: Path, c
         assert receive(child)["result"]["serverInfo"]["name"] == "kep-knowledge"
         send(child, call("search_keps", QUESTION))
         assert text_of(receive(child)).startswith("Error searching KEPs: Server not ready. Index not loaded.")
-    answer = None
+    answer, deadline = None, time.monotonic() + 60
     while answer is None or answer["result"]["isError"]:
+        assert time.monotonic() < deadline, answer
         send(child, call("search_keps", QUESTION))
         answer = receive(child)
     assert HIT.findall(text_of(answer))

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,9 @@ QUESTION = {"query": "CRD versioning"}
 
 def until_healthy(url: str) -> dict[str, object]:
     health: dict[str, object] = {"status": "starting"}
+    deadline = time.monotonic() + 60
     while health["status"] == "starting":
+        assert time.monotonic() < deadline, health
         health = httpx.get(f"{url}/health").json()
     return health
 

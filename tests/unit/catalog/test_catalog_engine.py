@@ -183,7 +183,7 @@ def test_many_may_open_a_new_home_at_once(tmp_path: Path) -> None:
         begin = threading.Barrier(6)
 
         def opened(_: int, home: Path = tmp_path / str(number), begin: threading.Barrier = begin) -> None:
-            begin.wait()
+            begin.wait(30)
             catalog = Catalog.at(home)
             with catalog.write():
                 pass

@@ -28,7 +28,10 @@ with warnings.catch_warnings():
 DOCUMENTS = [f"d{number}" for number in range(12)]
 
 rankings = st.permutations(DOCUMENTS).flatmap(lambda order: st.integers(0, 12).map(lambda n: order[:n]))
-judgements = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1)
+judgements = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1).filter(
+    lambda grades: max(grades.values()) >= 0
+)
+"""Never negative grades alone: then trec_eval reads memory it has not written, and may count through it for ever."""
 
 
 def reference(measure: object, ranking: list[str], relevant: dict[str, int]) -> float:
@@ -64,7 +67,8 @@ def test_a_perfect_ranking_scores_one_and_an_empty_one_zero() -> None:
 
 
 def test_a_question_without_relevant_documents_scores_zero() -> None:
-    assert all(metric(name)(["a"], {}) == metric(name)(["a"], {"a": 0, "b": -1}) == 0 for name in DEFAULT)
+    for relevant in ({}, {"a": 0, "b": -1}, {"a": -1}):
+        assert all(metric(name)(["a"], relevant) == 0 for name in (*DEFAULT, "ndcg", "mrr", "map"))
 
 
 def test_the_names_of_metrics_print_and_parse() -> None:
