@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pinakes import identifiers
-from pinakes.settings import ExpansionSettings
+from pinakes.settings import WORD, ExpansionSettings
 
 Table: TypeAlias = Mapping[str, Sequence[str]]
 
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _REPEATED = re.compile(r"([!?,;])\1++(?!\w)")
 _DOTS = re.compile(r"\.{4,}")
 
@@ -73,7 +72,7 @@ class Expansion:
         return (f"also searched for: {said}",) if said else ()
 
     def _new(self) -> list[Addition]:
-        asked = {word.casefold() for word in _WORD.findall(self.original)}
+        asked = {word.casefold() for word in WORD.findall(self.original)}
         once = {addition.term.casefold(): addition for addition in reversed(self.added)}
         return [one for one in self.added if one.term.casefold() not in asked and once[one.term.casefold()] is one]
 
@@ -92,7 +91,7 @@ def expand(text: str, settings: ExpansionSettings) -> Expansion:
         return " ".join([word, *found])
 
     first = _each_word(original, abbreviation)
-    there = {word.casefold() for word in _WORD.findall(first)}
+    there = {word.casefold() for word in WORD.findall(first)}
 
     def synonym(word: str) -> str:
         found = [term for term in _of(settings.synonyms, word) if term.casefold() not in there]
@@ -117,6 +116,6 @@ def _each_word(text: str, change: Callable[[str], str]) -> str:
     """Return ``text`` with every word changed that is no identifier and no part of one."""
     parts, end = [], 0
     for found in identifiers.find(text):
-        parts += [_WORD.sub(lambda word: change(word.group()), text[end : found.start]), found.name]
+        parts += [WORD.sub(lambda word: change(word.group()), text[end : found.start]), found.name]
         end = found.end
-    return "".join([*parts, _WORD.sub(lambda word: change(word.group()), text[end:])])
+    return "".join([*parts, WORD.sub(lambda word: change(word.group()), text[end:])])

@@ -37,7 +37,10 @@ Fill: TypeAlias = Callable[[Sequence[IndexEntry]], list[IndexEntry]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way in which an index differs from the catalogue, with up to ten of the chunks concerned."""
+    """One way in which a part of an index differs from the catalogue, with up to ten of the chunks concerned.
+
+    Of the part "documents" the numbers are those of documents.
+    """
 
     part: str
     problem: str
@@ -117,7 +120,7 @@ def _vectors(entries: Sequence[IndexEntry]) -> list[VectorEntry]:
 
 
 def compare(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None = None) -> list[Difference]:
-    """Compare every chunk id and vector of the index, caught up, with the catalogue's and with what ``fill`` gives.
+    """Compare every id and vector of the index, caught up, with the catalogue's and with what ``fill`` gives.
 
     Raises:
         Busy: others change the collection so often that it never held still meanwhile.
@@ -144,6 +147,7 @@ def compare(catalog: Catalog, collection: CollectionRecord, index: Index, fill: 
 def _compared(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None) -> list[Difference]:
     with catalog.read() as connection:
         every, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
+        owners = embeddings.document_ids(connection, collection.id)
     contents = index.contents()
     held = contents["vector"]
     waiting = np.setdiff1d(every, embedded)
@@ -153,7 +157,7 @@ def _compared(catalog: Catalog, collection: CollectionRecord, index: Index, fill
         wrong += _wrong(index, waiting, held, partial(_filled, catalog, fill))
         with_vector = every
     found = []
-    for part, expected in (("keyword", every), ("vector", with_vector)):
+    for part, expected in (("keyword", every), ("documents", owners), ("vector", with_vector)):
         found += _differences(part, "missing from the index", np.setdiff1d(expected, contents[part]))
         found += _differences(part, "not in the catalogue", np.setdiff1d(contents[part], expected))
         values, times = np.unique(contents[part], return_counts=True)
@@ -190,10 +194,10 @@ def _wrong(index: Index, expected: Int64, held: Int64, right: Callable[[Int64], 
     return found
 
 
-def _differences(part: str, problem: str, chunk_ids: Int64) -> list[Difference]:
-    if not len(chunk_ids):
+def _differences(part: str, problem: str, ids: Int64) -> list[Difference]:
+    if not len(ids):
         return []
-    return [Difference(part, problem, len(chunk_ids), tuple(chunk_ids[:10].tolist()))]
+    return [Difference(part, problem, len(ids), tuple(ids[:10].tolist()))]
 
 
 @dataclass(slots=True)

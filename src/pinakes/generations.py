@@ -264,9 +264,15 @@ def _begun(
     model: EmbeddingSettings,
     replaced: CollectionRecord | None,
 ) -> CollectionRecord:
-    """Return the generation to build, begun where it was not; what it takes the place of is dropped."""
+    """Return the generation to build, begun where it was not; what it takes the place of is dropped.
+
+    One that was begun goes on with the model where it is now: its files may have been moved.
+    """
     if replaced is not None and replaced.fingerprint == embedder.fingerprint:
-        return replaced
+        if replaced.embedding == recorded(model):
+            return replaced
+        with shelves.catalog.write() as connection:
+            return generations.renew(connection, replaced, recorded(model))
     if replaced is not None:
         _drop(shelves, replaced)
     fingerprint, dimension = embedder.fingerprint, embedder.dimension

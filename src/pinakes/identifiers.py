@@ -27,10 +27,14 @@ from typing import Literal, TypeAlias, cast
 Kind: TypeAlias = Literal["url", "path", "flag", "hex", "version", "scoped", "call", "constant", "snake", "camel"]
 
 _NAME = r"[^\W\d]\w*"
+
+# None of them may read a long text again from each of its places: what may be long begins where a run of its letters
+# does, or has a most, and is possessive.
 _PATTERNS = {
-    "url": r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s<>\"]+",
-    "path": r"(?:~|\.{1,2})?/[\w.+-]+(?:/[\w.+-]*)*|(?:[\w.+-]+/)+[\w+-][\w.+-]*\.\w+|(?:[\w.+-]+/){2,}[\w.+-]*"
-    r"|[\w-]{2,}\.(?:[a-z]{1,4}|yaml)\b(?![.(\w])",
+    "url": r"[a-zA-Z][a-zA-Z0-9+.-]{0,63}+://[^\s<>\"]+",
+    "path": r"(?:~|\.{1,2})?/[\w.+-]+(?:/[\w.+-]*)*"
+    r"|(?<![\w.+-])(?:(?:[\w.+-]++/)+[\w+-][\w.+-]*\.\w+|(?:[\w.+-]++/){2,}[\w.+-]*)"
+    r"|[\w-]{2,255}+\.(?:[a-z]{1,4}|yaml)\b(?![.(\w])",
     "flag": r"--[a-zA-Z][\w-]*",
     "hex": r"0[xX][0-9a-fA-F]+\b",
     "version": r"[vV]?\d+(?:\.\d+)+(?:[-.]?(?:alpha|beta|rc)\.?\d*)?\b",

@@ -149,7 +149,9 @@ class Library:
         filters: Mapping[str, JSON] | Filter | None = None,
         generation: Generation = "serving",
     ) -> Results:
-        """Answer as ``search`` does, up to any ``depth``, with bare hits: document, place and score alone, none folded.
+        """Answer as ``search`` does, with bare hits: document, place and score alone, none folded.
+
+        Up to any ``depth``: behind the candidates of a search come those of a search for ``depth`` results.
 
         Raises:
             as ``search``.
@@ -157,8 +159,12 @@ class Library:
         name = self.chosen(collection)
         request = _request(self.settings, name, query, mode, None, filters, None, 0.0, 0)
         with self.shelves.traffic.search():
-            deep = replace(request, top_k=depth, bare=True)
-            return _answer(self.shelves, name, deep, beside=generation == "beside")
+            near = replace(request, top_k=depth, bare=True, pool=request.top_k)
+            answers = (
+                _answer(self.shelves, name, replace(near, pool=pool), beside=generation == "beside")
+                for pool in (request.top_k, depth)
+            )
+            return search.deepened(*answers)
 
     def parts(self, collection: str | None = None) -> Parts:
         """Return what searches of a collection work with as it is now, for trying other settings on it.

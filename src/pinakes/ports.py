@@ -131,6 +131,11 @@ class Reranker(Protocol):
         """How many passages a call should have so that time is used well; 0 = all there are."""
         ...
 
+    @property
+    def logits(self) -> bool:
+        """Whether scores may be any number, 0 being as likely as not; else they are 0 to 1. Asked after scoring."""
+        ...
+
     def load(self) -> None:
         """Make ready what the first call would otherwise wait for. Cheap when it is.
 
@@ -201,9 +206,10 @@ class Index(Protocol):
         ...
 
     def contents(self) -> Mapping[str, Int64]:
-        """Return the sorted chunk ids each part of the index holds, for ``verify``.
+        """Return the sorted ids each part of the index holds, for ``verify``.
 
-        "keyword", "vector", and "exact": those whose vector is the model's own.
+        Of chunks "keyword", "vector", and "exact": those whose vector is the model's own. "documents": of those that
+        it ranks as a whole.
         """
         ...
 

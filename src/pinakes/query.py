@@ -49,6 +49,9 @@ _SIGNS = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt"}
 _SHORTEST_EXCLUDED = 3
 
 
+_ANALYZER = Analyzer()
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query taken apart.
@@ -136,6 +139,9 @@ class _Reading:
 
     def _phrase(self, phrase: str, *, left_out: bool) -> str | None:
         if not any(char.isalnum() for char in phrase):
+            return None
+        if not _ANALYZER.terms(phrase):
+            self._notes.append(f'"{phrase}" is taken as text: letters by themselves are not in the index')
             return None
         (self._excluded if left_out else self._phrases).append(phrase)
         return "" if left_out else phrase

@@ -206,7 +206,9 @@ def rerank(
 
 def reach(settings: RerankSettings) -> int:
     """Return how many candidates, from the best on, are looked at at most; further ones need no text."""
-    return settings.pool_max if settings.adaptive else settings.pool
+    if not settings.adaptive:
+        return settings.pool
+    return max(settings.pool, settings.pool_min, settings.pool_max, settings.low_pool, settings.high_pool)
 
 
 def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], settings: RerankSettings) -> Pool:
@@ -227,8 +229,6 @@ def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], setting
         size, reason = settings.low_pool, f"passages far from it: mean cosine {mean:.2f} < {settings.low_cosine:g}"
     elif mean is not None and mean > settings.high_cosine:
         size, reason = settings.high_pool, f"passages much alike: mean cosine {mean:.2f} > {settings.high_cosine:g}"
-    if settings.adaptive:
-        size = min(max(size, settings.pool_min), settings.pool_max)
     return Pool(min(size, len(candidates)), reason, complexity, diversity, settings.low_cosine)
 
 

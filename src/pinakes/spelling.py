@@ -31,7 +31,8 @@ _BEGINNING = 3
 _MOST_NEAR = 3
 _MOST_COUNTED = 10
 _MOST_MISSING = 5
-"""So many words of a query are looked into; with more unknown words it is in another language."""
+_MOST_UNLIKE = 2
+"""So many unknown words of a query are looked into, and of those that resemble nothing: it is in another language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,13 @@ class Missing:
 
 
 def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Missing, ...]:
-    """Return the words of ``text`` that no passage has, each once, at most five.
+    """Return the words of ``text`` that no passage has, each once, at most five, and two that nothing resembles.
 
     A compound or identifier counts as missing when something near to the whole of it is there, or none of its parts.
     """
     found: list[Missing] = []
     for word in dict.fromkeys(_words(text)):
-        if len(found) == _MOST_MISSING:
+        if len(found) == _MOST_MISSING or sum(not one.near for one in found) == _MOST_UNLIKE:
             break
         if lexicon.has(word):
             continue
@@ -113,7 +114,7 @@ def _near(word: str, lexicon: Lexicon) -> tuple[Near, ...]:
     edits = 2 if len(word) >= _TWO_EDITS_FROM else 1
     found = _among(word, lexicon.beginning(word[:_BEGINNING]), edits)
     for other in _edited_in_the_beginning(word):
-        found += [near for near in _among(word, lexicon.beginning(other), 1) if near.word == other]
+        found += [Near(name, 1, documents) for name, documents in lexicon.beginning(other) if name == other]
     best = sorted(set(found), key=_order)[:_MOST_COUNTED]
     counted = [replace(near, documents=lexicon.count(near.word)) for near in best]
     return tuple(sorted((near for near in counted if near.documents), key=_order))

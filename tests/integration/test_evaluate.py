@@ -84,6 +84,11 @@ class TestNames:
         assert not found.unknown
         assert not found.ambiguous
 
+    def test_a_name_may_begin_above_the_folder_that_was_added(self, zoo: Library, docs: Path) -> None:
+        name = f"{docs.name}/animals/otter.md"
+        assert [one.path for one in resolve(zoo, name).members[name]] == ["animals/otter.md"]
+        assert resolve(zoo, f"{docs.name}/animals/yeti.md", "otter").unknown == (f"{docs.name}/animals/yeti.md",)
+
     def test_a_document_may_be_named_by_its_id_or_uri(self, zoo: Library) -> None:
         [hit] = zoo.search("otters river", mode="keyword", top_k=1).hits
         found = resolve(zoo, hit.document_id, hit.uri)
@@ -110,7 +115,7 @@ class TestNames:
 
     def test_unknown_names_are_listed_and_an_error_only_when_none_is_known(self, zoo: Library) -> None:
         assert resolve(zoo, "otter.md", "yeti.md").unknown == ("yeti.md",)
-        with pytest.raises(InvalidInput, match=r"none of the 2 documents.*'yeti\.md'.*--by FIELD"):
+        with pytest.raises(InvalidInput, match=r"none of the 2 documents.*'yeti\.md'.*--by FIELD.*Here one is '\w+"):
             resolve(zoo, "yeti.md", "griffin.md")
 
     def test_documents_of_a_group_rank_once_and_so_do_those_of_groups_that_no_question_names(
@@ -128,11 +133,9 @@ class TestNames:
         found = rows(library, Question("q", "tokens and volumes expire", {"sig-a/1": 1}), mode="keyword")
         assert sorted(found["q"].ranking) == ["sig-a/1", "sig-b/2"]
 
-    def test_documents_that_no_question_names_keep_their_id(self, zoo: Library) -> None:
-        ids = {hit.document_id for hit in zoo.search("heron", mode="keyword").hits}
+    def test_documents_that_no_question_names_are_called_by_their_path(self, zoo: Library) -> None:
         found = rows(zoo, Question("q", "heron", {"animals/heron.md": 1}), mode="keyword")
-        [other] = set(found["q"].ranking) - {"animals/heron.md"}
-        assert other in ids
+        assert set(found["q"].ranking) == {"animals/heron.md", "plants/heron.md"}
 
     def test_a_document_with_two_names_counts_under_the_one_that_its_question_uses(self, zoo: Library) -> None:
         questions = (Question("a", "otters", {"otter.md": 1}), Question("b", "otters", {"animals/otter.md": 1}))
@@ -400,6 +403,7 @@ class TestGate:
             baseline.check(file, run_of(zoo, QUESTIONS))
         with pytest.raises(InvalidInput, match="no baseline of 'farm', only of zoo"):
             baseline.check(file, run_of(zoo, QUESTIONS, name="farm"))
+        assert baseline.check(file, run_of(zoo, QUESTIONS[:2], name="the same, elsewhere")).passed
         baseline.save(file, run_of(zoo, QUESTIONS, name="farm"))
         assert list(baseline.read(file)) == ["farm", "zoo"]
         with pytest.raises(InvalidInput, match="modes or metrics"):

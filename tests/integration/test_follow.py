@@ -191,9 +191,31 @@ class TestVerify:
         self._change_keywords(home, filled, add)
         assert problems(filled) == [("keyword", "not in the catalogue"), ("keyword", "in the index more than once")]
 
-    def _change_keywords(self, home: Path, library: Library, change: Callable[[tantivy.IndexWriter], object]) -> None:
+    def test_an_index_of_whole_documents_that_was_emptied(self, filled: Library, home: Path) -> None:
+        self._change_keywords(home, filled, tantivy.IndexWriter.delete_all_documents, "documents")
+        [found] = filled.verify()["default"]
+        assert (found.part, found.problem) == ("documents", "missing from the index")
+        assert found.count == filled.status()[0].documents
+        filled.reindex()
+        assert problems(filled) == []
+
+    def test_a_document_that_should_not_be_there_and_one_twice(self, filled: Library, home: Path) -> None:
+        def add(writer: tantivy.IndexWriter) -> None:
+            for number in (1, 777):
+                document = tantivy.Document()
+                document.add_unsigned("chunk_id", number)
+                document.add_unsigned("document_id", number)
+                writer.add_document(document)
+
+        self._change_keywords(home, filled, add, "documents")
+        assert problems(filled) == [("documents", "not in the catalogue"), ("documents", "in the index more than once")]
+        assert [found.examples for found in filled.verify()["default"]] == [(777,), (1,)]
+
+    def _change_keywords(
+        self, home: Path, library: Library, change: Callable[[tantivy.IndexWriter], object], part: str = "keyword"
+    ) -> None:
         library.close()
-        index = tantivy.Index.open(str(folder(home) / "keyword"))
+        index = tantivy.Index.open(str(folder(home) / part))
         writer = index.writer(heap_size=15_000_000, num_threads=1)
         change(writer)
         writer.commit()

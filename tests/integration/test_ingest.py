@@ -370,6 +370,12 @@ class TestGroups:
         assert hit.chunk_id == f"sig-auth/1_{hit.chunk_index}"
         assert keps.status()[0].groups == 2
 
+    def test_ranked_for_measuring_passages_have_the_ids_that_search_gives_them(self, keps: Library) -> None:
+        hits = keps.search("tokens", top_k=50).hits
+        bare = keps.rank("tokens", depth=50).hits
+        assert {hit.chunk_index for hit in hits} > {0}, "some follow others of their group"
+        assert [(hit.chunk_id, hit.chunk_index) for hit in bare] == [(hit.chunk_id, hit.chunk_index) for hit in hits]
+
     def test_an_update_reaches_the_group(self, keps: Library, docs: Path) -> None:
         assert self.found(keps, status="implemented"), "the filter's answer is remembered"
         (docs / "keps/sig-node/2-cpus/kep.yaml").write_text("title: CPU Pinning\nstatus: withdrawn\n")

@@ -31,6 +31,7 @@ from pinakes.errors import (
 )
 from pinakes.ingest import Event
 from pinakes.library import Library
+from pinakes.standing import CollectionStatus
 from pinakes.types import Results
 
 Open = Callable[..., Library]
@@ -174,6 +175,22 @@ class TestBuilding:
         library.switch()
         assert sound(library)
 
+    @pytest.mark.parametrize("stage", ["embed", "index"])
+    def test_a_model_that_was_moved_meanwhile_is_used_where_it_is_now(
+        self, filled: Library, named: Open, tmp_path: Path, stage: str
+    ) -> None:
+        before, now = make_tiny_bert(tmp_path / "before" / "tiny"), tmp_path / "now" / "tiny"
+        with pytest.raises(StoppedError):
+            filled.build_beside(str(before), anyway=True, on_event=stop_at(stage))
+        now.parent.mkdir()
+        before.rename(now)
+        library = named()
+        with pytest.raises(ModelUnavailable, match="before"):
+            library.build_beside(anyway=True)
+        assert ready(library.build_beside(str(now), anyway=True))
+        library.switch()
+        assert named().search("quick brown fox", mode="vector").hits
+
     def test_it_needs_no_name_of_the_model_to_go_on(self, filled: Library) -> None:
         with pytest.raises(StoppedError):
             filled.build_beside(NEW, on_event=stop_at("embed"))
@@ -217,6 +234,10 @@ class TestBuilding:
         assert library.search("quick brown fox").degraded
         library.switch()
         assert sound(library)
+
+
+def ready(state: CollectionStatus) -> bool:
+    return state.beside is not None and state.beside.state == "ready"
 
 
 def embedder_texts(library: Library) -> list[str]:

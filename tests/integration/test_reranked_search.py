@@ -108,6 +108,20 @@ class TestTheOrder:
         assert scores == sorted(scores, reverse=True)
         assert scores[-1] >= 0
 
+    def test_what_is_no_logit_is_the_score_as_it_is(
+        self, reranked: OpenLibrary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(RERANKERS, "sure", f"{__name__}:SureReranker")
+        library = reranked(rerank__provider="sure")
+        hits = library.search(QUERY, top_k=40).hits
+        assert [hit.score for hit in hits[:POOL]] == pytest.approx([logit(hit) for hit in hits[:POOL]])
+        assert hits[0].score > 0.9
+        assert hits[POOL - 1].score < 0.1
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+        kept = library.search(QUERY, top_k=40, min_score=0.5).hits
+        assert 0 < len(kept) < POOL, "the least score tells passages apart"
+
     def test_the_score_before_is_kept_beside(self, reranked: OpenLibrary) -> None:
         found = {hit.path: hit.scores.fused for hit in reranked().search(QUERY, top_k=40).hits}
         before = {hit.path: hit.score for hit in reranked(rerank__enabled=False).search(QUERY, top_k=40).hits}
@@ -212,6 +226,16 @@ class SternReranker(CrossEncoder):
 
     def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
         return super().score(query, passages, within_s=within_s) - 12
+
+
+class SureReranker(CrossEncoder):
+    """Gives probabilities, as most endpoints do."""
+
+    logits = False
+
+    def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
+        found = super().score(query, passages, within_s=within_s)
+        return 1 / (1 + np.exp(-40 * (found - np.median(found))))
 
 
 class FailingReranker(CrossEncoder):

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_disk import small_file_system
 
 from pinakes.cli import recutting
-from pinakes.errors import InvalidInput, SourceError
+from pinakes.errors import InvalidInput, SourceError, StorageFull
 from pinakes.evaluation import names
 from pinakes.evaluation.metrics import metric
 from pinakes.evaluation.questions import Question
@@ -19,6 +20,7 @@ from pinakes.evaluation.tuning.ascent import Budget
 from pinakes.evaluation.tuning.findings import Finding, fragment
 from pinakes.evaluation.tuning.run import Plan, tune
 from pinakes.evaluation.tuning.trials import Subject, Trials
+from pinakes.indexes.vectors import VectorIndex
 from pinakes.library import Library
 from pinakes.testing import write_files
 
@@ -161,12 +163,38 @@ class TestApproximateIndexes:
         assert {settings["index.exact_max_vectors"] for settings in (way.tried.settings for way in others)} == {1300}
         assert str(large.parts().index.describe()["vector_search"]).startswith("exact")
 
+    def test_the_exact_scan_is_built_once_where_the_index_is_approximate(
+        self, large: Library, open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        built: list[str] = []
+        build = VectorIndex._scanner
+
+        def scanner(self: VectorIndex, matrix: Any, exact_max: int) -> Any:
+            built.append("exact" if len(matrix) <= exact_max else "approximate")
+            return build(self, matrix, exact_max)
+
+        library = open_library(embedding__mode="full", index__exact_max_vectors=1300)
+        questions = [Question(str(n), f"item{n} tells", {f"{n}.txt": 1}) for n in range(0, 2600, 520)]
+        trials = Trials(subject(library, questions, "hybrid"), questions, NDCG)
+        monkeypatch.setattr(VectorIndex, "_scanner", scanner)
+        found = approximate.sweep(trials, NDCG.name, Budget())
+        assert [way.recall for way in found.ways if way.tried.settings == {"index.exact_max_vectors": 2600}] == [1.0]
+        assert built == ["exact"]
+
     def test_few_vectors_have_nothing_to_tune(self, filled: Library) -> None:
         with pytest.raises(InvalidInput, match="72 vectors are too few"):
             approximate.sweep(Trials(subject(filled, mode="hybrid"), QUESTIONS, NDCG), NDCG.name, Budget())
 
 
 class TestOtherCuts:
+    def test_a_full_disk_is_told_as_one(self, filled: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with small_file_system(tmp_path / "small", 1) as place:
+            monkeypatch.setattr("tempfile.tempdir", str(place))
+            (place / "ballast").write_bytes(bytes(950_000))
+            with pytest.raises(StorageFull, match="A copy of the catalogue cannot be written"):
+                recutting.copied(filled).__enter__()
+            assert [path.name for path in place.iterdir()] == ["ballast"]
+
     @pytest.fixture
     def long(self, open_library: OpenLibrary, docs: Path) -> Library:
         """Documents of several paragraphs each, so that smaller passages are more."""

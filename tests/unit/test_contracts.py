@@ -104,6 +104,12 @@ class HoldsEveryVectorForExact(ReferenceIndex):
         return {**found, "exact": found["vector"]}
 
 
+class HoldsOneDocument(ReferenceIndex):
+    def contents(self) -> Mapping[str, Int64]:
+        found = super().contents()
+        return {**found, "documents": found["documents"][:1]}
+
+
 class ScoresInnerProductsOfSigns(ReferenceIndex):
     def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
         return super().vector((np.sign(query) / 4).astype(np.float32), limit, where, among)
@@ -193,6 +199,7 @@ class TakesOneVectorForAll(ReferenceIndex):
         ForgetsWordsOfNewVectors,
         CallsEveryScoreExact,
         HoldsEveryVectorForExact,
+        HoldsOneDocument,
         ScoresInnerProductsOfSigns,
         ForgetsItsPosition,
         IgnoresAmong,

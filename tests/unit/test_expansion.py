@@ -126,6 +126,26 @@ def test_a_table_is_written_as_json_where_only_texts_can_be(tmp_path: Path) -> N
         load(home=tmp_path, environment={"PINAKES_EXPANSION__SYNONYMS": "lock=latch"})
 
 
+def test_capitals_in_a_table_make_no_difference() -> None:
+    tables = ExpansionSettings(enabled=True, abbreviations={"API": ("interface",)}, synonyms={"Straße": ("road",)})
+    assert expand("the Api of a STRASSE", tables).terms == ("interface", "road")
+
+
+@pytest.mark.parametrize(
+    ("synonyms", "said"),
+    [
+        ({"out of memory": ["oom"]}, "has a row for 'out of memory', which is no single word"),
+        ({"c++": ["cpp"]}, "has a row for 'c++', which is no single word"),
+        ({"": ["nothing"]}, "has a row for '', which is no single word"),
+        ({"API": ["interface"], "api": ["contract"]}, "has two rows for 'api'"),
+    ],
+)
+def test_a_row_that_would_do_nothing_is_refused(tmp_path: Path, synonyms: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(InvalidSetting) as raised:
+        load(home=tmp_path, environment={}, expansion__synonyms=synonyms)
+    assert raised.value.message.startswith(f"Setting 'expansion.synonyms' {said}")
+
+
 def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match=r"expansion\.synonyms"):
         load(home=tmp_path, environment={}, expansion__synonyms=["lock"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +89,19 @@ def test_places_are_those_of_the_text_in_order(text: str) -> None:
         assert text[one.start : one.end] == one.name
         assert one.start >= end
         end = one.end
+
+
+@pytest.mark.parametrize("piece", ["a-", "-", "_-", "1-", "a+", ".", "a.1", "ab-.", "a.md-", "A_A-"])
+def test_four_times_the_text_takes_about_four_times_the_time(piece: str) -> None:
+    def seconds(chars: int) -> float:
+        times = []
+        for _ in range(5):
+            start = time.process_time()
+            list(identifiers.find(piece * (chars // len(piece))))
+            times.append(time.process_time() - start)
+        return min(times)
+
+    assert seconds(16_000) < 10 * seconds(4_000) + 0.002
 
 
 @pytest.mark.parametrize("piece", ["a/", "a.", "a_", "a::", "A", "aB", "1.", "a(", "--a", "a.b", "(", "/.", "x->"])

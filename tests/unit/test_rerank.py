@@ -11,7 +11,7 @@ import pytest
 from cross_encoder_reference import make_tiny_cross_encoder
 
 from pinakes.errors import ModelUnavailable
-from pinakes.rerank import Candidate, Complexity, Memory, choose_pool, complexity_of, diversity_of, rerank
+from pinakes.rerank import Candidate, Complexity, Memory, choose_pool, complexity_of, diversity_of, reach, rerank
 from pinakes.rerankers import open_reranker
 from pinakes.settings import RerankSettings
 from pinakes.types import Float32
@@ -34,6 +34,7 @@ class Numbers:
     """A reranker that reads the score in the passage: ``7.5 whatever``. A call takes ``call_s``, a load ``load_s``."""
 
     fingerprint = "numbers/1"
+    logits = True
 
     def __init__(self, clock: Clock, at_once: int = 4, call_s: float = 0.01, load_s: float = 0.0) -> None:
         self.clock, self.at_once, self.call_s, self.load_s = clock, at_once, call_s, load_s
@@ -205,10 +206,13 @@ def test_every_number_of_the_pool_is_a_setting() -> None:
     )
 
 
-def test_no_rule_leaves_the_bounds_of_the_pool() -> None:
+def test_no_number_of_the_pool_bounds_another() -> None:
     given = RerankSettings(pool=50, low_pool=1, high_pool=99)
-    sizes = {choose_pool(Complexity(7, 0, "keywords"), candidates(200, c), given).size for c in (0.1, 0.8, 0.95)}
-    assert sizes == {10, 30}
+    sizes = [choose_pool(Complexity(7, 0, "keywords"), candidates(200, c), given).size for c in (0.1, 0.8, 0.95)]
+    assert sizes == [1, 50, 99]
+    assert reach(given) == 99
+    done = rerank(QUERY, candidates(200), Numbers(clock := Clock()), given, clock=clock)
+    assert done.report.scored == 50
 
 
 def test_how_alike_the_passages_are_is_told() -> None:

@@ -121,8 +121,16 @@ def test_rare_and_short_words_are_never_replaced(settings: SpellingSettings, lex
     assert corrected("rotatoin", found) == "rotatoin"
 
 
-def test_few_words_of_a_query_in_another_language_are_looked_into(lexicon: Lexicon) -> None:
-    assert len(missing("niemand versteht diese lange deutsche Anfrage hier wirklich", lexicon, SETTINGS)) == 5
+def test_a_query_in_another_language_is_given_up_at_the_second_word_that_nothing_resembles(lexicon: Lexicon) -> None:
+    found = missing("niemand versteht diese lange schedulr Anfrage", lexicon, SETTINGS)
+    assert [one.word for one in found] == ["niemand", "versteht"]
+    found = missing("niemand schedulr versteht diese lange Anfrage", lexicon, SETTINGS)
+    assert [one.word for one in found] == ["niemand", "schedulr", "versteht"]
+
+
+def test_at_most_five_misspelt_words_are_looked_into(lexicon: Lexicon) -> None:
+    found = missing("schedulr rotatoin automatc reboott robotss schemaa everywher", lexicon, SETTINGS)
+    assert [one.word for one in found] == ["schedulr", "rotatoin", "automatc", "reboott", "robotss"]
 
 
 def test_words_are_kept_as_written_whole_and_in_parts_without_numbers_and_hashes() -> None:

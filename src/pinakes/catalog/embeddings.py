@@ -112,6 +112,12 @@ def chunk_ids(connection: Connection, collection_id: int, model_id: int | None) 
     return all_ids, np.fromiter(connection.scalars(embedded), np.int64)
 
 
+def document_ids(connection: Connection, collection_id: int) -> Int64:
+    """Return the sorted ids of all documents of a collection that have chunks."""
+    owners = select(chunks.c.document_id).join(documents).where(documents.c.collection_id == collection_id)
+    return np.fromiter(connection.scalars(owners.distinct().order_by(chunks.c.document_id)), np.int64)
+
+
 def _waiting(collection_id: int, model_id: int | None) -> Select[Any]:
     joined = changes.with_embeddings(model_id).join(documents, documents.c.id == chunks.c.document_id)
     # Written so that SQLite walks the chunks in order; it would rather sort those of all documents for every batch.

@@ -63,12 +63,12 @@ class Catalog:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn database errors into ours, keeping the cause."""
+def translated(what: str = "The catalogue") -> Iterator[None]:
+    """Turn errors of a database, which is ``what``, into ours, keeping the cause."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        raise _translate(error) from error
+        raise _translate(error, what) from error
 
 
 def now() -> str:
@@ -76,16 +76,16 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _translate(error: Exception) -> PinakesError:
+def _translate(error: Exception, what: str) -> PinakesError:
     text = str(getattr(error, "orig", None) or error)
     if "disk is full" in text or "disk I/O error" in text or "No space left" in text:
-        return StorageFull(f"The catalogue cannot be written: {text}.", hint="Free disk space; nothing was lost.")
+        return StorageFull(f"{what} cannot be written: {text}.", hint="Free disk space; nothing was lost.")
     if "locked" in text or "busy" in text:
         return Busy("Another process is writing to the catalogue.", hint="Try again in a moment.")
     if "malformed" in text or "not a database" in text:
         return CatalogueCorrupt(f"The catalogue is damaged: {text}.", hint="Restore catalog.db from a backup.")
     if "readonly" in text or "unable to open" in text:
-        return StorageFull(f"The catalogue cannot be opened: {text}.", hint="Check the home folder's permissions.")
+        return StorageFull(f"{what} cannot be opened: {text}.", hint="Check the permissions of its folder.")
     return PinakesError(f"The catalogue failed: {text}.", hint="This is a bug; please report it.")
 
 

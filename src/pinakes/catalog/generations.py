@@ -67,14 +67,27 @@ def existing(connection: Connection, name: str) -> CollectionRecord:
     return record
 
 
+def renew(connection: Connection, record: CollectionRecord, embedding: Mapping[str, JSON]) -> CollectionRecord:
+    """Note by which settings the model of the generation beside is opened from now on; return it.
+
+    Raises:
+        NotFound: it was dropped, or switched to, meanwhile.
+    """
+    return _noted(connection, record, embedding=dict(embedding))
+
+
 def advance(connection: Connection, record: CollectionRecord, state: State) -> CollectionRecord:
     """Note how far the generation beside is; return it.
 
     Raises:
         NotFound: it was dropped, or switched to, meanwhile.
     """
+    return _noted(connection, record, state=state)
+
+
+def _noted(connection: Connection, record: CollectionRecord, **values: object) -> CollectionRecord:
     mine = besides.c.collection_id == record.id, besides.c.line == record.line
-    if not connection.execute(update(besides).where(*mine).values(state=state)).rowcount:
+    if not connection.execute(update(besides).where(*mine).values(**values)).rowcount:
         raise NotFound(
             f"The generation that was built beside collection {record.name!r} is not there any more.",
             hint="Another process dropped it or switched to it; see: pinakes status",

@@ -26,9 +26,11 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a chunk stands: its number within its document, and what that is called."""
+    """Where a chunk stands: its number within its document, and what that is called and belongs to."""
 
     ordinal: int
+    document_id: int
+    group_key: str
     uid: str
     uri: str
     path: str
@@ -102,7 +104,16 @@ _LISTED = select(
     documents.c.content_hash,
 )
 _PLACES = (
-    select(chunks.c.id, chunks.c.ordinal, documents.c.uid, documents.c.uri, documents.c.path, documents.c.title)
+    select(
+        chunks.c.id,
+        chunks.c.ordinal,
+        documents.c.id,
+        documents.c.group_key,
+        documents.c.uid,
+        documents.c.uri,
+        documents.c.path,
+        documents.c.title,
+    )
     .select_from(chunks.join(documents))
     .where(chunks.c.id.in_(bindparam("ids", expanding=True)))
 )

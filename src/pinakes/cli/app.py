@@ -83,7 +83,10 @@ def add(
 @command("search", panel=_FIND)
 def search(
     session: Session,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    query: Annotated[
+        str,
+        typer.Argument(metavar="QUERY", help='In plain words; "a phrase", -word and field:value have a meaning.'),
+    ],
     collection: Searched = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
     mode: Annotated[

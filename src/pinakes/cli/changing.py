@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import prepare_or_warn
 from pinakes.cli.progress import OnEvent, duration, fetching, progress
 from pinakes.cli.screen import error_document, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import InvalidInput, NotFound, PinakesError
+from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def beside_line(state: CollectionStatus) -> str | None:
     if beside.state == "previous":
         missing = f"; {beside.waiting:,} came since, to be embedded after going back" if beside.waiting else ""
         return f"{beside.model}: answered before, kept to go back to ({embedded}{missing}; {size})"
-    words = "ready" if beside.state == "ready" else "not ready"
+    words = "ready" if beside.state == "ready" else "not ready, reindex --beside goes on"
     missing = f"; {beside.waiting:,} to be embedded when it is switched to" if beside.waiting else ""
     return f"{beside.model}: {words} ({embedded}{missing if beside.state == 'ready' else ''}; {size})"
 
@@ -144,8 +145,16 @@ def _prepare(session: Session, library: Library, name: str, model: str | None) -
 
     settings = chosen_model(library.shelves, name, model)
     if settings.provider == "onnx":
-        with fetching(session.screen) as on_bytes:
-            weights.install(settings, library.settings.cache, on_bytes)
+        try:
+            with fetching(session.screen) as on_bytes:
+                weights.install(settings, library.settings.cache, on_bytes)
+        except ModelCorrupt:
+            raise
+        except ModelUnavailable as error:
+            if model is None or Path(model).is_dir():
+                raise
+            hint = "Check the name; or run it where there is a network; or give a folder with its files: --model FOLDER"
+            raise ModelUnavailable(error.message, hint=hint) from error
 
 
 def _switch(session: Session, library: Library, name: str) -> dict[str, JSON]:

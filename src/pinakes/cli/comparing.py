@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -15,7 +15,7 @@ from pinakes.cli.golden_options import HtmlReport
 from pinakes.cli.options import Searched
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
-from pinakes.types import JSON
+from pinakes.types import JSON, SearchMode
 
 if TYPE_CHECKING:
     from pinakes.evaluation.asking import Asker
@@ -32,7 +32,7 @@ _Questions: TypeAlias = Annotated[
     typer.Argument(metavar="QUESTIONS", help="A golden file, a BEIR folder, or plain text with a question a line."),
 ]
 _Mode: TypeAlias = Annotated[
-    Literal["hybrid", "vector", "keyword"] | None,
+    SearchMode | None,
     typer.Option("--mode", help="How both search; as each does by itself when not given."),
 ]
 _Limit: TypeAlias = Annotated[
@@ -58,6 +58,10 @@ _Cache: TypeAlias = Annotated[
 _Map: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="NAME=THEIRS", help="What the server calls a field, as results=hits. Repeatable."),
+]
+_Header: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="NAME: VALUE", help="HTTP header for the server, as its key. Repeatable."),
 ]
 _Timeout: TypeAlias = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.001, help="How long to wait for an answer of a server.")
@@ -97,18 +101,22 @@ def compare(
     metrics: _Metrics = None,
     cache: _Cache = None,
     mapping: _Map = None,
+    headers: _Header = None,
     timeout: _Timeout = 30.0,
     fail_under: _FailUnder = None,
     anyway: _Anyway = False,
     html: HtmlReport = None,
 ) -> None:
     """Ask two sides the same questions, and say how far they agree, which is faster, and which is better."""
-    if mapping and not (is_server(a) or is_server(b)):
-        raise InvalidInput("--map is for servers, and neither side is one.", hint="A server is given by its URL.")
+    for option, given in (("--map", mapping), ("--header", headers)):
+        if given and not (is_server(a) or is_server(b)):
+            raise InvalidInput(
+                f"{option} is for servers, and neither side is one.", hint="A server is given by its URL."
+            )
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise InvalidInput(f"--fail-under cannot be {fail_under:g}.", hint="Give a share from 0 to 1: 0.8")
     shallow = is_server(a) or is_server(b)
-    wanted = Wanted(collection, mode, depth, by, mapping or (), timeout, shallow)
+    wanted = Wanted(collection, mode, depth, by, mapping or (), headers or (), timeout, shallow)
     uses = Uses(a, b, questions, limit, metrics or (), cache, fail_under, anyway, html)
     _judge(session, wanted, uses)
 
@@ -174,12 +182,12 @@ def _asker(
 ) -> Asker:
     """Open a side; one that cannot be opened, and of which answers are kept, answers with those.
 
-    ``of_server``: the map of fields is about this one.
+    ``of_server``: the map of fields is about this one, and headers, which may hold a key, go to no other.
     """
     from pinakes.evaluation.asking import Asker
     from pinakes.evaluation.sides import AwaySide
 
-    wanted = wanted if of_server else replace(wanted, mapping=())
+    wanted = wanted if of_server else replace(wanted, mapping=(), headers=())
     way = {"mode": wanted.mode or "", "passages": wanted.passages, "by": wanted.by or "", "map": list(wanted.mapping)}
     try:
         return Asker(open_side(session, label, wanted, stack), way, replies)

@@ -28,13 +28,14 @@ _NOT_IN_FILES = ("home", "profile", "cache")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How both sides are asked; ``mapping``: what the server calls things (``servers.Fields``)."""
+    """How both sides are asked; for the server: ``mapping``, what it calls things (``servers.Fields``), ``headers``."""
 
     collection: str | None
     mode: SearchMode | None
     depth: int | None
     by: str | None
     mapping: Sequence[str]
+    headers: Sequence[str]
     timeout_s: float
     shallow: bool
 
@@ -56,14 +57,15 @@ def open_side(session: Session, label: str, wanted: Wanted, stack: ExitStack) ->
         NotFound: there is nothing of that name.
         PinakesError: it cannot be used.
     """
-    from pinakes.evaluation.servers import Fields, ServerSide
+    from pinakes.evaluation.servers import Fields, ServerSide, headers_of
     from pinakes.evaluation.sides import RunSide
 
     if is_server(label):
         fields = Fields.of(wanted.mapping, wanted.by)
+        headers = headers_of(wanted.headers)
         server = ServerSide(
-            label, fields, mode=wanted.mode, top_k=wanted.passages, timeout_s=wanted.timeout_s
-        )  # fmt: skip
+            label, fields, mode=wanted.mode, top_k=wanted.passages, timeout_s=wanted.timeout_s, headers=headers
+        )
         stack.callback(server.close)
         return server
     place, collection = _split(label)

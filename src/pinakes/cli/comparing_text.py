@@ -29,9 +29,12 @@ def show(screen: Screen, report: Report) -> None:
     screen.show(f"{printable(report.golden)}: {counted} questions compared")
     for letter, side in (("A", report.a), ("B", report.b)):
         screen.show(_cut(f"{letter}  {side.label}: {_words(side)}"))
+        if side.model:
+            screen.show(f"   {_end(printable(side.model), _WIDTH - 3)}")
     if len(report.differences) <= _SETTINGS:
         for difference in report.differences:
-            screen.show(_cut(f"   {difference}"))
+            if not difference.startswith("model: "):
+                screen.show(_cut(f"   {difference}"))
     else:
         screen.show(f"   {len(report.differences)} settings differ (--json names them)")
     for caution in report.cautions:
@@ -45,7 +48,7 @@ def show(screen: Screen, report: Report) -> None:
 def _words(side: SideReport) -> str:
     held = f"{side.documents:,} documents" if side.documents is not None else ""
     collection = side.collection if side.collection != side.label else ""
-    return ", ".join(part for part in (side.kind, collection, side.mode, held, side.model) if part)
+    return ", ".join(part for part in (side.kind, collection, side.mode, held) if part)
 
 
 def _show_agreement(screen: Screen, report: Report) -> None:
@@ -104,8 +107,12 @@ def _heads(pair: Pair) -> tuple[tuple[str, Sequence[str]], tuple[str, Sequence[s
 
 
 def _listed(names: Sequence[str]) -> str:
-    few = [name if len(name) <= _TAIL else f"…{name[1 - _TAIL :]}" for name in names[:_DOCUMENTS]]
+    few = [_end(name, _TAIL) for name in names[:_DOCUMENTS]]
     return ", ".join([*few, f"… ({len(names)})"] if len(names) > _DOCUMENTS else few)
+
+
+def _end(text: str, width: int) -> str:
+    return text if len(text) <= width else f"…{text[1 - width :]}"
 
 
 def _row(name: str, *cells: str) -> str:

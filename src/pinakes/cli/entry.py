@@ -75,14 +75,22 @@ def _ours(error: Exception) -> PinakesError:
     if isinstance(error, PinakesError):
         return error
     if isinstance(error, TyperException):
-        context = getattr(error, "ctx", None)
-        return InvalidInput(error.format_message(), hint=f"See {context.command_path if context else 'pinakes'} --help")
+        return _misused(error)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return StorageFull("The disk is full.", hint="Free some space and run again; what was committed stays.")
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return PinakesError(f"{place}{error.strerror or error}.", hint="Check the path and its permissions.")
     return PinakesError(f"{type(error).__name__}: {error}", hint="Please report this bug, with what -v shows.")
+
+
+def _misused(error: TyperException) -> InvalidInput:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "pinakes"
+    hint = f"See {command} --help"
+    if getattr(error, "option_name", None) and command.endswith((" search", " query")):
+        hint += f". A query that begins with a minus goes behind two of them: {command} -- '-word'"
+    return InvalidInput(error.format_message().replace("Value error, ", ""), hint=hint)
 
 
 def _surprised(error: Exception, invocation: Invocation) -> int:

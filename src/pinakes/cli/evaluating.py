@@ -14,6 +14,7 @@ import typer
 
 from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, QuestionsBy
 from pinakes.cli.options import Searched
+from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.types import JSON, SearchMode
@@ -34,6 +35,7 @@ class Mode(StrEnum):
     HYBRID = "hybrid"
     VECTOR = "vector"
     KEYWORD = "keyword"
+    AUTO = "auto"
 
 
 _Modes: TypeAlias = Annotated[
@@ -144,7 +146,7 @@ def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
     """Measure, keep the run, compare it, let the gate speak, and show all that."""
     from pinakes.evaluation import baseline, comparison, golden, metrics, page, records
 
-    _check(wanted)
+    _check(wanted, uses)
     names = tuple(metrics.metric(name).name for name in wanted.metrics) or metrics.DEFAULT
     questions = golden.read(wanted.golden, queries=wanted.queries, qrels=wanted.qrels, texts=wanted.run is None)
     if uses.baseline:
@@ -163,7 +165,7 @@ def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
     with _kept_in(troubles):
         verdict = baseline.check(uses.baseline, run, uses.tolerance) if uses.baseline else None
     if verdict and not verdict.passed:
-        troubles.append(_below(verdict))
+        troubles.insert(0, _below(verdict))
     with _kept_in(troubles):
         if uses.save_baseline:
             baseline.save(uses.save_baseline, run)
@@ -202,7 +204,7 @@ def _tell(
     if not screen.as_json:
         evaluation_text.show(screen, run, compared, verdict)
     if session.has_home():
-        screen.say(f"kept as {run.name}; compare with it: {session.command('evaluate', '…', '--against', run.name)}")
+        screen.say(f"kept as {run.name}; to compare another run with it: --against {run.name}")
     for error in troubles:
         screen.fail(error.message, error.hint)
     if troubles:
@@ -245,9 +247,8 @@ def _asked(
     relevant = (document for question in golden.questions for document in question.relevant)
     with library.shelves.catalog.read() as connection:
         called = names.resolve(connection, record.id, relevant, wanted.by)
-    subject = run.Subject(
-        search, rank, library.shelves.catalog, record, called, settings.search.top_k, wanted.depth
-    )  # fmt: skip
+    top_k = min(settings.search.top_k, settings.search.max_top_k)
+    subject = run.Subject(search, rank, library.shelves.catalog, record, called, top_k, wanted.depth)
     measured: dict[str, Measured] = {}
     total = len(golden.questions)
     with progress(session.screen) as show:
@@ -296,12 +297,14 @@ def _of_folder(library: Library, wanted: Wanted, golden: GoldenSet) -> str | Non
     return golden.name if wanted.ingest or (golden.place.is_dir() and golden.name in known) else None
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: Wanted, uses: Uses) -> None:
     """Refuse options that do not go together."""
     if wanted.ingest and (wanted.golden is None or not wanted.golden.is_dir() or wanted.run):
         raise InvalidInput("--ingest needs a BEIR folder.", hint="Add other documents first: pinakes add PATH")
     if wanted.write_run and (wanted.run or len(wanted.modes) > 1):
         raise InvalidInput("--write-run writes the rankings of one mode.", hint="Give one --mode, and no --run.")
+    if not 0 <= uses.tolerance < 1:
+        raise InvalidInput(f"--tolerance cannot be {uses.tolerance:g}.", hint="Give a share from 0 to 1: 0.05 is 5 %.")
 
 
 def _below(verdict: Verdict) -> BelowBaseline:
@@ -322,14 +325,29 @@ def _list(session: Session) -> None:
             kept.append(records.load(home / records.FOLDER / f"{name}.json"))
         except InvalidInput as error:
             session.screen.warn(error.message)
-    session.screen.document({"runs": [_summary(run) for run in kept]})
-    for run in kept:
+    changed = [_changes(kept[:number], run) for number, run in enumerate(kept)]
+    session.screen.document(
+        {"runs": [{**_summary(run), "changes": changes} for run, changes in zip(kept, changed, strict=True)]}
+    )
+    for run, changes in zip(kept, changed, strict=True):
         headline = run.metrics[0]
         figures = ", ".join(f"{mode} {one.overall.metrics[headline]:.3f}" for mode, one in run.modes.items())
-        session.screen.show(f"{run.name}  {run.corpus.collection}, {run.golden.answerable} questions")
+        counted = f"{run.golden.answerable} questions with an answer"
+        session.screen.show(f"{run.name}  {run.corpus.collection}, {counted}")
         session.screen.show(f"    {headline}: {figures}")
+        for change in changes:
+            session.screen.show(printable(f"    {change}"))
     if not kept:
         session.screen.say(f"No run was stored yet. Make one: {session.command('evaluate', 'GOLDEN')}")
+
+
+def _changes(earlier: Sequence[Run], run: Run) -> list[str]:
+    """Return what the newest of the ``earlier`` runs of the same questions and collection measured otherwise."""
+    from pinakes.evaluation.comparison import differences
+
+    of_same = (one for one in reversed(earlier) if one.golden.name == run.golden.name)
+    before = next((one for one in of_same if one.corpus.collection == run.corpus.collection), None)
+    return differences(before, run) if before else []
 
 
 def _summary(run: Run) -> Mapping[str, JSON]:
@@ -340,5 +358,6 @@ def _summary(run: Run) -> Mapping[str, JSON]:
         "golden": run.golden.name,
         "collection": run.corpus.collection,
         "questions": run.golden.answerable,
+        "model": run.corpus.model,
         "figures": figures,
     }

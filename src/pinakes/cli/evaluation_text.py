@@ -25,6 +25,8 @@ def show(screen: Screen, run: Run, comparison: Comparison | None, verdict: Verdi
     screen.show(
         f"{golden.name} on {corpus.collection}: {golden.questions} questions, {golden.answerable} with an answer{held}"
     )
+    if corpus.model:
+        screen.show(printable(f"model {corpus.model}"))
     for caution in cautions(run):
         screen.warn(caution)
     screen.show()
@@ -65,8 +67,6 @@ def _show_kinds(screen: Screen, run: Run) -> None:
 def _show_misses(screen: Screen, mode: Measured) -> None:
     screen.show()
     screen.show(f"{mode.mode}: {misses_counted(mode)}")
-    if told := refusals_words(mode):
-        screen.show(f"{mode.mode}: {told}")
     missed = [row for row in mode.rows if row.miss and row.answer_exists]
     for row in missed[:_MISSES]:
         assert row.miss is not None
@@ -74,6 +74,8 @@ def _show_misses(screen: Screen, mode: Measured) -> None:
         screen.show(printable(f"      {_cut(row.query)}"))
     if len(missed) > _MISSES:
         screen.show(f"  … and {len(missed) - _MISSES} more (--json and --html name them all)")
+    if told := refusals_words(mode):
+        screen.show(f"{mode.mode}: {told}")
 
 
 def _show_comparison(screen: Screen, comparison: Comparison) -> None:

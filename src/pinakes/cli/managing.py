@@ -106,6 +106,7 @@ def verify(session: Session, collection: str | None) -> None:
         compared = {
             "chunks": state.chunks,
             "keyword": state.index.get("keyword_chunks", 0),
+            "documents": state.index.get("documents", 0),
             "vectors": state.index.get("vectors", 0),
             "pending": state.pending,
             "approximate": state.approximate,
@@ -117,7 +118,8 @@ def verify(session: Session, collection: str | None) -> None:
         )
         for each in differences:
             examples = ", ".join(map(str, each.examples))
-            session.screen.show(f"  {each.part}: {each.count:,} {each.problem} (chunks {examples})")
+            kind = "documents" if each.part == "documents" else "chunks"
+            session.screen.show(f"  {each.part}: {each.count:,} {each.problem} ({kind} {examples})")
     broken = [name for name, differences in found.items() if differences]
     if broken:
         only = ["-c", broken[0]] if len(broken) == 1 else []

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pinakes.catalog import embeddings
+from pinakes.catalog.engine import translated
 from pinakes.errors import storing
 from pinakes.evaluation import names
 from pinakes.evaluation.metrics import Metric
@@ -24,6 +25,7 @@ from pinakes.settings import Settings
 from pinakes.types import SearchMode
 
 _SAMPLE = 32
+_WHAT = "A copy of the catalogue"
 
 
 def seconds(library: Library, name: str, knob: Knob) -> float:
@@ -42,12 +44,14 @@ def copied(library: Library) -> Iterator[Path]:
     """Give a folder with a copy of the library's catalogue and of what its sources fetched.
 
     Raises:
-        StorageFull: there is no room for it.
+        StorageFull: there is no room for it among the temporary files.
     """
     home = library.settings.home
-    with tempfile.TemporaryDirectory(prefix="pinakes-tune-", ignore_cleanup_errors=True) as folder:
+    with storing(_WHAT):
+        temporary = tempfile.TemporaryDirectory(prefix="pinakes-tune-", ignore_cleanup_errors=True)
+    with temporary as folder:
         copy = Path(folder)
-        with storing("A copy of the catalogue"):
+        with storing(_WHAT), translated(_WHAT):
             with (
                 closing(sqlite3.connect(home / "catalog.db")) as source,
                 closing(sqlite3.connect(copy / "catalog.db")) as target,

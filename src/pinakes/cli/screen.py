@@ -65,6 +65,11 @@ class Screen:
         if not self.quiet:
             self._labelled("warning", "yellow", words)
 
+    def note(self, words: str) -> None:
+        """Say on stderr how a question was understood, or what an answer lacks; not in quiet mode."""
+        if not self.quiet:
+            self._labelled("note", "cyan", words)
+
     def fail(self, message: str, hint: str = "") -> None:
         """Say on stderr what went wrong and what to do next."""
         self._labelled("error", "bold red", message)

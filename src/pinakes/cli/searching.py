@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pinakes.types import Filter, Hit, Results, SearchMode
+    from pinakes.types import JSON, Filter, Hit, Results, SearchMode
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
 _ARMS = {"vector": "meaning", "keyword": "words"}
@@ -134,7 +134,7 @@ def _mark(hit: Hit) -> str:
 
 def _show_trace(screen: Screen, results: Results) -> None:
     for stage in results.trace.stages:
-        detail = ", ".join(f"{name} {value}" for name, value in stage.detail.items())
+        detail = _details(stage.detail)
         if stage.name == "refine":
             detail = "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
         screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
@@ -143,13 +143,25 @@ def _show_trace(screen: Screen, results: Results) -> None:
     )
 
 
+def _details(detail: Mapping[str, JSON]) -> str:
+    return ", ".join(f"{name} {_figure(value)}" for name, value in detail.items() if value not in (None, ""))
+
+
+def _figure(value: JSON) -> str:
+    if isinstance(value, Mapping):
+        return f"({_details(value)})"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _say_about(screen: Screen, results: Results) -> None:
     from pinakes.types import ANSWERABLE
 
     if results.degraded:
         screen.warn(results.degraded)
     for note in results.notes:
-        screen.warn(note)
+        screen.note(note)
     if any(hit.approximate for hit in results.hits):
         screen.say("~ approximate: this passage is not embedded yet, its score may change when it is")
     if results.hits and results.answerable is not None and results.answerable < ANSWERABLE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,8 +16,6 @@ from pinakes.types import JSON
 if TYPE_CHECKING:
     from pinakes.library import Library
     from pinakes.settings import Settings
-
-_COLLECTED_AFTER = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +91,7 @@ class Session:
         Raises:
             NotFound: there is no home.
         """
+        from pinakes.cutting import collect_seldom
         from pinakes.library import Library
 
         if not (create or self.has_home()):
@@ -102,9 +100,7 @@ class Session:
                 hint=f"Check --home and PINAKES_HOME; adding documents makes one: {self.command('add', 'PATH')}",
             )
         with Library(self.settings) as library:
-            # Reading makes millions of short-lived objects; a fifth of its time went into looking for cycles.
-            gc.freeze()
-            gc.set_threshold(_COLLECTED_AFTER)
+            collect_seldom()
             yield library
 
     def has_home(self) -> bool:

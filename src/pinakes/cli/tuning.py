@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pinakes.library import Library
 
 _MINUTES = 10.0
+_IDLE = {"keyword": ("fusion", "boosts"), "vector": ("fusion", "fields", "boosts")}
+"""Mode → what is not part of its score."""
 
 _What: TypeAlias = Annotated[
     list[str] | None,
@@ -170,6 +172,8 @@ def _subject(session: Session, library: Library, wanted: Wanted, asked: Sequence
         screen.warn(
             f"{pending:,} passages have no exact vector yet; tune again when they have: pinakes reindex --embed"
         )
+    if idle := [family for family in wanted.what if family in _IDLE.get(mode, ())]:
+        screen.warn(f"the settings of {', '.join(idle)} change nothing in the mode {mode}: it is one half as it is")
     if parts.reranking is not None:
         screen.warn("settings are tried without the reranker")
     return Subject.of(parts, called, mode)

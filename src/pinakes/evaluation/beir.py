@@ -50,10 +50,10 @@ def _documents(path: Path) -> Iterator[tuple[int, str, str]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = {name: value for name, value in json.loads(line).items() if value is not None}
                 document_id, text = str(row["_id"]), str(row["text"])
                 title = " ".join(str(row.get("title", "")).split())
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise wrong(path, number, "it is no JSON object with `_id` and `text`") from error
             yield number, document_id, f"# {title}\n\n{text}\n" if title else f"{text}\n"
 

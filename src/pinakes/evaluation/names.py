@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,33 +17,41 @@ from pinakes.filters import listed, nearest, normal_name, normal_text
 
 _KeysOf: TypeAlias = Callable[[Listed], Iterable[str]]
 
+_NAMED, _SHOWN = 5, 60
+"""Of names that fit nothing: how many a message has, and how many characters of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
     """Which documents the golden names stand for.
 
     ``members``: name → documents. ``called``: document uid → its golden names. ``units``: uid → what a document
-    without a golden name is called, where the unit of the ranking is a group or the value of a field. ``unknown``
-    names stand for nothing, ``ambiguous`` ones for several documents (name → paths) though one was meant.
+    without a golden name is called, where the unit of the ranking is a group or the value of a field. ``paths``: uid →
+    what it is called elsewhere, where no other document and no golden name is called so. ``unknown`` names stand for
+    nothing, ``ambiguous`` ones for several documents (name → paths) though one was meant.
     """
 
     members: Mapping[str, Sequence[Listed]]
     called: Mapping[str, Sequence[str]]
     units: Mapping[str, str]
+    paths: Mapping[str, str]
     unknown: tuple[str, ...]
     ambiguous: Mapping[str, tuple[str, ...]]
 
     def name_of(self, uid: str, relevant: Mapping[str, float]) -> str:
-        """Return what a question with these ``relevant`` names calls a document: its uid where nothing names it."""
+        """Return what a question with these ``relevant`` names calls a document: its path where nothing names it."""
         names = self.called.get(uid, ())
-        return next((name for name in names if name in relevant), names[0] if names else self.units.get(uid, uid))
+        if names:
+            return next((name for name in names if name in relevant), names[0])
+        return self.units.get(uid) or self.paths.get(uid, uid)
 
 
 def resolve(connection: Connection, collection_id: int, names: Iterable[str], by: str | None = None) -> Names:
     """Find the documents of a collection that ``names`` stand for.
 
     With ``by`` they are values of that metadata field. Else the first of these that fits any document: id, uri or path;
-    group key; end of a path; end of a path without its extension (in corpora made of BEIR folders: the id).
+    group key; end of a path; end of a path without its extension (in corpora made of BEIR folders: the id); end of a
+    uri (where a folder above the one that was added is named, too).
 
     Raises:
         InvalidInput: no document has a field ``by``, or none of the names stands for a document.
@@ -77,7 +86,7 @@ def _by_field(wanted: Sequence[str], every: Sequence[Listed], values: Mapping[in
     found = _matches({normal_text(name) for name in wanted}, every, lambda one: values.get(one.id, ()))
     members = {name: found[normal_text(name)] for name in wanted if normal_text(name) in found}
     units = {one.uid: values[one.id][0] for one in every if one.id in values}
-    return _names(wanted, members, units, {})
+    return _names(wanted, every, members, units, {})
 
 
 def _by_place(wanted: Sequence[str], every: Sequence[Listed]) -> Names:
@@ -94,27 +103,32 @@ def _by_place(wanted: Sequence[str], every: Sequence[Listed]) -> Names:
                 if len(found[key]) > 1 and not several:
                     ambiguous[name] = tuple(one.path for one in found[key])
     units = {one.uid: one.group_key for one in every if one.group_key} if grouped else {}
-    return _names(wanted, members, units, ambiguous)
+    return _names(wanted, every, members, units, ambiguous)
 
 
 def _names(
     wanted: Sequence[str],
+    every: Sequence[Listed],
     members: Mapping[str, Sequence[Listed]],
     units: Mapping[str, str],
     ambiguous: Mapping[str, tuple[str, ...]],
 ) -> Names:
     if wanted and not members:
+        example = next(iter(units.values()), every[0].path if every else "")
         raise InvalidInput(
-            f"The collection has none of the {len(wanted)} documents that the questions name: {listed(wanted, 10)}.",
+            f"The collection has none of the {len(wanted)} documents that the questions name: {_some(wanted)}.",
             hint="Name documents by path, end of a path, id, uri or group, or by a metadata field: --by FIELD. "
-            "Perhaps another collection (-c) was meant, or documents were not added yet.",
+            + (f"Here one is {example!r}. " if example else "")
+            + "Perhaps another collection (-c) was meant, or documents were not added yet.",
         )
     called: dict[str, list[str]] = {}
     for name in wanted:
         for one in members.get(name, ()):
             called.setdefault(one.uid, []).append(name)
     unknown = tuple(name for name in wanted if name not in members)
-    return Names(members, called, units, unknown, ambiguous)
+    counted = Counter(one.path for one in every)
+    paths = {one.uid: one.path for one in every if one.path and counted[one.path] == 1 and one.path not in members}
+    return Names(members, called, units, paths, unknown, ambiguous)
 
 
 def _matches(wanted: set[str], every: Sequence[Listed], keys_of: _KeysOf) -> dict[str, list[Listed]]:
@@ -125,6 +139,12 @@ def _matches(wanted: set[str], every: Sequence[Listed], keys_of: _KeysOf) -> dic
                 if key in wanted:
                     found.setdefault(key, []).append(one)
     return found
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names; of a long one the end, which tells it from others."""
+    few = [repr(name if len(name) <= _SHOWN else f"…{name[1 - _SHOWN :]}") for name in names[:_NAMED]]
+    return ", ".join([*few, "…"] if len(names) > _NAMED else few)
 
 
 def _normal(name: str) -> str:
@@ -149,5 +169,6 @@ _LEVELS: Sequence[tuple[_KeysOf, bool]] = (
     (lambda one: (one.group_key,) if one.group_key else (), True),
     (lambda one: _ends(one.path), False),
     (_ends_without_extension, False),
+    (lambda one: _ends(unquote(one.uri)), False),
 )
 """Ways to name a document, the surest first; whether such a name may stand for several."""

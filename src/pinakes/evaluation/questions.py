@@ -13,6 +13,7 @@ from typing import Any
 
 from pinakes.errors import InvalidFilter, InvalidInput, NotFound
 from pinakes.filters import parse
+from pinakes.settings import shortened
 from pinakes.types import JSON, Filter
 
 Qrels = dict[str, dict[str, float]]
@@ -121,7 +122,7 @@ def beir_file(folder: Path, name: str) -> Path:
 
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line number and object of each line of a file of JSON lines; empty lines are passed over.
+    """Yield line number and object of each line of a file of JSON lines; empty lines and null fields are passed over.
 
     Raises:
         NotFound, InvalidInput: no such file, or a line that is no JSON object; the message names it.
@@ -131,11 +132,11 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise wrong(path, number, f"it is not JSON ({error})") from error
         if not isinstance(row, dict):
             raise wrong(path, number, "it is no JSON object")
-        yield number, row
+        yield number, {name: value for name, value in row.items() if value is not None}
 
 
 def columns(line: str) -> list[str]:
@@ -184,10 +185,10 @@ def _question(path: Path, number: int, row: Mapping[str, JSON]) -> Question:
 def _grade(path: Path, number: int, document: str, grade: JSON) -> float:
     try:
         value = math.nan if isinstance(grade, bool) else float(grade)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
-        raise wrong(path, number, f"the grade of {document!r} is {grade!r}, not a number", "Write 0, 1, 2 …")
+        raise wrong(path, number, f"the grade of {document!r} is {shortened(grade)}, not a number", "Write 0, 1, 2 …")
     return int(value) if value.is_integer() else value
 
 

@@ -197,7 +197,7 @@ def _last(home: Path, golden: str, collection: str) -> Run:
                 return run
     raise NotFound(
         f"No run of {golden!r} on {collection!r} was stored yet.",
-        hint="This one is the first; the next can be compared with it.",
+        hint="Leave --against out this once: the run is kept, and the next can be compared with it.",
     )
 
 

@@ -133,8 +133,14 @@ def ask(subject: Subject, question: Question, mode: SearchMode) -> Answer:
         milliseconds=passed,
         refused=not results.hits or (results.answerable is not None and results.answerable < ANSWERABLE),
         answerable=results.answerable,
-        degraded=results.degraded,
+        degraded=lacking(results),
     )
+
+
+def lacking(results: Results) -> str | None:
+    """Return in words what did not contribute to an answer though it was wanted, None where nothing is lacking."""
+    reranks = (stage.detail.get("note") for stage in results.trace.stages if stage.name == "rerank")
+    return results.degraded or next((str(note) for note in reranks if note), None)
 
 
 def scored(ranking: Sequence[str], relevant: Grades, metrics: Sequence[str] = DEFAULT) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 ROUTE = "/search"
 _NOT_READY, _AGAIN_S = 503, 0.1
 _MOST_SHOWN = 200
+_HEADER = re.compile(r"\s*(?P<name>[\w!#$%&'*+.^`|~-]+):\s*(?P<value>[!-~](?:[ -~]*[!-~])?)\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,17 @@ class ServerSide:
     The address may name a route (else ``/search``), and after ``#`` a collection.
     """
 
-    def __init__(self, label: str, fields: Fields, *, mode: str | None, top_k: int, timeout_s: float) -> None:
-        """Check the address; nothing is asked yet.
+    def __init__(
+        self,
+        label: str,
+        fields: Fields,
+        *,
+        mode: str | None,
+        top_k: int,
+        timeout_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Check the address; nothing is asked yet. ``headers`` are sent with every question.
 
         Raises:
             InvalidInput: it is no address of a server.
@@ -80,7 +91,7 @@ class ServerSide:
         self._url, self._collection = _address(label)
         self._shown = urlunsplit(urlsplit(self._url)._replace(netloc=urlsplit(self._url).netloc.rpartition("@")[2]))
         self._fields, self._mode, self._top_k, self._timeout_s = fields, mode, top_k, timeout_s
-        self._client = httpx.Client(timeout=timeout_s, trust_env=not _is_here(self._url))
+        self._client = httpx.Client(timeout=timeout_s, headers=headers, trust_env=not _is_here(self._url))
         collection = f"#{self._collection}" if self._collection else ""
         self.about = About(self._shown.removesuffix(ROUTE) + collection, "server", mode or "", top_k)
 
@@ -173,6 +184,22 @@ class ServerSide:
 
     def _trouble(self, what: str, hint: str) -> ServerUnreachable:
         return ServerUnreachable(f"{self._shown} {what}.", hint=hint)
+
+
+def headers_of(words: Iterable[str]) -> dict[str, str]:
+    """Return the HTTP headers that words of the form ``Name: value`` stand for.
+
+    Raises:
+        InvalidInput: a word of another form; the message does not show it, since it may hold a key.
+    """
+    found = [_HEADER.fullmatch(word) for word in words]
+    for number, match in enumerate(found, start=1):
+        if match is None:
+            raise InvalidInput(
+                f"--header {number} of {len(found)} is not of the form NAME: VALUE.",
+                hint="As in --header 'Authorization: Bearer KEY'",
+            )
+    return {match["name"]: match["value"] for match in found if match is not None}
 
 
 def spelled(where: Filter) -> dict[str, JSON]:

@@ -13,7 +13,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.records import CorpusInfo, corpus_of
-from pinakes.evaluation.run import Rank, Search
+from pinakes.evaluation.run import Rank, Search, lacking
 from pinakes.evaluation.trec import read_run
 from pinakes.filters import listed, nearest, normal_name, normal_text
 from pinakes.types import JSON, SearchMode
@@ -133,7 +133,7 @@ class CollectionSide:
         start = time.perf_counter()
         found = self._search(question.text, self._collection, mode=way.mode, top_k=way.top_k, filters=question.where)
         passed = (time.perf_counter() - start) * 1000
-        degraded = found.degraded
+        degraded = lacking(found)
         if way.depth is not None:
             found = self._rank(question.text, self._collection, mode=way.mode, depth=way.depth, filters=question.where)
         best: dict[Named, float] = {}

@@ -8,6 +8,7 @@ from pinakes.evaluation.figures import Measured, Miss
 from pinakes.evaluation.records import Run
 
 _MOST_NAMED = 10
+_MOST_REASONS = 3
 
 
 def miss_words(miss: Miss) -> str:
@@ -39,8 +40,8 @@ def refusals_words(mode: Measured) -> str:
     if not told.no_answer:
         return ""
     return (
-        f"{told.recognised} of {told.no_answer} questions without an answer recognised, "
-        f"{told.false_alarms} of {told.answerable} others refused"
+        f"{told.recognised} of {told.no_answer} without an answer recognised, "
+        f"{told.false_alarms} of {told.answerable} others taken for such"
     )
 
 
@@ -59,7 +60,10 @@ def cautions(run: Run) -> list[str]:
         found.append(f"{run.corpus.pending:,} of {run.corpus.chunks:,} passages had no exact vector yet")
     for mode in run.modes.values():
         degraded = Counter(row.degraded for row in mode.rows if row.degraded)
-        found += [f"{mode.mode}: {count} answers were degraded: {why}" for why, count in degraded.items()]
+        few = degraded.most_common(_MOST_REASONS)
+        found += [f"{mode.mode}: {count} answers were degraded: {why}" for why, count in few]
+        if rest := degraded.total() - sum(count for _, count in few):
+            found.append(f"{mode.mode}: {rest} answers were degraded for other reasons")
     return found
 
 

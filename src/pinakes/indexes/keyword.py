@@ -139,17 +139,18 @@ class KeywordIndex:
         with _translated():
             return lexicon.TantivyLexicon(self._searcher(), self._index.schema, self._analyzer)
 
-    def chunk_ids(self) -> Int64:
-        """Return the sorted ids of all chunks in the index."""
+    def ids(self) -> Int64:
+        """Return the sorted ids of all chunks in the index, or of all documents."""
         with _translated():
             searcher = self._searcher()
             hits = searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
             return np.sort(_column(searcher, "chunk_id", [address for _, address in hits]))
 
     def describe(self) -> dict[str, str | int]:
-        """Say how many chunks there are and how much disk they take."""
+        """Say how many chunks or documents there are and how much disk they take."""
+        count, size = ("keyword_chunks", "keyword_bytes") if self._of_passages else ("documents", "document_bytes")
         with _translated():
-            return {"keyword_chunks": self._searcher().num_docs, "keyword_bytes": folder_bytes(self._folder)}
+            return {count: self._searcher().num_docs, size: folder_bytes(self._folder)}
 
     def _positions(self) -> tuple[int, int]:
         """Read the file anew only when it is another: every search asks for this several times."""

@@ -83,14 +83,18 @@ class LocalIndex:
         return self._vectors.search(query, limit, self._documents(where), among)
 
     def contents(self) -> Mapping[str, Int64]:
-        vectors = self._vectors
-        return {"keyword": self._keyword.chunk_ids(), "vector": vectors.chunk_ids(), "exact": vectors.exact_ids()}
+        return {
+            "keyword": self._keyword.ids(),
+            "documents": self._whole.ids(),
+            "vector": self._vectors.chunk_ids(),
+            "exact": self._vectors.exact_ids(),
+        }
 
     def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
         return self._vectors.sums(ids) if of == "documents" else self._vectors.get(ids)
 
     def describe(self) -> Mapping[str, str | int]:
-        return {"engine": "local", **self._keyword.describe(), **self._vectors.describe()}
+        return {"engine": "local", **self._keyword.describe(), **self._whole.describe(), **self._vectors.describe()}
 
     def lexicon(self) -> Lexicon:
         return self._whole.lexicon()

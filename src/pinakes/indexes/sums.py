@@ -7,15 +7,13 @@ so that it depends on what is there and not on how it came there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
+from pinakes.indexes.half import Float16, float32
 from pinakes.types import Bool, Float32, Int64
 
 _ROWS_AT_ONCE = 16_384
-
-_Float16: TypeAlias = np.ndarray[Any, np.dtype[np.float16]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Sums:
         return cls(np.empty(0, np.int64), np.empty((0, dimension), np.float32))
 
     @classmethod
-    def of(cls, ids: Int64, documents: Int64, matrix: _Float16, rows: Int64) -> Sums:
+    def of(cls, ids: Int64, documents: Int64, matrix: Float16, rows: Int64) -> Sums:
         """Return the sums of the documents of these ``rows``, which must be all rows of each."""
         rows = rows[np.lexsort((ids[rows], documents[rows]))]
         owners, starts = np.unique(documents[rows], return_index=True)
@@ -40,16 +38,21 @@ class Sums:
         first = 0
         while first < len(owners):
             last = max(first + 1, int(np.searchsorted(ends, starts[first] + _ROWS_AT_ONCE, side="right")))
-            part = matrix[rows[starts[first] : ends[last - 1]]].astype(np.float32)
+            part = float32(matrix[rows[starts[first] : ends[last - 1]]])
             sums.matrix[first:last] = np.add.reduceat(part, starts[first:last] - starts[first], axis=0)
             first = last
         return sums
 
-    def updated(self, touched: Int64, ids: Int64, documents: Int64, matrix: _Float16, alive: Bool) -> Sums:
+    def updated(self, touched: Int64, ids: Int64, documents: Int64, matrix: Float16, alive: Bool) -> Sums:
         """Return these with the sums of the ``touched`` documents as the living rows now have them."""
         rows = np.flatnonzero(alive & np.isin(documents, touched))
         fresh = Sums.of(ids, documents, matrix, rows)
-        kept = ~np.isin(self.documents, touched)
+        stale = np.isin(self.documents, touched)
+        if np.array_equal(self.documents[stale], fresh.documents):  # most often no document comes or goes
+            sums = self.matrix.copy()
+            sums[stale] = fresh.matrix
+            return Sums(self.documents, sums)
+        kept = ~stale
         owners = np.concatenate([self.documents[kept], fresh.documents])
         order = np.argsort(owners, kind="stable")
         return Sums(owners[order], np.concatenate([self.matrix[kept], fresh.matrix])[order])

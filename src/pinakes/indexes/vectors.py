@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from filelock import FileLock
 
+from pinakes.indexes.half import Float16, float32, largest
 from pinakes.indexes.sums import Sums
 from pinakes.types import Bool, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
@@ -52,8 +53,6 @@ _FORMAT = 2
 
 _UNFINISHED = "unfinished"
 
-_Float16: TypeAlias = np.ndarray[Any, np.dtype[np.float16]]
-
 
 @dataclass(frozen=True)
 class _View:
@@ -64,7 +63,7 @@ class _View:
 
     ids: Int64
     documents: Int64
-    matrix: _Float16
+    matrix: Float16
     exact: Bool
     alive: Bool
     unscanned: Bool
@@ -80,7 +79,7 @@ class _View:
         return bool((self.exact | ~self.alive).all())
 
 
-_Snapshot: TypeAlias = tuple[Int64, Int64, _Float16, Bool, int]
+_Snapshot: TypeAlias = tuple[Int64, Int64, Float16, Bool, int]
 """Chunk ids, document ids, vectors, which of these are exact, and the position."""
 
 
@@ -172,7 +171,7 @@ class VectorIndex:
         view = self._view
         vectors = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
         rows, found = _rows_of(view, chunk_ids)
-        vectors[found] = _float32(view.matrix[rows[found]])
+        vectors[found] = float32(view.matrix[rows[found]])
         return vectors
 
     def sums(self, document_ids: Int64) -> Float32:
@@ -205,7 +204,7 @@ class VectorIndex:
             if max(self._unsaved, unseen) > _LEFT_SHARE * len(self._view.ids):
                 self._save()
 
-    def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> _Float16:
+    def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> Float16:
         return np.array([entry.vector for entry in entries], np.float16).reshape(len(entries), self._dimension)
 
     def _overwritten(self, view: _View, entries: Sequence[VectorEntry]) -> tuple[_View, list[VectorEntry], int]:
@@ -258,7 +257,7 @@ class VectorIndex:
         """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file when there are many."""
         faiss = _faiss()
         eight_bit, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
-        scale = _EIGHT_BIT / max(_largest(matrix), 1e-6)
+        scale = _EIGHT_BIT / max(largest(matrix), 1e-6)
         if len(matrix) > exact_max:
             lists = max(1, int(_NLIST_PER_ROOT * len(matrix) ** 0.5))
             quantizer = faiss.IndexFlatIP(self._dimension)
@@ -266,11 +265,11 @@ class VectorIndex:
             quantizer.this.disown()
             scanner.own_fields = True
             scanner.cp.niter, scanner.cp.min_points_per_centroid = 5, 1
-            scanner.train(_eight_bit(_float32(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)]), scale))
+            scanner.train(_eight_bit(float32(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)]), scale))
         else:
             scanner = faiss.IndexScalarQuantizer(self._dimension, eight_bit, inner)
         for start in range(0, len(matrix), _ADDED_ROWS):
-            scanner.add(_eight_bit(_float32(matrix[start : start + _ADDED_ROWS]), scale))
+            scanner.add(_eight_bit(float32(matrix[start : start + _ADDED_ROWS]), scale))
         return scanner
 
     def _load(self) -> _View:
@@ -349,7 +348,7 @@ def _read_snapshot(folder: Path, dimension: int, label: str) -> _Snapshot:
     return ids, documents, matrix, exact, int(about["position"])
 
 
-def _living(ids: Int64, documents: Int64, matrix: _Float16, exact: Bool, position: int, sums: Sums) -> _View:
+def _living(ids: Int64, documents: Int64, matrix: Float16, exact: Bool, position: int, sums: Sums) -> _View:
     """Return a view of living rows that has no scanner yet."""
     every = np.ones(len(ids), np.bool_)
     order = np.argsort(ids, kind="stable")
@@ -362,24 +361,6 @@ def _faiss() -> Any:
 
     faiss.omp_set_num_threads(1)
     return faiss
-
-
-def _float32(rows: _Float16) -> Float32:
-    """Return finite float16 numbers as float32, exactly, ten times as fast as NumPy's own conversion of each by itself.
-
-    Sign, exponent and fraction move to where float32 has them, which leaves the exponent 112 too low.
-    """
-    bits = rows.view(np.int16).astype(np.int32)
-    bits <<= 13
-    bits &= ~0x70000000
-    numbers = bits.view(np.float32)
-    numbers *= np.float32(2.0**112)
-    return numbers
-
-
-def _largest(matrix: _Float16) -> float:
-    """Return the largest absolute value; without their sign, floats are ordered as their bits are."""
-    return float((matrix.view(np.int16) & np.int16(0x7FFF)).max().view(np.float16))
 
 
 def _eight_bit(rows: Float32, scale: float) -> Float32:
@@ -433,7 +414,7 @@ def _ranked(view: _View, rows: Int64, query: Float32, limit: int) -> Ranking:
     if not len(rows):
         return Ranking(rows, rows, np.empty(0, np.float32), exact)
     # Row by row: a product of the whole lets the BLAS wake threads, which takes it 8 ms at times, not 0.1.
-    scores = np.vecdot(_float32(view.matrix[rows]), query)
+    scores = np.vecdot(float32(view.matrix[rows]), query)
     kept = np.arange(len(rows))
     if len(rows) > limit:
         kept = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])

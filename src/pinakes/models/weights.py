@@ -142,6 +142,12 @@ def locate(settings: ModelSettings, cache: Path) -> Installed | None:
     return Installed(parent / "weights", manifest.facts.get("origin", ""), digest, parent, settings.purpose)
 
 
+def present(settings: ModelSettings, cache: Path) -> bool:
+    """Say whether the model's files are there, whatever is in them: nothing is read."""
+    folder = _parent(settings, cache) / "weights" if settings.path is None else settings.path.expanduser()
+    return all((folder / required).is_file() for required in REQUIRED)
+
+
 def install(
     settings: ModelSettings,
     cache: Path,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinakes.errors import ModelCorrupt
+from pinakes.errors import ModelCorrupt, ModelUnavailable
 from pinakes.models import convert, weights
 from pinakes.models.runtime import clean, cores, open_session, open_tokenizer
 from pinakes.settings import RerankSettings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 RETRY_S = 60.0
-"""Damaged files are not looked at again for so long, in seconds: finding the damage means reading all of them."""
+"""Files that cannot be used are not looked at again for so long, in seconds: finding that out means reading them."""
 
 _PAIRS_PER_THREAD = 2
 _SPECIAL_TOKENS = 3
@@ -64,6 +64,8 @@ class CrossEncoder:
     others wait for it.
     """
 
+    logits = True
+
     def __init__(self, settings: RerankSettings, cache: Path) -> None:
         self._settings = settings
         self._cache = cache
@@ -72,7 +74,7 @@ class CrossEncoder:
         self._model: _Model | None = None
         self._digest = pin.weights_sha256 if (pin := weights.PINS.get(settings.model)) else ""
         self._pool: ThreadPoolExecutor | None = None
-        self._damage: tuple[float, ModelCorrupt] | None = None
+        self._refused: tuple[float, ModelUnavailable] | None = None
 
     @classmethod
     def open(cls, settings: RerankSettings, cache: Path) -> Self:
@@ -137,24 +139,25 @@ class CrossEncoder:
             return self._model
         with self._lock:
             if self._model is None:
-                installed = self._install()
-                session = open_session(installed.graph_folder(self._settings.precision) / convert.GRAPH)
-                tokenizer = open_tokenizer(installed.folder)
-                begin, part = _frame(tokenizer, installed.folder)
-                most = convert.read_config(installed.folder).max_tokens
-                self._digest = installed.weights_sha256
-                self._model = _Model(session, tokenizer, most, begin, part)
+                self._model = self._load()
             return self._model
 
-    def _install(self) -> weights.Installed:
-        if self._damage is not None and time.monotonic() < self._damage[0]:
-            error = self._damage[1]
+    def _load(self) -> _Model:
+        if self._refused is not None and time.monotonic() < self._refused[0]:
+            error = self._refused[1]
             raise type(error)(error.message, hint=error.hint) from error
         try:
-            return weights.install(self._settings, self._cache, fetch=False)
-        except ModelCorrupt as error:
-            self._damage = (time.monotonic() + RETRY_S, error)
+            installed = weights.install(self._settings, self._cache, fetch=False)
+            session = open_session(installed.graph_folder(self._settings.precision) / convert.GRAPH)
+            tokenizer = open_tokenizer(installed.folder)
+            begin, part = _frame(tokenizer, installed.folder)
+            most = convert.read_config(installed.folder).max_tokens
+        except ModelUnavailable as error:
+            if weights.present(self._settings, self._cache):
+                self._refused = (time.monotonic() + RETRY_S, error)
             raise
+        self._digest = installed.weights_sha256
+        return _Model(session, tokenizer, most, begin, part)
 
     def _workers(self) -> ThreadPoolExecutor:
         with self._lock:

@@ -44,6 +44,7 @@ class EndpointReranker:
         self._shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
+        self._beyond = False
 
     @classmethod
     def open(cls, settings: RerankSettings, cache: Path) -> Self:  # noqa: ARG003
@@ -66,6 +67,11 @@ class EndpointReranker:
     def fingerprint(self) -> str:
         """Name provider, model and address."""
         return f"http/{self._settings.model}@{self._shown}"
+
+    @property
+    def logits(self) -> bool:
+        """Whether it ever gave a score outside of 0 to 1; most endpoints do not."""
+        return self._beyond
 
     def load(self) -> None:
         """Make the HTTP client, and check that the key is there, if there is to be one. Connects to nothing.
@@ -166,6 +172,7 @@ class EndpointReranker:
             raise self._failure(f"answers in another form ({type(error).__name__}: {error})", _FORM) from error
         if missing := int(np.count_nonzero(~np.isfinite(scores))):
             raise self._failure(f"gives no score for {missing} of {count} passages", _FORM)
+        self._beyond = self._beyond or bool((scores < 0).any() or (scores > 1).any())
         return scores
 
     def _refusal(self, status: int, data: bytes) -> ModelUnavailable:

@@ -12,6 +12,7 @@ from pinakes.errors import ModelUnavailable
 from pinakes.ports import Index
 from pinakes.search.answerable import judged
 from pinakes.search.answers import Answers
+from pinakes.search.bare import deepened
 from pinakes.search.boosts import lifted
 from pinakes.search.candidates import Candidates, approximate, gather, nothing, rescored
 from pinakes.search.diversity import Diversity
@@ -38,6 +39,7 @@ __all__ = [
     "Request",
     "Reranking",
     "Watch",
+    "deepened",
     "gathered",
     "rank",
     "search",
@@ -72,7 +74,7 @@ def gathered(request: Request, parts: Parts) -> Gathered:
     vector, degraded = _embedded(asked, parts)
     if degraded and asked.request.mode == "vector":  # "auto" had chosen it: words are what is left
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
-    found = gather(asked, vector, parts.index, parts.settings.search, parts.watch) if asked.text else nothing()
+    found = gather(asked, vector, parts.index, parts.settings, parts.watch) if asked.text else nothing()
     found = lifted(asked, found, parts)
     return Gathered(asked, vector, degraded, found)
 
@@ -109,7 +111,7 @@ def search(request: Request, parts: Parts) -> Results:
             if vector is not None and total and not _any_vector(found, vector, index, where):
                 degraded = "none of these passages has a vector yet"
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
-            diversity, passages = Diversity.wanted(parts), Passages(connection)
+            diversity, passages = Diversity.wanted(parts, connection), Passages(connection)
             hits = hydrated(
                 connection, collection, ranked, asked.request, asked.text, index, settings, passages, diversity
             )

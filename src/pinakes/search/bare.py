@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
-from pinakes.catalog import listing
+from pinakes.catalog import documents, listing
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.listing import Place
 from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
-from pinakes.types import Hit, Scores
+from pinakes.types import Hit, Results, Scores
 
 
 def bare(connection: Connection, collection: CollectionRecord, ranked: Ranked, request: Request) -> list[Hit]:
@@ -19,25 +22,41 @@ def bare(connection: Connection, collection: CollectionRecord, ranked: Ranked, r
     best = ranked.best(request.top_k, request.min_score)
     ids = best.candidates.ids[best.rows].tolist()
     places = listing.places(connection, ids)
+    groups = {place.group_key for place in places.values() if place.group_key}
+    before = documents.preceding_chunks(connection, collection.id, groups) if groups else {}
     return [
-        Hit(
-            chunk_id=f"{place.uid}_{place.ordinal}",
-            document_id=place.uid,
-            collection=collection.name,
-            uri=place.uri,
-            path=place.path,
-            title=place.title,
-            text="",
-            chunk_index=place.ordinal,
-            start_line=0,
-            end_line=0,
-            heading_path=(),
-            symbols=(),
-            score=score,
-            scores=Scores(fused=score),
-            matched_by=(),
-            metadata={},
-        )
+        _hit(collection.name, place, before.get(place.document_id, 0) + place.ordinal, score)
         for one, score in zip(ids, best.scores.tolist(), strict=True)
         if (place := places.get(one)) is not None
     ]
+
+
+def _hit(collection: str, place: Place, number: int, score: float) -> Hit:
+    return Hit(
+        chunk_id=f"{place.group_key or place.uid}_{number}",
+        document_id=place.uid,
+        collection=collection,
+        uri=place.uri,
+        path=place.path,
+        title=place.title,
+        text="",
+        chunk_index=number,
+        start_line=0,
+        end_line=0,
+        heading_path=(),
+        symbols=(),
+        score=score,
+        scores=Scores(fused=score),
+        matched_by=(),
+        metadata={},
+    )
+
+
+def deepened(near: Results, deep: Results) -> Results:
+    """Return ``near`` followed by the hits of ``deep`` that it lacks, with scores lowered to below its own."""
+    known = {hit.chunk_id for hit in near.hits}
+    rest = [hit for hit in deep.hits if hit.chunk_id not in known]
+    last = min((hit.score for hit in near.hits), default=1.0)
+    share = last / max((hit.score for hit in rest if hit.score > last), default=last) if last > 0 else 0.0
+    behind = (replace(hit, score=hit.score * share, scores=Scores(fused=hit.score * share)) for hit in rest)
+    return replace(near, hits=(*near.hits, *behind)[: max(len(near.hits), len(deep.hits))])

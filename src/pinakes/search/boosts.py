@@ -61,7 +61,7 @@ def _by_document(
 ) -> dict[str, Float32]:
     """Return what each signal and rule adds to each candidate; it is the same for all passages of a document."""
     owners, owner_of = np.unique(documents, return_inverse=True)
-    facts = parts.holdings.facts.of(parts.catalog, parts.collection, owners.tolist(), fields_of(rules))
+    facts = parts.holdings.facts.of(parts.catalog.read, parts.collection, owners.tolist(), fields_of(rules))
     shares = {name: _column(signal, facts) for name, signal in signals.items()}
     by_rule = _capped(list(_by_rules(query, rules, facts)), parts.settings.boosts.metadata_most)
     return {name: share[owner_of] for name, share in _joined([*shares.items(), *by_rule]).items()}

@@ -14,7 +14,7 @@ from pinakes.search.constraints import Constraints
 from pinakes.search.lift import Lift
 from pinakes.search.understanding import Understood
 from pinakes.search.watch import Watch
-from pinakes.settings import SearchSettings
+from pinakes.settings import Settings
 from pinakes.types import Bool, Float32, Int64, Ranking
 
 _CANDIDATES_PER_RESULT = 4
@@ -67,13 +67,15 @@ class Candidates:
     fused: Float32 | None = None
     lift: Lift | None = None
 
+    def vectors_of(self, rows: Int64, index: Index) -> Float32:
+        """Return float32 (n, dim): the vectors of the passages in these rows, NaN where there is none."""
+        return index.vectors(self.ids[rows]) if self.wider is None else self.wider.vectors[rows]
 
-def gather(
-    asked: Understood, vector: Float32 | None, index: Index, settings: SearchSettings, watch: Watch
-) -> Candidates:
+
+def gather(asked: Understood, vector: Float32 | None, index: Index, settings: Settings, watch: Watch) -> Candidates:
     """Ask both arms, then give every candidate both scores, and those of its document."""
     request = asked.request
-    limit = max(settings.candidates, _CANDIDATES_PER_RESULT * request.top_k)
+    limit = max(settings.search.candidates, _CANDIDATES_PER_RESULT * (request.pool or request.top_k))
     where = request.where
     only = Constraints.of(asked.phrases, asked.excluded, index, where)
     arms: dict[str, Ranking] = {}
@@ -89,7 +91,8 @@ def gather(
             arms["vector"] = only.best(lambda most, among: index.vector(vector, most, where, among), limit)
             detail["found"] = len(arms["vector"])
     weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
-    names = " ".join(identifiers.names(asked.text)) if weighted and settings.definition_boost else ""
+    defining = settings.search.definition_boost or settings.boosts.symbol_definition
+    names = " ".join(identifiers.names(asked.text)) if weighted and defining else ""
     named: Ranking | None = None
     if names:
         ask = partial(index.keyword, names, evidence="definitions")

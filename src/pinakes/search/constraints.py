@@ -9,9 +9,11 @@ from functools import reduce
 import numpy as np
 
 from pinakes.ports import Index
-from pinakes.types import Filter, Int64, Ranking
+from pinakes.types import Bool, Filter, Int64, Ranking
 
 _EVERY = 2**31 - 1
+_FEW = 2000
+"""Of so many allowed passages all are ranked; of more, the best of all are, until enough of them are allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,21 @@ class Constraints:
 
     def best(self, ask: Callable[[int, Int64 | None], Ranking], limit: int) -> Ranking:
         """Return the best ``limit`` allowed ones of what ``ask`` ranks, given a limit and the ids to choose from."""
-        if self.required is not None or self.barred is None:
+        if self.required is None and self.barred is None:
+            return ask(limit, None)
+        if self.required is not None and len(self.required) <= _FEW:
             return ask(limit, self.required)
-        found = ask(limit + len(self.barred), None)
-        kept = np.flatnonzero(~np.isin(found.ids, self.barred))[:limit]
-        exact = None if found.exact is None else found.exact[kept]
-        return Ranking(found.ids[kept], found.documents[kept], found.scores[kept], exact)
+        most = 2 * limit
+        while True:
+            found = ask(most, None)
+            kept = np.flatnonzero(self._allow(found.ids))[:limit]
+            if len(kept) == limit or len(found) < most:
+                exact = None if found.exact is None else found.exact[kept]
+                return Ranking(found.ids[kept], found.documents[kept], found.scores[kept], exact)
+            most *= 4
+
+    def _allow(self, ids: Int64) -> Bool:
+        if self.required is not None:
+            return np.isin(ids, self.required)
+        assert self.barred is not None
+        return np.isin(ids, self.barred, invert=True)

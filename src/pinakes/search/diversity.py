@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
+from sqlalchemy import Connection
 
 from pinakes.filters import normal_name
 from pinakes.search.parts import Parts
@@ -20,15 +22,16 @@ _POOL = 50
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """What makes the head of an answer diverse, as the settings of ``parts`` say."""
+    """What makes the head of an answer diverse, as the settings of ``parts`` say; ``connection``: of the answer."""
 
     parts: Parts
+    connection: Connection
 
     @classmethod
-    def wanted(cls, parts: Parts) -> Diversity | None:
+    def wanted(cls, parts: Parts, connection: Connection) -> Diversity | None:
         """Return it, None where nothing of it is switched on."""
         settings = parts.settings.search
-        return cls(parts) if settings.diversity_field or settings.mmr_lambda < 1 else None
+        return cls(parts, connection) if settings.diversity_field or settings.mmr_lambda < 1 else None
 
     @property
     def pool(self) -> int:
@@ -45,7 +48,7 @@ class Diversity:
         """
         head, parts = ranked.rows[: self.pool], self.parts
         settings = parts.settings.search
-        vectors = parts.index.vectors(ranked.candidates.ids[head]) if settings.mmr_lambda < 1 else None
+        vectors = ranked.candidates.vectors_of(head, parts.index) if settings.mmr_lambda < 1 else None
         order = chosen(ranked.scores[: len(head)], self._values(ranked.candidates.documents[head]), vectors, settings)
         rest = slice(len(head), None)
         rows = np.concatenate([head[order], ranked.rows[rest]])
@@ -55,7 +58,11 @@ class Diversity:
         field, parts = normal_name(self.parts.settings.search.diversity_field), self.parts
         if not field:
             return [()] * len(documents)
-        facts = parts.holdings.facts.of(parts.catalog, parts.collection, documents.tolist(), (field,))
+
+        def here() -> AbstractContextManager[Connection]:
+            return nullcontext(self.connection)  # a second one would wait for those that wait for a second one
+
+        facts = parts.holdings.facts.of(here, parts.collection, documents.tolist(), (field,))
         return [one.values.get(field, ()) for one in facts]
 
 

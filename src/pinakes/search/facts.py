@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
+from sqlalchemy import Connection
+
 from pinakes.analysis import STOP_WORDS, Analyzer
-from pinakes.catalog import Catalog, listing
+from pinakes.catalog import listing
 from pinakes.catalog.collections import CollectionRecord
 
 _REMEMBERED_COLLECTIONS = 16
@@ -63,6 +66,7 @@ class Facts:
 NOTHING = Facts(PathFacts("", False), {})
 """Of a document that was deleted meanwhile."""
 
+Connect: TypeAlias = Callable[[], AbstractContextManager[Connection]]
 _Key: TypeAlias = tuple[int, tuple[str, ...]]
 
 
@@ -74,12 +78,16 @@ class KnownFacts:
         self._known: dict[_Key, tuple[int, dict[int, Facts]]] = {}
 
     def of(
-        self, catalog: Catalog, collection: CollectionRecord, ids: Sequence[int], fields: tuple[str, ...] = ()
+        self, connect: Connect, collection: CollectionRecord, ids: Sequence[int], fields: tuple[str, ...] = ()
     ) -> list[Facts]:
-        """Return the facts of the documents ``ids``, in their order, with the values of these ``fields``."""
+        """Return the facts of the documents ``ids``, in their order, with the values of these ``fields``.
+
+        ``connect`` is called only for what is not remembered.
+        """
         known = self._of_collection(collection, fields)
         if missing := list({one for one in ids if one not in known}):
-            known |= _fetched(catalog, missing, fields)
+            with connect() as connection:
+                known |= _fetched(connection, missing, fields)
         return [known.get(one, NOTHING) for one in ids]
 
     def _of_collection(self, collection: CollectionRecord, fields: tuple[str, ...]) -> dict[int, Facts]:
@@ -93,10 +101,9 @@ class KnownFacts:
             return known
 
 
-def _fetched(catalog: Catalog, ids: Sequence[int], fields: tuple[str, ...]) -> dict[int, Facts]:
-    with catalog.read() as connection:
-        paths = listing.paths_and_kinds(connection, ids)
-        values = listing.values_of(connection, ids, fields) if fields else {}
+def _fetched(connection: Connection, ids: Sequence[int], fields: tuple[str, ...]) -> dict[int, Facts]:
+    paths = listing.paths_and_kinds(connection, ids)
+    values = listing.values_of(connection, ids, fields) if fields else {}
     return {one: Facts(PathFacts(path, kind == "code"), values.get(one, {})) for one, (path, kind) in paths.items()}
 
 

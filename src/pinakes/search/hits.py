@@ -82,18 +82,28 @@ def _best(
     passages: Passages,
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
     """Return the best candidates, and which others each of them stands for, with their scores."""
-    head = ranked.best(max(2 * request.top_k, diversity.pool if diversity else 0), request.min_score)
-    repeated = defaultdict[int, list[tuple[int, float]]](list)
+    wanted = max(request.top_k, diversity.pool if diversity else 0)
+    head, repeated = ranked.best(wanted, request.min_score), dict[int, list[tuple[int, float]]]()
     if settings.fold_duplicates:
-        ids = head.candidates.ids[head.rows]
-        scores = dict(zip(ids.tolist(), head.scores.tolist(), strict=True))
-        same = repetitions(list(scores), index.vectors(ids), passages.texts)
-        for other, one in same.items():
-            repeated[one].append((other, scores[other]))
-        kept = np.flatnonzero([one not in same for one in scores])
-        head = Ranked(head.candidates, head.rows[kept], head.scores[kept])
+        most = 2 * request.top_k if diversity is None else wanted
+        head, repeated = _folded(ranked.best(most, request.min_score), index, passages)
+        while len(head.rows) < request.top_k and most < len(ranked.rows):
+            most *= 2
+            head, repeated = _folded(ranked.best(most, request.min_score), index, passages)
     head = diversity.of(head) if diversity else head
     return Ranked(head.candidates, head.rows[: request.top_k], head.scores[: request.top_k]), repeated
+
+
+def _folded(head: Ranked, index: Index, passages: Passages) -> tuple[Ranked, dict[int, list[tuple[int, float]]]]:
+    """Return ``head`` without passages that repeat a better one, and which each of the others stands for."""
+    ids = head.candidates.ids[head.rows].tolist()
+    scores = dict(zip(ids, head.scores.tolist(), strict=True))
+    same = repetitions(ids, head.candidates.vectors_of(head.rows, index), passages.texts)
+    repeated = defaultdict[int, list[tuple[int, float]]](list)
+    for other, one in same.items():
+        repeated[one].append((other, scores[other]))
+    kept = np.flatnonzero([one not in same for one in ids])
+    return Ranked(head.candidates, head.rows[kept], head.scores[kept]), repeated
 
 
 def _ranks(ids: Sequence[int]) -> dict[int, int]:

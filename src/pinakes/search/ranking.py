@@ -40,10 +40,11 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
     """Return the candidates, best first, with the score that is returned, 0 to 1."""
     if not len(found.ids):
         return Ranked(found, np.empty(0, np.int64), np.empty(0, np.float32))
+    near = found.cosine is not None and not np.isnan(found.cosine).all()
     cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
     if found.bm25 is None:
         scores = np.clip(cosine, 0, 1)
-    elif found.cosine is None:
+    elif not near:  # there is no model, or no passage has a vector yet
         scores = fusion.relative(found.bm25)
     elif request.fusion == "rrf":
         scores = fusion.rrf(found.ids, list(found.arms.values()), settings.rrf_k)

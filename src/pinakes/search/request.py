@@ -18,7 +18,8 @@ class Request:
 
     ``min_score`` applies to the score that is returned. ``neighbours``: so many passages before and after each hit are
     wanted with it.
-    ``bare``: of the hits only what they are and how they rank is wanted, see ``search.bare``.
+    ``bare``: of the hits only what they are and how they rank is wanted, see ``search.bare``. ``pool``: as many
+    candidates are looked at as for so many results, None = ``top_k``.
     """
 
     query: str
@@ -31,6 +32,7 @@ class Request:
     min_score: float = 0.0
     neighbours: int = 0
     bare: bool = False
+    pool: int | None = None
 
 
 def check(request: Request) -> None:

@@ -32,8 +32,8 @@ class Reranking:
     def again(self, connection: Connection, query: str, ranked: Ranked) -> tuple[Ranked, Report]:
         """Return ``ranked`` with its head in the reranker's order, and what there is to say of that.
 
-        The score of a passage that was reranked is the logistic function of what the reranker gave it, 0 to 1; the
-        others come behind and keep their order, so theirs are scaled to lie below.
+        The score of a passage that was reranked is what the reranker gave it, 0 to 1; of a logit the logistic function.
+        The others come behind and keep their order, so theirs are scaled to lie below.
         """
         found, most = ranked.candidates, reach(self.settings)
         ids = found.ids[ranked.rows[:most]].tolist()
@@ -52,7 +52,7 @@ class Reranking:
             ranked = Ranked(found, ranked.rows[there], ranked.scores[there])
         done = rerank(query, head, self.reranker, self.settings, memory=self.memory)
         order = np.concatenate([done.order, np.arange(len(head), len(ranked.rows))])
-        scores = _scores(done.scores[done.order], ranked.scores[order])
+        scores = _scores(done.scores[done.order], ranked.scores[order], logits=self.reranker.logits)
         given = np.full(len(found.ids), np.nan, np.float32)
         given[ranked.rows[: len(head)]] = done.scores
         fused = np.empty(len(found.ids), np.float32)
@@ -60,11 +60,13 @@ class Reranking:
         return Ranked(replace(found, rerank=given, fused=fused), ranked.rows[order], scores), done.report
 
 
-def _scores(given: Float32, fused: Float32) -> Float32:
+def _scores(given: Float32, fused: Float32, *, logits: bool) -> Float32:
     """Return scores that fall along the new order; ``given`` are the reranker's, NaN from where it did not look."""
     known = int(np.count_nonzero(~np.isnan(given)))
     if not known:
         return fused
-    head = 1 / (1 + np.exp(-given[:known].astype(np.float64)))
+    head = given[:known].astype(np.float64)
+    if logits:
+        head = 1 / (1 + np.exp(-head))
     tail = fused[known:] * min(1.0, float(head[-1]))
     return np.concatenate([head, np.maximum.accumulate(tail[::-1])[::-1]]).astype(np.float32)

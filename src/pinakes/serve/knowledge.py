@@ -88,7 +88,11 @@ class Why(BaseModel):
     confidence: Annotated[float, Field(ge=0, le=1, description="Does not depend on the other results.")]
     confidence_word: Literal["excellent", "good", "moderate", "weak"]
     explanation: Annotated[str, Field(description="One sentence.")]
-    scores: Annotated[dict[str, float], Field(description="The raw scores: cosine, bm25, fused.")]
+    scores: Annotated[dict[str, float], Field(description="The raw scores: cosine, bm25, fused, rerank.")]
+    boosts: Annotated[
+        dict[str, float] | None,
+        Field(description="What else changed its score, by name, as shares of it; absent where nothing did."),
+    ] = None
     context: Annotated[list[Line], Field(description="The lines to show where `text` is too much.")]
     highlights: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
 

@@ -1,10 +1,11 @@
 """The settings: their names, defaults, units and help (``sections``), and how those in force are found (``layers``)."""
 
 from pinakes.settings.layers import ENV_PREFIX, SettingLine, load, profiles, read_profile, table
-from pinakes.settings.refusals import refusal, unknown
+from pinakes.settings.refusals import refusal, shortened, unknown
 from pinakes.settings.sections import (
     DEFAULT_MODEL,
     DEFAULT_RERANKER,
+    WORD,
     BoostRule,
     BoostSettings,
     ChunkingSettings,
@@ -29,6 +30,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "DEFAULT_RERANKER",
     "ENV_PREFIX",
+    "WORD",
     "BoostRule",
     "BoostSettings",
     "ChunkingSettings",
@@ -52,6 +54,7 @@ __all__ = [
     "profiles",
     "read_profile",
     "refusal",
+    "shortened",
     "table",
     "unknown",
 ]

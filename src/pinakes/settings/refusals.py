@@ -29,6 +29,8 @@ def refusal(entry: Mapping[str, Any], table_word: str = "a table") -> str:
     kind = entry["type"]
     if kind == "missing":
         return "is missing"
+    if kind in _SAYING:
+        return _SAYING[kind].format(**entry["ctx"])
     wanted = _WANTED.get(kind, "{table} of names and values" if kind in _TABLES else "another value")
     words = wanted.format(**{**entry.get("ctx", {}), "table": table_word})
     return f"cannot be {shortened(entry['input'])}: it has to be {words}"
@@ -52,6 +54,12 @@ _WANTED = {
     "string_pattern_mismatch": "text that matches {pattern}",
 }
 """What a value has to be, by pydantic's name of the error, with the limits that come with it."""
+
+_SAYING = {
+    "not_a_word": "has a row for {word}, which is no single word of letters and digits: only such words are looked up",
+    "word_twice": "has two rows for {word}: capitals make no other word",
+}
+"""What is wrong with a part of a value, by the names that our own validators give."""
 
 _TABLES = {"dict_type", "mapping_type", "model_type", "model_attributes_type"}
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
+from pinakes.settings.refusals import shortened
 from pinakes.types import SearchMode
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -160,8 +163,8 @@ class RerankSettings(Section):
     remembered: int = Field(256, ge=0, description="Rankings kept, so that pages of one answer agree; 0 = none.")
     pool: int = Field(20, ge=1, description="Best passages that are ranked again.")
     adaptive: bool = Field(True, description="Let question and passages decide how many, by the settings below.")
-    pool_min: int = Field(10, ge=1, description="Least passages, for short questions.")
-    pool_max: int = Field(30, ge=1, description="Most passages, for long questions.")
+    pool_min: int = Field(10, ge=1, description="Passages for a short question.")
+    pool_max: int = Field(30, ge=1, description="Passages for a long question.")
     few_words: int = Field(5, ge=0, description="A question with fewer words is short.")
     many_words: int = Field(10, ge=0, description="A question with more words is long.")
     low_cosine: float = Field(0.7, description="Mean cosine of the best passages below which `low_pool` is taken.")
@@ -177,7 +180,23 @@ def _from_json(value: Any) -> Any:
     return value
 
 
+def _folded(table: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return ``table`` with its words as those of a query are compared; refuse what is none or is there twice."""
+    folded: dict[str, tuple[str, ...]] = {}
+    for word, others in table.items():
+        if not WORD.fullmatch(word):
+            raise PydanticCustomError("not_a_word", "not a word", {"word": shortened(word)})
+        if word.casefold() in folded:
+            raise PydanticCustomError("word_twice", "a word twice", {"word": shortened(word.casefold())})
+        folded[word.casefold()] = others
+    return folded
+
+
+WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+"""A word that others can be put beside: letters and digits, perhaps with hyphens or apostrophes between them."""
+
 Words: TypeAlias = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_from_json)]
+WordTable: TypeAlias = Annotated[Words, AfterValidator(_folded)]
 
 
 class ExpansionSettings(Section):
@@ -185,8 +204,10 @@ class ExpansionSettings(Section):
 
     enabled: bool = Field(False, description="Search for what the tables add, too.")
     weight: float = Field(0.2, ge=0, le=1, description="Weight of an added word beside one that was asked for (1.0).")
-    abbreviations: Words = Field({}, description="What short forms stand for: `alloc = ['allocation', 'allocate']`.")
-    synonyms: Words = Field({}, description="What else a word may be called: `lock = ['mutex', 'semaphore']`.")
+    abbreviations: WordTable = Field(
+        {}, description="What short forms stand for: `alloc = ['allocation', 'allocate']`."
+    )
+    synonyms: WordTable = Field({}, description="What else a word may be called: `lock = ['mutex', 'semaphore']`.")
 
 
 class SpellingSettings(Section):

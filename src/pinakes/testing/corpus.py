@@ -124,7 +124,12 @@ class ReferenceIndex:
     def contents(self) -> Mapping[str, Int64]:
         embedded = [key for key, entry in self._entries.items() if entry.vector is not None]
         exact = [key for key in embedded if self._entries[key].exact]
-        return {"keyword": sorted_ids(self._entries), "vector": sorted_ids(embedded), "exact": sorted_ids(exact)}
+        return {
+            "keyword": sorted_ids(self._entries),
+            "documents": sorted_ids(self._documents()),
+            "vector": sorted_ids(embedded),
+            "exact": sorted_ids(exact),
+        }
 
     def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
         found = np.full((len(ids), self._dimension), np.nan, np.float32)

@@ -452,7 +452,7 @@ def _same_vectors(
 
 def _same_contents(index: Index, reference: Index) -> None:
     found, expected = index.contents(), reference.contents()
-    for part in ("keyword", "vector", "exact"):
+    for part in ("keyword", "documents", "vector", "exact"):
         equal(found[part].tolist(), expected[part].tolist(), f"{part} contents")
 
 

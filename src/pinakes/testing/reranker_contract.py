@@ -28,6 +28,11 @@ def a_score_does_not_depend_on_the_passages_beside_it(reranker: Reranker) -> Non
     assert np.allclose(together, alone, atol=1e-3), "a score depends on the passages beside it"
 
 
+def what_is_no_logit_is_from_0_to_1(reranker: Reranker) -> None:
+    scores = reranker.score(QUERY, PASSAGES)
+    assert reranker.logits or ((scores >= 0) & (scores <= 1)).all(), "a score is outside of 0 to 1, and no logit"
+
+
 def odd_questions_and_passages_have_scores(reranker: Reranker) -> None:
     for text in (*ODD_QUERIES, "a\0b", "\ud800 half a pair", "word " * 5_000):
         for query, passage in ((text, PASSAGES[0]), (QUERY, text)):
@@ -51,6 +56,7 @@ def threads_may_share_it(reranker: Reranker) -> None:
 RERANKER_CHECKS: tuple[Callable[[Reranker], None], ...] = (
     every_passage_has_one_score_in_the_order_given,
     a_score_does_not_depend_on_the_passages_beside_it,
+    what_is_no_logit_is_from_0_to_1,
     odd_questions_and_passages_have_scores,
     it_says_what_it_is_and_how_it_wants_to_be_asked,
     threads_may_share_it,

@@ -128,19 +128,24 @@ def test_the_generation_beside_is_compared_with_the_one_that_answers(pinakes, tm
     assert pinakes("reindex", "--beside", "--model", second, "-q", *words).code == 0
     shown = pinakes("compare", "default", "default@beside", plain, "--mode", "vector", *words)
     assert shown.code == 0, shown.err
-    assert "model: onnx/acme/tiny@" in shown.out
     found = pinakes("compare", "default", "default@beside", plain, "--mode", "vector", "--json", *words)
     document = found.document["comparison"]
     assert document["a"]["model"] != document["b"]["model"]
+    for side in ("a", "b"):
+        assert f"\n   {document[side]['model']}\n" in shown.out
     assert document["agreement"]["tau"]["mean"] < 1
 
 
 def test_a_server_is_compared_and_its_outage_does_not_stop_the_report(server, filled, plain, tmp_path):
     url, child = server
     kept = tmp_path / "kept.jsonl"
-    live = filled("compare", "default", url, plain, "--cache", kept)
+    live = filled("compare", "default", url, plain, "--cache", kept, "--header", "X-Key: s3cret")
     assert live.code == 0, live.err
     assert "overlap@5               1.000" in live.out
+    assert "s3cret" not in kept.read_text("utf-8") + live.out + live.err
+    chosen = filled("compare", "default", url, plain, "--mode", "auto", "--json").document["comparison"]
+    assert (chosen["a"]["mode"], chosen["b"]["mode"]) == ("auto", "auto")
+    assert chosen["agreement"]["overlap_5"]["mean"] == 1.0
     child.kill()
     child.wait()
     away = filled("compare", "default", url, plain, "--cache", kept)
@@ -193,7 +198,9 @@ def test_the_page_is_written_and_costs_nothing_when_it_cannot_be(filled, plain, 
         (("default", "{corpus}/notes.txt", "{plain}"), 2, "not the 6 of a TREC run"),
         (("default", "http://x:port", "{plain}"), 2, "no address"),
         (("default", "default", "{plain}", "--map", "results=hits"), 2, "neither side is one"),
+        (("default", "default", "{plain}", "--header", "X-Key: s3cret"), 2, "neither side is one"),
         (("default", "http://127.0.0.1:9", "{plain}", "--map", "results"), 2, "NAME=THEIRS"),
+        (("default", "http://127.0.0.1:9", "{plain}", "--header", "s3cret"), 2, "NAME: VALUE"),
         (("default", "http://127.0.0.1:9", "{plain}", "--depth", "60"), 2, "--depth cannot be 60"),
         (("default", "default", "{plain}", "--fail-under", "80"), 2, "--fail-under cannot be 80"),
         (("default", "default", "{plain}", "--metric", "f1@3"), 2, "no metric"),

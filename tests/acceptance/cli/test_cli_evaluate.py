@@ -36,10 +36,18 @@ def test_the_figures_are_shown_within_80_columns(filled, questions):
         "p95 ms",
         "ndcg@10 by kind",
         "identifier (1)",
-        "keyword: 1 of 1 questions without an answer recognised",
+        "keyword: 1 of 1 without an answer recognised",
     ):
         assert words in shown.out
     assert "kept as " in shown.err
+
+
+def test_the_mode_that_lets_each_question_decide_is_measured_as_any_other(filled, questions):
+    run = filled("evaluate", questions, "--mode", "auto", "--mode", "keyword", "--json").document["run"]
+    assert list(run["modes"]) == ["auto", "keyword"]
+    rows = {mode: {row["id"]: row["ranking"] for row in found["rows"]} for mode, found in run["modes"].items()}
+    assert rows["auto"]["press"] == rows["keyword"]["press"], "a name is searched for by words"
+    assert rows["auto"] != rows["keyword"]
 
 
 def test_json_is_one_document_with_every_question(filled, questions, home):
@@ -51,6 +59,12 @@ def test_json_is_one_document_with_every_question(filled, questions, home):
     assert rows[0]["scores"] == {"mrr": 1.0, "ndcg@3": 1.0}
     stored = json.loads((home / "evaluations" / f"{run['name']}.json").read_text("utf-8"))
     assert stored == run
+
+
+def test_more_passages_than_users_may_ask_for_are_not_asked_for(filled, questions):
+    found = filled("evaluate", questions, "--mode", "keyword", "--set", "search.top_k=100", "--json")
+    assert found.code == 0, found.err
+    assert found.document["run"]["modes"]["keyword"]["overall"]["metrics"]["ndcg@10"] > 0.5
 
 
 def test_stored_runs_are_listed_and_compared(filled, questions, home):
@@ -80,6 +94,21 @@ def test_a_run_of_another_configuration_is_compared_only_when_asked(filled, ques
     assert " then, 0.0 now" in refused.err
     assert "--anyway" in refused.err
     assert filled(*words[:-2], "--set", "search.title_boost=1", "--against", "last", "--anyway").code == 0
+    listed = filled("evaluate", "--list").out
+    assert "\n    search.title_boost: 0.05 then, 0.0 now\n" in listed
+    assert filled("evaluate", "--list", "--json").document["runs"][-1]["changes"] == [
+        "search.title_boost: 0.0 then, 1.0 now"
+    ]
+
+
+def test_answers_that_should_have_been_ranked_again_and_were_not_are_told(filled, questions, tmp_path):
+    words = ("evaluate", questions, "--mode", "keyword", "--set", "rerank.enabled=true", "--json")
+    found = filled(*words, "--set", f"rerank.path={tmp_path / 'nowhere'}")
+    assert found.code == 0
+    rows = [row for row in found.document["run"]["modes"]["keyword"]["rows"] if row["answer_exists"]]
+    assert all(row["degraded"].startswith("not reranked: ") for row in rows)
+    shown = filled(*words[:-1], "--set", f"rerank.path={tmp_path / 'nowhere'}")
+    assert f"warning: keyword: {len(rows)} answers were degraded: not reranked: " in shown.err
 
 
 def test_the_gate_fails_with_exit_code_1_when_answers_become_worse(filled, questions, corpus, tmp_path):
@@ -169,6 +198,7 @@ def test_a_page_that_cannot_be_written_does_not_cost_the_figures(filled, questio
         (("{questions}", "--beside"), 3, "beside"),
         (("{questions}", "--by", "colour"), 2, "No document has a field 'colour'"),
         (("{questions}", "--against", "last"), 3, "No run of 'orchard'"),
+        (("{questions}", "--tolerance", "5"), 2, "--tolerance cannot be 5"),
         (("{questions}", "--baseline", "no-such.json"), 3, "no baseline"),
         (("{questions}", "--depth", "0"), 2, "--depth"),
     ],

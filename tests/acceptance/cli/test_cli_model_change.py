@@ -123,6 +123,15 @@ def test_where_nothing_stands_beside_that_is_said(call):
     assert call("reindex", "--switch", "-c", "nowhere").code == 3
 
 
+def test_a_model_that_no_one_knows_is_refused_with_what_model_takes(call, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    refused = call("reindex", "--beside", "--model", "acme/nowhere")
+    assert refused.code == 7
+    assert "--model FOLDER" in refused.err
+    assert "embedding.path" not in refused.err
+    assert beside(call) is None
+
+
 def test_the_same_model_and_one_that_is_not_there_are_refused(call, models, tmp_path):
     (tmp_path / "empty").mkdir()
     same = call("reindex", "--beside")
@@ -172,11 +181,14 @@ def test_control_c_loses_nothing(call, models, words, home):
     child = subprocess.Popen(
         [*command, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    with child:
+    try:
         assert child.stderr is not None
         assert "kept\n" in iter(child.stderr.readline, "")
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.communicate()
     assert child.returncode == 130
     assert "run again to resume" in err
     stopped = beside(call)

@@ -96,7 +96,7 @@ def test_a_query_that_finds_nothing_is_no_error(orchard):
 def test_an_empty_query_says_so(orchard):
     done = orchard("search", "")
     assert (done.code, done.out) == (0, "")
-    assert "warning: the query is empty" in done.err
+    assert "note: the query is empty" in done.err
 
 
 def test_query_prints_one_line_per_passage(orchard):
@@ -222,6 +222,28 @@ def test_verify_finds_nothing_wrong_after_changes_and_shared_texts(orchard, corp
     assert orchard("verify", "--json").code == 0
 
 
+def test_a_query_that_begins_with_a_minus_goes_behind_two_of_them(orchard):
+    refused = orchard("search", "-apple bees")
+    assert refused.code == 2
+    assert "pinakes search -- '-word'" in refused.err
+    done = orchard("search", "--", "-apple bees")
+    assert done.code == 0
+    assert 'note: passages with "apple" are left out' in done.err
+
+
+def test_a_mode_that_does_not_exist_is_told_in_words(orchard):
+    assert "'--mode': 'fuzzy' is not one of 'hybrid'" in orchard("search", "apple", "--mode", "fuzzy").err
+
+
+def test_the_steps_are_told_in_figures_that_people_can_read(orchard, tmp_path):
+    path = f"rerank.path={tmp_path / 'nowhere'}"
+    out = orchard("search", "apple", "--explain", "--set", "rerank.enabled=true", "--set", path).out
+    [step] = [line for line in out.splitlines() if line.startswith("rerank ")]
+    assert "complexity (token_count 1, " in step
+    assert "{" not in step
+    assert "None" not in step
+
+
 def test_verify_reports_differences_with_the_command_that_mends_them(orchard, home):
     import sqlite3
 
@@ -234,5 +256,6 @@ def test_verify_reports_differences_with_the_command_that_mends_them(orchard, ho
     assert "pinakes reindex -c default" in done.document["error"]["hint"]
     differences = done.document["collections"]["default"]["differences"]
     assert {"part": "keyword", "problem": "not in the catalogue", "count": 1}.items() <= differences[0].items()
+    assert "documents: 1 not in the catalogue (documents 1)" in orchard("verify").out
     assert orchard("reindex").code == 0
     assert orchard("verify").code == 0

@@ -102,6 +102,18 @@ def test_what_may_be_chance_is_not_written_unless_asked_for(filled, tmp_path):
         assert "# Not to be relied on: nothing found that is better than chance." in file.read_text("utf-8")
 
 
+def test_the_mode_that_lets_each_question_decide_is_tuned_as_any_other(filled, questions):
+    found = filled("tune", questions, "--what", "fields", "--mode", "auto", "--budget", "3", "--json")
+    assert found.code == 0, found.err
+    assert found.document["questions"] == 24
+
+
+def test_settings_that_have_no_part_in_a_mode_are_named(filled, questions):
+    words = ("tune", questions, "--what", "fusion,fields", "--budget", "3", "--mode")
+    assert "the settings of fusion change nothing in the mode keyword" in filled(*words, "keyword").err
+    assert "change nothing" not in filled(*words, "hybrid").err
+
+
 def test_the_budget_is_kept_and_the_rest_is_shown_when_asked_for(filled, questions):
     few = filled("tune", questions, "--what", "boosts", "--budget", "5", "--json")
     assert (len(few.document["tries"]), few.document["stopped"]) == (6, "tries")
@@ -185,10 +197,14 @@ def test_ctrl_c_gives_what_was_found_until_then(filled, questions, home):
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert program.stderr is not None
-    assert any("Ctrl+C shows what was found" in line for line in program.stderr)
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=60)
+    try:
+        assert program.stderr is not None
+        assert any("Ctrl+C shows what was found" in line for line in program.stderr)
+        program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=60)
+    finally:
+        program.kill()
+        program.communicate()
     assert program.returncode == 130, err
     found = json.loads(out)
     assert found["stopped"] == "interrupted"

@@ -44,6 +44,21 @@ def test_the_documentation_describes_every_route(server: Running) -> None:
         assert path in page
 
 
+def test_the_documentation_names_every_field_of_an_answer(home: Path) -> None:
+    body = {"query": "crd conversion", "top_k": 20, "neighbours": 1, "explain": True}
+    with Library(settings_for(home, server__port=0, boosts__path_match=0.2)) as library:
+        running = Running(create_app(library), library.settings)
+        try:
+            schemas = running.client.get("/openapi.json").json()["components"]["schemas"]
+            answer = running.client.post("/search", json=body).json()
+        finally:
+            running.stop()
+    whys = [result["why"] for result in answer["results"]]
+    assert any("boosts" in why for why in whys)
+    for name, objects in (("SearchResponse", [answer]), ("SearchResult", answer["results"]), ("Why", whys)):
+        assert {field for one in objects for field in one} <= set(schemas[name]["properties"])
+
+
 def test_the_mode_may_be_left_to_the_query(server: Running) -> None:
     found = server.client.post("/search", json={"query": "kube_proxy", "search_type": "auto"}).json()
     assert found["search_type"] == "auto"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.evaluation import golden
+from pinakes.evaluation.beir import write_corpus
 from pinakes.evaluation.questions import Question, read_beir, read_golden, read_qrels
 from pinakes.evaluation.trec import read_queries, read_run, write_run
 from pinakes.types import Condition
 
 
-def beir(folder: Path, queries: list[dict[str, str]], qrels: str, place: str = "qrels.tsv") -> Path:
+def beir(folder: Path, queries: Sequence[Mapping[str, str | None]], qrels: str, place: str = "qrels.tsv") -> Path:
     (folder / place).parent.mkdir(parents=True, exist_ok=True)
     (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
     (folder / place).write_text(f"query-id\tcorpus-id\tscore\n{qrels}")
@@ -45,6 +47,9 @@ def test_a_golden_file_is_read_line_by_line(tmp_path: Path) -> None:
         ('{"query": "x", "relevant": {"d": null}}', "not a number"),
         ('{"query": "x", "relevant": {"d": true}}', "not a number"),
         ('{"query": "x", "relevant": {"d": NaN}}', "not a number"),
+        pytest.param(f'{{"query": "x", "relevant": {{"d": 1{400 * "0"}}}}}', "…, not a number", id="400 digits"),
+        pytest.param("[" * 200_000, "not JSON", id="deeply nested"),
+        ('{"query": "x", "relevant": null}', "lacks `relevant`"),
         ('{"relevant": {}}', "lacks `query`"),
         ('{"query": "  ", "relevant": {}}', "lacks `query`"),
         ('{"query": "x", "relevant": {}, "filters": {"a": {"like": 1}}}', "`filters`"),
@@ -60,6 +65,27 @@ def test_a_wrong_line_is_named_with_what_is_wrong_and_what_to_do(tmp_path: Path,
     assert raised.value.message.startswith("golden.jsonl line 2 cannot be used: ")
     assert why in raised.value.message
     assert raised.value.hint
+
+
+def test_a_field_that_is_null_is_as_good_as_absent(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text('{"id": null, "kind": null, "filters": null, "query": "x", "relevant": {"d": 1}}\n')
+    assert read_golden(path) == [Question("1", "x", {"d": 1})]
+    rows: list[dict[str, str | None]] = [{"_id": "1", "text": "first", "kind": None}]
+    assert read_beir(beir(tmp_path, rows, "1\td\t1\n"))[0].kind == ""
+    with pytest.raises(InvalidInput, match="lacks `_id`"):
+        read_beir(beir(tmp_path, [{"_id": None, "text": "first"}], "None\td\t1\n"))
+
+
+def test_documents_of_a_corpus_without_an_id_or_a_text_are_refused(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "d", "title": null, "text": "first"}\n')
+    assert write_corpus(tmp_path, tmp_path / "out") == 1
+    assert (tmp_path / "out" / "d.md").read_text("utf-8") == "first\n"
+    for line in ('{"_id": null, "text": "x"}', '{"_id": "d", "text": null}', "[" * 200_000):
+        corpus.write_text(line)
+        with pytest.raises(InvalidInput, match="no JSON object with `_id` and `text`"):
+            write_corpus(tmp_path, tmp_path / "out")
 
 
 @pytest.mark.parametrize(("data", "why"), [(b"", "is empty"), (b" \n\n", "is empty"), (b"\xff\xfe", "cannot be read")])

@@ -17,6 +17,7 @@ import pytest
 from filelock import FileLock
 
 from pinakes import locks, testing
+from pinakes.disk import folder_bytes
 from pinakes.errors import Busy, IndexCorrupt, InvalidSetting
 from pinakes.filters import parse
 from pinakes.indexes import open_index
@@ -204,6 +205,15 @@ class TestVectorsAlone:
             index.apply([], [], 2, self.vectors(corpus)[:7])
             assert index.describe()["exact_vectors"] == len(corpus.entries) - 7
             assert len(index.contents()["exact"]) == len(corpus.entries) - 7
+
+
+def test_what_whole_documents_take_is_told_beside_what_passages_do(tmp_path: Path) -> None:
+    corpus = Corpus()
+    with closing(filled(tmp_path, corpus)) as index:
+        about = index.describe()
+    assert (about["documents"], about["keyword_chunks"]) == (len(corpus.metadata), len(corpus.entries))
+    for part, name in (("documents", "document_bytes"), ("keyword", "keyword_bytes")):
+        assert about[name] == folder_bytes(tmp_path / part) > 0
 
 
 class TestDamage:

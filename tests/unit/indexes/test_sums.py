@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -117,6 +118,25 @@ def test_a_document_without_vectors_has_none() -> None:
     assert np.isnan(rows.anew().get(np.array([3]))).all()
     assert Sums.none(DIMENSION).get(np.array([1, 2])).shape == (2, DIMENSION)
     assert Sums.none(DIMENSION).get(np.empty(0, np.int64)).shape == (0, DIMENSION)
+
+
+def test_where_no_document_comes_or_goes_all_sums_are_copied_once() -> None:
+    count, dimension = 4000, 256
+    ids, every = np.arange(count), np.ones(count, np.bool_)
+    matrix = np.random.default_rng(1).standard_normal((count, dimension)).astype(np.float16)
+    before = Sums.of(ids, ids, matrix, ids)
+    touched = np.array([3999, 7, 80])
+    expected = before.matrix.copy()
+    matrix[touched] = expected[touched] = 1
+    tracemalloc.start()
+    try:
+        found = before.updated(touched, ids, ids, matrix, every)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert_same(found, Sums(ids, expected))
+    assert before.matrix[7, 0] != 1, "who reads the old ones is not disturbed"
+    assert peak < 1.2 * expected.nbytes
 
 
 class TestOfAnIndex:

@@ -21,7 +21,7 @@ from pinakes import testing
 from pinakes.errors import InvalidSetting, ModelCorrupt, ModelUnavailable
 from pinakes.models import folders, weights
 from pinakes.ports import Reranker
-from pinakes.rerankers import RERANKERS, open_reranker
+from pinakes.rerankers import RERANKERS, cross_encoder, open_reranker
 from pinakes.rerankers.cross_encoder import CrossEncoder
 from pinakes.settings import EmbeddingSettings, RerankSettings
 
@@ -174,6 +174,33 @@ def test_damaged_weights_are_reported_with_what_to_type(folder: Path, tmp_path: 
         with pytest.raises(ModelCorrupt, match="acme/tiny are damaged") as caught:
             damaged.load()
         assert "pinakes model install --rerank" in caught.value.hint
+
+
+def test_files_that_cannot_be_used_are_not_read_again_at_every_search(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = make_tiny_bert(tmp_path / "tiny")
+    refused = tiny(place, tmp_path / "cache")
+    with pytest.raises(ModelUnavailable, match="it has no classifier"):
+        refused.load()
+    shutil.rmtree(place)
+    with pytest.raises(ModelUnavailable, match="it has no classifier"):
+        refused.load()
+    monkeypatch.setattr(cross_encoder, "RETRY_S", 0.0)
+    later = tiny(make_tiny_bert(place), tmp_path / "cache")
+    with pytest.raises(ModelUnavailable, match="it has no classifier"):
+        later.load()
+    shutil.copytree(folder, place, dirs_exist_ok=True)
+    later.load()
+
+
+def test_files_that_are_missing_are_looked_for_each_time(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "tiny"
+    late = tiny(place, tmp_path / "cache")
+    with pytest.raises(ModelUnavailable, match="lacks"):
+        late.load()
+    shutil.copytree(folder, place)
+    late.load()
 
 
 def test_an_embedding_model_is_refused(tmp_path: Path) -> None:

@@ -48,6 +48,9 @@ class _Endpoint(http.server.BaseHTTPRequestHandler):
         rows = _scored(request["query"], request["texts"])
         self._answer([{"index": index, "score": score} for index, score in sorted(rows, key=lambda row: -row[1])])
 
+    def do_logits(self, request: Any) -> None:
+        self._answer({"results": [{"index": index, "relevance_score": 4 - 3.0 * index} for index in range(3)]})
+
     def do_short(self, request: Any) -> None:
         self._answer({"results": [{"index": 0, "relevance_score": 0.5}]})
 
@@ -156,6 +159,13 @@ def test_scores_come_in_the_order_of_the_passages(
     assert scores.dtype == np.float32
     assert np.allclose(scores, expected)
     assert expected != sorted(expected, reverse=True)
+
+
+def test_scores_outside_of_0_to_1_show_that_they_are_logits(endpoint: Callable[..., EndpointReranker]) -> None:
+    usual, other = endpoint("v1/rerank"), endpoint("logits")
+    for reranker in (usual, other):
+        reranker.score("quick fox", PASSAGES)
+    assert (usual.logits, other.logits) == (False, True)
 
 
 def test_the_request_is_as_the_protocol_says(

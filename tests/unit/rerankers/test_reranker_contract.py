@@ -16,6 +16,7 @@ class Letters:
 
     fingerprint = "letters/1"
     at_once = 3
+    logits = True
 
     def load(self) -> None: ...
 
@@ -45,11 +46,15 @@ class HasNoName(Letters):
     fingerprint = ""
 
 
+class SaysTooMuchOfItself(Letters):
+    logits = False
+
+
 def test_a_right_one_passes() -> None:
     testing.check_reranker(Letters())
 
 
-@pytest.mark.parametrize("wrong", [SortsThem, ComparesThem, ScoresInDouble, HasNoName])
+@pytest.mark.parametrize("wrong", [SortsThem, ComparesThem, ScoresInDouble, HasNoName, SaysTooMuchOfItself])
 def test_a_wrong_one_fails(wrong: type[Letters]) -> None:
     with pytest.raises(AssertionError):
         testing.check_reranker(wrong())

@@ -144,7 +144,7 @@ class TestFeedback:
 
     def test_without_any_vector_words_decide(self) -> None:
         found = candidates(f32(np.nan, np.nan), f32(2, 4))
-        assert by_id(rank(HYBRID, found, self.WEIGHTED)) == pytest.approx({11: 0.2, 10: 0.1})
+        assert by_id(rank(HYBRID, found, self.WEIGHTED)) == pytest.approx({11: 1.0, 10: 0.5})
 
     def test_vectors_that_cancel_out_say_nothing(self) -> None:
         vectors = np.stack([unit(1, 0), unit(-1, 0)])

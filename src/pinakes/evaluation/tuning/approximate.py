@@ -71,11 +71,12 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
     exact = moved((), {_MAX: max(count, settings.exact_max_vectors)}, current)
     limit = settings.exact_max_vectors if count > settings.exact_max_vectors else count // 2
     others = [moved((), {_MAX: limit, _SHARE: share}, current) for share in SHARES]
-    built = _built(trials, others[0], count)
-    ways: dict[Point, Trials] = {(): trials, exact: trials}
+    built = _approximate(trials, others[0], count)
+    scanned = _built(trials, exact)
+    ways: dict[Point, Trials] = {(): trials, exact: scanned}
     ways |= {point: built for point in others if point not in ways}
     asked = _asked(trials)
-    truth = [set(trials.parts(exact).index.vector(*one).ids.tolist()) for one in asked]
+    truth = [set(scanned.subject.parts.index.vector(*one).ids.tolist()) for one in asked]
     scores: dict[Point, Scores] = {}
     found: dict[Point, tuple[float, list[float]]] = {}
     stopped: Stopped = ""
@@ -102,16 +103,21 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
     return _judged(metric, len(asked), count, measured, [times for _, times in found.values()], stopped)
 
 
-def _built(trials: Trials, approximate: Point, count: int) -> Trials:
-    """Return trials of an approximate index, which is built here, once for all efforts."""
-    index = trials.parts(approximate).index
-    if not str(index.describe().get("vector_search", "")).startswith("approximate"):
+def _built(trials: Trials, point: Point) -> Trials:
+    """Return trials of the index that ``point`` takes, which is built here, once for all that is asked of it."""
+    subject = trials.subject
+    return trials.of(replace(subject, parts=replace(subject.parts, index=trials.parts(point).index)))
+
+
+def _approximate(trials: Trials, point: Point, count: int) -> Trials:
+    """Return trials of an approximate index, for all efforts."""
+    built = _built(trials, point)
+    if not str(built.subject.parts.index.describe().get("vector_search", "")).startswith("approximate"):
         raise InvalidInput(
             f"There is nothing to tune: {count:,} vectors are too few for an approximate index to be used.",
             hint="They are compared one by one, which finds every one of the nearest.",
         )
-    subject = trials.subject
-    return trials.of(replace(subject, parts=replace(subject.parts, index=index)))
+    return built
 
 
 def _asked(trials: Trials) -> _Asked:
