@@ -23,7 +23,7 @@ from benchmarks.speed.queries import MODES, TOP_K
 from pinakes.types import JSON
 
 CLIENTS = 8
-NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0")
+NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0", "--set", "search.remembered_answers=0")
 _START_TIMEOUT_S = 120.0
 _POLL_S = 0.01
 

@@ -33,7 +33,8 @@ class TantivyLexicon:
         return int(self._searcher.num_docs)
 
     def frequency(self, term: str) -> int:
-        return int(max(self._searcher.doc_freq(field, term) for field in _TERM_FIELDS))
+        counts = (int(self._searcher.doc_freq(field, term)) for field in _TERM_FIELDS)
+        return next(filter(None, counts), 0)  # the text begins with title and headings, so the first one has most
 
     def count(self, word: str) -> int:
         query = tantivy.Query.term_query(self._schema, FIELD, word, "basic")

@@ -111,14 +111,13 @@ def search(request: Request, parts: Parts) -> Results:
             if vector is not None and total and not _any_vector(found, vector, index, where):
                 degraded = "none of these passages has a vector yet"
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
-            diversity, passages = Diversity.wanted(parts, connection), Passages(connection)
-            hits = hydrated(
-                connection, collection, ranked, asked.request, asked.text, index, settings, passages, diversity
-            )
+            diversity, passages = Diversity.wanted(parts, connection), Passages(connection, asked.text)
+            hits = hydrated(connection, collection, ranked, asked.request, index, settings, passages, diversity)
+            notes += ranked.doubts(request.min_score)
         answerable = None
-        if ranked.candidates.wider is not None:
+        if ranked.candidates.wider is not None and not request.bare:
             with watch.stage("judge") as detail:
-                answerable, seen = judged(asked.text, ranked, parts, passages)
+                answerable, seen = judged(ranked, parts, passages)
                 detail |= seen
     return Results(
         query=request.query,

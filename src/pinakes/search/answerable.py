@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 
 from pinakes.ports import Index, Lexical, Lexicon
-from pinakes.search.excerpts import Asked, asked, places_in
+from pinakes.search.excerpts import Asked
 from pinakes.search.parts import Parts
 from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.ranking import Ranked
@@ -61,9 +61,9 @@ def fit_of(fingerprint: str) -> Fit | None:
     return _fits().get(fingerprint.split("@")[0])
 
 
-def judged(query: str, ranked: Ranked, parts: Parts, passages: Passages) -> tuple[float | None, dict[str, JSON]]:
+def judged(ranked: Ranked, parts: Parts, passages: Passages) -> tuple[float | None, dict[str, JSON]]:
     """Return the probability that the hits hold an answer, None where it is not known, and the signs it is from."""
-    seen = signs(query, ranked, parts.index, passages)
+    seen = signs(ranked, parts.index, passages)
     if seen is None:
         return None, {}
     fit = fit_of(parts.vectors.fingerprint)
@@ -71,17 +71,17 @@ def judged(query: str, ranked: Ranked, parts: Parts, passages: Passages) -> tupl
     return None if fit is None else fit.probability(seen), shown
 
 
-def signs(query: str, ranked: Ranked, index: Index, passages: Passages) -> Signs | None:
+def signs(ranked: Ranked, index: Index, passages: Passages) -> Signs | None:
     """Return what there is to see of the best of ``ranked``.
 
     None where not both arms answered and were fused by weights, the query has no words, or the index cannot tell how
-    rare they are. ``query`` is the text that was searched for.
+    rare they are.
     """
-    found, words = ranked.candidates, asked(query)
+    found, words = ranked.candidates, passages.query
     if found.wider is None or not len(ranked.rows) or not words.words or not isinstance(index, Lexical):
         return None
     weights = _idf(words, index.lexicon())
-    best = _terms(found.ids[ranked.rows[:_BEST]].tolist(), words, passages)
+    best = _terms(found.ids[ranked.rows[:_BEST]].tolist(), passages)
     near = found.arms["vector"].scores
     return Signs(
         score=float(ranked.scores[0] if found.fused is None else found.fused.max()),
@@ -113,14 +113,12 @@ def _missing(words: Asked, weights: Mapping[str, float], there: frozenset[str]) 
     return max(lacking, default=0.0) / sum(weights.values())
 
 
-def _terms(ids: Sequence[int], words: Asked, passages: Passages) -> list[frozenset[str]]:
+def _terms(ids: Sequence[int], passages: Passages) -> list[frozenset[str]]:
     """Return which terms each passage has, those of the question in its text and all of what stands above it."""
     rows = passages.of(ids)
-    there = [rows[one] for one in ids if one in rows]
-    found = places_in([row.text for row in there], words)
     return [
-        frozenset[str]().union(*(terms for _, terms in places), *terms_beside(row).values())
-        for row, places in zip(there, found, strict=True)
+        frozenset[str]().union(*(terms for _, terms in places), *terms_beside(rows[one]).values())
+        for one, places in passages.places(ids).items()
     ]
 
 

@@ -19,7 +19,7 @@ from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
 from pinakes.search.duplicates import repetitions
-from pinakes.search.excerpts import Asked, asked, excerpt, places_in
+from pinakes.search.excerpts import Asked, excerpt
 from pinakes.search.explanation import Evidence, explained
 from pinakes.search.neighbours import surrounded
 from pinakes.search.passages import Passages, terms_beside
@@ -36,7 +36,6 @@ def hydrated(
     collection: CollectionRecord,
     ranked: Ranked,
     request: Request,
-    query: str,
     index: Index,
     settings: SearchSettings,
     passages: Passages,
@@ -44,9 +43,9 @@ def hydrated(
 ) -> list[Hit]:
     """Return the best ``request.top_k`` hits of ``ranked``, in its order, with what there is to say of each.
 
-    ``query`` is the text that was searched, ``passages`` fetches those of this answer. Passages that repeat a better
-    one are named with that and leave their places to the next, if ``settings.fold_duplicates``; one that was deleted
-    meanwhile is left out. ``diversity`` puts the others in its order.
+    ``passages`` fetches those of this answer. Passages that repeat a better one are named with that and leave their
+    places to the next, if ``settings.fold_duplicates``; one that was deleted meanwhile is left out. ``diversity`` puts
+    the others in its order.
     """
     if request.bare:
         return bare(connection, collection, diversity.of(ranked) if diversity else ranked, request)
@@ -56,18 +55,18 @@ def hydrated(
     groups = {row.group_key for row in rows.values() if row.group_key}
     view = _View(
         collection=collection.name,
-        query=asked(query),
+        query=passages.query,
         found=best.candidates,
         ranks={name: _ranks(arm.ids.tolist()) for name, arm in best.candidates.arms.items()},
         offsets=documents.preceding_chunks(connection, collection.id, groups) if groups else {},
         lines=settings.context_lines,
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
-    marks = places_in([rows[one].text for one, _, _ in there], view.query)
+    marks = passages.places([one for one, _, _ in there])
     hits = []
-    for (one, row, score), words in zip(there, marks, strict=True):
+    for one, row, score in there:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
-        hits.append(view.hit(rows[one], row, score, words, others))
+        hits.append(view.hit(rows[one], row, score, marks[one], others))
     if request.neighbours:
         return surrounded(connection, hits, [rows[one] for one, _, _ in there], request.neighbours)
     return hits

@@ -7,22 +7,33 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from pinakes.analysis import Place
 from pinakes.catalog import selection
-from pinakes.search.excerpts import terms_of
+from pinakes.search.excerpts import asked, places_in, terms_of
 
 
 class Passages:
-    """Rows of the catalogue, each fetched once."""
+    """Rows of the catalogue, each fetched once, and where the words of a query stand in their texts."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, query: str) -> None:
         self._connection = connection
         self._rows: dict[int, Any] = {}
+        self._places: dict[int, list[Place]] = {}
+        self.query = asked(query)
 
     def of(self, ids: Sequence[int]) -> dict[int, Any]:
         """Return chunk id → row, less those that were deleted."""
         if missing := [one for one in ids if one not in self._rows]:
             self._rows |= selection.passages(self._connection, missing)
         return {one: self._rows[one] for one in ids if one in self._rows}
+
+    def places(self, ids: Sequence[int]) -> dict[int, list[Place]]:
+        """Return chunk id → places of the query's words, less those that were deleted."""
+        rows = self.of(ids)
+        if missing := [one for one in rows if one not in self._places]:
+            found = places_in([rows[one].text for one in missing], self.query)
+            self._places |= dict(zip(missing, found, strict=True))
+        return {one: self._places[one] for one in rows}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Return chunk id → text, less those that were deleted."""

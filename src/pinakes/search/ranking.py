@@ -7,6 +7,7 @@ defines a name that the query has is lifted. Constants: ``benchmarks/quality``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ from pinakes.search.candidates import Candidates, Wider
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64
+
+_DECIMALS = 6
+"""Scores that differ by less are equal, and the older passage is first: sums of vectors differ so by how they came."""
 
 _FEEDBACK_PASSAGES = 5
 _FEEDBACK_SPREAD = 0.03
@@ -35,6 +39,13 @@ class Ranked:
         kept = np.flatnonzero(self.scores >= min_score)[:most]
         return Ranked(self.candidates, self.rows[kept], self.scores[kept])
 
+    def doubts(self, min_score: float) -> list[str]:
+        """Say in words that ``min_score`` leaves nothing, if so; the best score is rounded down, to be used instead."""
+        if not len(self.scores) or self.scores[0] >= min_score:
+            return []
+        best = math.floor(float(self.scores[0]) * 1000) / 1000
+        return [f"the best passage scores {best:.3f}, less than the least score asked for ({min_score:g})"]
+
 
 def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranked:
     """Return the candidates, best first, with the score that is returned, 0 to 1."""
@@ -53,8 +64,8 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
         scores = _weighted(request, cosine, found.bm25, found.documents, found.wider, settings)
     if found.lift is not None:
         scores = found.lift.applied(scores, found.documents)
-    order = np.lexsort((found.ids, -scores))
-    return Ranked(found, order, np.minimum(scores[order], 1))
+    order = np.lexsort((found.ids, -np.round(scores, _DECIMALS)))
+    return Ranked(found, order, np.minimum.accumulate(np.minimum(scores[order], 1)))
 
 
 def _weighted(
