@@ -103,11 +103,7 @@ def normal_name(name: str) -> str:
 
 def normal_text(value: JSON) -> str:
     """Return a plain value as it is compared for equality."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip().casefold()
+    return _plain_text(value).casefold()
 
 
 def number(value: JSON) -> float | None:
@@ -149,8 +145,16 @@ def listed(values: Collection[JSON], most: int = 5) -> str:
     return ", ".join([*few, "…"] if len(values) > most else few)
 
 
+def _plain_text(value: JSON) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
 def _quoted(value: JSON) -> str:
-    text = normal_text(value)
+    text = _plain_text(value)
     return repr(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…")
 
 

@@ -23,9 +23,9 @@ def blended(passage: Float32, document: Float32, share: float) -> Float32:
     return ((1 - share) * passage + share * document).astype(np.float32)
 
 
-def relative(scores: Float32) -> Float32:
-    """Return ``scores`` divided by the best of them, 0 where none is positive."""
-    best = scores.max(initial=0.0)
+def relative(scores: Float32, least: float = 0.0) -> Float32:
+    """Return ``scores`` divided by the best of them, or by ``least`` if that is more; 0 where none is positive."""
+    best = max(scores.max(initial=0.0), least)
     return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)
 
 

@@ -27,6 +27,8 @@ from pinakes.types import JSON
 _CHECKED_AT_ONCE = 2048
 _BYTES_PER_NUMBER = 2
 _PROBE = "Is the model there?"
+_NO_WAY_BACK = "It was not switched, or what answered before was dropped. See: pinakes status"
+_NOTHING_TO_DROP = "There is nothing to drop. See: pinakes status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def drop(shelves: Shelves, name: str) -> int:
     with _changing(shelves, shelves.record(name)):
         status = about(shelves, name)
         with shelves.catalog.read() as connection:
-            record = generations.existing(connection, name)
+            record = generations.existing(connection, name, _NOTHING_TO_DROP)
         _drop(shelves, record)
     return status.bytes if status else 0
 
@@ -328,7 +330,7 @@ def _embedded(shelves: Shelves, record: CollectionRecord) -> Generator[Event, No
 
 def _in_state(shelves: Shelves, name: str, state: State) -> CollectionRecord:
     with shelves.catalog.read() as connection:
-        record = generations.existing(connection, name)
+        record = generations.existing(connection, name, _NO_WAY_BACK if state == "previous" else "")
     if record.state == state:
         return record
     if state == "previous":

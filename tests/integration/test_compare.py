@@ -118,16 +118,16 @@ class TestTwoLibraries:
         assert change.p == paired_p([pair.scores_b["mrr@10"] - pair.scores_a["mrr@10"] for pair in judged])
 
     def test_other_documents_are_refused_with_what_differs_unless_asked_for(self, open_home: OpenHome) -> None:
-        changed = {**ORCHARD, "wasps.md": "# Wasps\n\nWasps eat apples.\n"}
+        changed = {**ORCHARD, "WASPS.md": "# Wasps\n\nWasps eat apples.\n"}
         a, b = side(open_home("one", ORCHARD), "one"), side(open_home("two", changed), "two")
         with pytest.raises(
-            InvalidInput, match=r"4 documents in A, 5 in B; 1 paths are only in B: 'wasps\.md'.*--anyway"
+            InvalidInput, match=r"4 documents in A, 5 in B; 1 paths are only in B: 'WASPS\.md'.*--anyway"
         ):
             check_corpora(a.about, b.about, anyway=False)
         check_corpora(a.about, b.about, anyway=True)
         report = compared(a, b, anyway=True)
         assert any("hold different documents" in words for words in report.cautions)
-        assert any("1 documents that B answers with are not known to one: 'wasps.md'" in one for one in report.cautions)
+        assert any("1 documents that B answers with are not known to one: 'WASPS.md'" in one for one in report.cautions)
 
     def test_another_text_under_the_same_paths_is_told(self, open_home: OpenHome) -> None:
         a = side(open_home("one", ORCHARD), "one")

@@ -263,7 +263,9 @@ class TestRuns:
         run = records.save(run_of(zoo, QUESTIONS, "keyword", "hybrid"), home)
         assert records.find(run.name, home) == run
         assert records.find(str(home / "evaluations" / f"{run.name}.json"), home) == run
-        assert records.find("last", home, "zoo", "default") == run
+        assert records.last(home, "zoo", "default", ["vector", "hybrid"]) == run
+        assert records.last(home, "zoo", "default", ["vector"]) is None
+        assert records.last(home, "zoo", "other", ["hybrid"]) is None
         assert (run.corpus.documents, run.corpus.pending, run.golden.answerable) == (5, 0, 3)
         assert run.configuration["search.semantic_weight"] == 0.7
         assert run.configuration["chunking.unit"] == "tokens"
@@ -277,8 +279,7 @@ class TestRuns:
         assert all("/" not in name and " " not in name for name in stored)
 
     def test_a_run_that_is_not_there_or_is_none_is_refused(self, zoo: Library, home: Path) -> None:
-        with pytest.raises(NotFound, match="No run of 'zoo'"):
-            records.find("last", home, "zoo", "default")
+        assert records.last(home, "zoo", "default", ["keyword", "vector", "hybrid"]) is None
         with pytest.raises(NotFound, match=r"no run '\.\./catalog'.*None was stored yet"):
             records.find("../catalog", home)
         (home / "evaluations").mkdir()
@@ -286,7 +287,7 @@ class TestRuns:
         with pytest.raises(InvalidInput, match=r"mine\.json is no run"):
             records.find("mine", home)
         run = records.save(run_of(zoo, QUESTIONS), home)
-        assert records.find("last", home, "zoo", "default") == run
+        assert records.last(home, "zoo", "default", list(run.modes)) == run
 
     def test_a_run_that_cannot_be_written_is_an_error(self, zoo: Library, home: Path) -> None:
         (home / "evaluations").write_text("in the way")

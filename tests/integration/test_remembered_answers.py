@@ -274,3 +274,10 @@ def test_an_index_that_is_damaged_is_mended_all_the_same(filled: Library, home: 
     shutil.rmtree(folder / "keyword")
     assert answer(filled.search(QUERY)) == answer(before)
     assert filled.search("something else").hits
+
+
+def test_what_is_measured_is_never_remembered(library: Library, docs: Path) -> None:
+    (docs / "a.txt").write_text("the heron fishes at dawn\n")
+    library.add(str(docs))
+    for _ in range(2):
+        assert "remembered" not in [stage.name for stage in library.rank("heron").trace.stages]

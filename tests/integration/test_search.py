@@ -98,7 +98,8 @@ def test_a_candidate_of_one_arm_is_scored_by_the_other_too(open_library: OpenLib
 def test_without_documents_and_feedback_weighted_fusion_is_that_of_the_decision(
     filled: Library, open_library: OpenLibrary
 ) -> None:
-    plain = open_library(search__document_cosine_share=0, search__document_bm25_share=0, search__feedback_weight=0)
+    of_documents = {"search__document_cosine_share": 0, "search__document_bm25_share": 0}
+    plain = open_library(**of_documents, search__feedback_weight=0, search__bm25_attained=0)
     hits = plain.search("heron lotus", top_k=50).hits
     best = max(hit.scores.bm25 or 0 for hit in hits)
     for hit in hits:

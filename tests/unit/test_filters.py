@@ -156,6 +156,11 @@ def test_conditions_are_told_as_they_would_be_written_with_long_values_cut() -> 
     assert len(told[3]) < 60
 
 
+def test_values_are_listed_as_they_are_written() -> None:
+    assert filters.listed(["LICENSE", "README.md", True, 2.0]) == "'LICENSE', 'README.md', 'true', '2'"
+    assert filters.listed(["x" * 99, *"abcdef"], 2) == f"'{'x' * 39}…', 'a', …"
+
+
 @pytest.mark.parametrize(
     ("words", "written"),
     [

@@ -69,6 +69,8 @@ def test_a_document_speaks_for_its_passages_with_its_share() -> None:
 
 def test_scores_are_relative_to_the_best() -> None:
     assert fusion.relative(floats(2, 8, 0)) == pytest.approx([0.25, 1, 0])
+    assert fusion.relative(floats(2, 8, 0), 16) == pytest.approx([0.125, 0.5, 0])
+    assert fusion.relative(floats(2, 8, 0), 4) == pytest.approx([0.25, 1, 0])
     assert fusion.relative(floats(0, 0)).tolist() == [0, 0]
     assert fusion.relative(floats()).tolist() == []
 

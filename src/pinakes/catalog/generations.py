@@ -51,8 +51,8 @@ def begin(
     return existing(connection, name)
 
 
-def existing(connection: Connection, name: str) -> CollectionRecord:
-    """Return the generation beside the one that answers.
+def existing(connection: Connection, name: str, hint: str = "") -> CollectionRecord:
+    """Return the generation beside the one that answers; ``hint`` says what to do without one, if not to build it.
 
     Raises:
         NotFound: there is no such collection, or nothing beside it.
@@ -62,7 +62,7 @@ def existing(connection: Connection, name: str) -> CollectionRecord:
         get(connection, name)
         raise NotFound(
             f"There is no generation beside collection {name!r}.",
-            hint=f"Build one: pinakes reindex --beside --model MODEL -c {name}",
+            hint=hint or f"Build one: pinakes reindex --beside --model MODEL -c {name}",
         )
     return record
 

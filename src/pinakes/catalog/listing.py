@@ -54,12 +54,6 @@ def values(connection: Connection, collection_id: int, field: str) -> dict[int, 
     return found
 
 
-def field_names(connection: Connection, collection_id: int) -> list[str]:
-    """Return the names of all metadata fields of a collection, sorted."""
-    query = select(fields.c.name).where(fields.c.collection_id == collection_id).distinct().order_by(fields.c.name)
-    return list(connection.scalars(query))
-
-
 def places(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Place]:
     """Return chunk id → where it stands, less those that are not there."""
     found: dict[int, Place] = {}

@@ -32,6 +32,9 @@ _MOST_VARIABLES = 30_000
 _MOST_DISTINCT = 2000
 """So many names or values are compared with one that nothing has."""
 
+_COUNTED_DOCUMENTS = 2000
+"""Counting the fields of all the documents of a large collection would take seconds."""
+
 
 def matching(connection: Connection, collection_id: int, where: Filter) -> Int64:
     """Return the ids of the documents that meet every condition, int64 (n,), sorted."""
@@ -62,6 +65,16 @@ def doubts(connection: Connection, collection_id: int, where: Filter, passed: in
 def field_names(connection: Connection, collection_id: int) -> list[str]:
     """Return the names of the metadata fields that documents of a collection have, sorted."""
     return _distinct(connection, fields.c.name, fields.c.collection_id == collection_id)
+
+
+def common_field_names(connection: Connection, collection_id: int) -> list[str]:
+    """Return what ``field_names`` does, first the names that most of the latest documents have."""
+    latest = select(documents.c.id).where(documents.c.collection_id == collection_id)
+    latest = latest.order_by(documents.c.id.desc()).limit(_COUNTED_DOCUMENTS)
+    having = func.count(fields.c.document_id.distinct())
+    query = select(fields.c.name).where(fields.c.document_id.in_(latest)).group_by(fields.c.name)
+    common = connection.scalars(query.order_by(having.desc(), fields.c.name).limit(_MOST_DISTINCT))
+    return list(dict.fromkeys([*common, *field_names(connection, collection_id)]))
 
 
 def count_chunks(connection: Connection, collection_id: int, document_ids: Int64 | None) -> int:
@@ -129,7 +142,7 @@ def _doubt(connection: Connection, collection_id: int, condition: Condition) -> 
     """Return why nothing can have been meant by ``condition``, None where something passes it."""
     field = condition.field
     if not _has(connection, collection_id, fields.c.name == field):
-        names = _distinct(connection, fields.c.name, fields.c.collection_id == collection_id)
+        names = common_field_names(connection, collection_id)
         near = nearest(field, names)
         there = f"did you mean {listed(near)}?" if near else f"there are {listed(names, 10)}"
         return f"no document has a field {listed([field])}: {there}" if names else None

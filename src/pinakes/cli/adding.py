@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli.models import prepare
 from pinakes.cli.progress import OnEvent, following
-from pinakes.cli.screen import Screen, error_document, printable
+from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import ModelUnavailable, PinakesError, SourceError, Unreadable
 from pinakes.types import JSON
@@ -100,7 +100,8 @@ def prepare_or_warn(session: Session) -> None:
     try:
         prepare(session)
     except ModelUnavailable as error:
-        session.screen.warn(f"{error.message} Search is by keywords until it is there. {error.hint}")
+        hint = session.screen.placed(error.hint)
+        session.screen.warn(f"{error.message} Search is by keywords until it is there. {hint}")
 
 
 def show_report(screen: Screen, report: Report) -> None:
@@ -224,7 +225,7 @@ def _conclude(
 ) -> None:
     document: dict[str, JSON] = {
         "reports": [report_document(report) for report in reports],
-        "errors": [{"location": location, **error_document(error)} for location, error in troubles],
+        "errors": [{"location": location, **session.screen.error_document(error)} for location, error in troubles],
     }
     skipped = sum(len(report.skipped) for report in reports)
     if skipped > _NAMED_PATHS:

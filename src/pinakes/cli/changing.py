@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import prepare_or_warn
 from pinakes.cli.progress import OnEvent, duration, fetching, progress
-from pinakes.cli.screen import error_document, printable
+from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError
 from pinakes.types import JSON
@@ -74,7 +74,7 @@ def change(session: Session, collection: str | None, wanted: Change) -> None:
                 if len(names) == 1:
                     raise
                 session.screen.fail(f"{name}: {error.message}", error.hint)
-                errors.append({"collection": name, **error_document(error)})
+                errors.append({"collection": name, **session.screen.error_document(error)})
                 first = first or error
     document = {"collections": documents, "errors": errors}
     if first is not None:
@@ -105,13 +105,13 @@ def _concerned(library: Library, wanted: Change) -> list[str]:
     """
     states = library.status()
     named = [state.name for state in states if wanted.beside or state.beside is not None]
+    if not states:
+        raise NotFound("There are no collections yet.", hint="Add documents: pinakes add PATH")
     if not named:
-        raise NotFound(
-            "There are no collections yet." if not states else "No collection has a generation beside it.",
-            hint="Add documents: pinakes add PATH"
-            if not states
-            else "Build one: pinakes reindex --beside --model MODEL",
-        )
+        hint = "Build one: pinakes reindex --beside --model MODEL"
+        if wanted.rollback or wanted.drop_beside:
+            hint = f"There is nothing to {'go back to' if wanted.rollback else 'drop'}. See: pinakes status"
+        raise NotFound("No collection has a generation beside it.", hint=hint)
     return named
 
 

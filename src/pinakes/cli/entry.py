@@ -15,8 +15,8 @@ from typer.main import get_command
 from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.app import app
 from pinakes.cli.options import Invocation
-from pinakes.cli.screen import Screen, error_document, write_json
-from pinakes.cli.session import Common, IncompleteError
+from pinakes.cli.screen import write_json
+from pinakes.cli.session import Common, IncompleteError, Session
 from pinakes.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code
 from pinakes.types import JSON
 
@@ -61,13 +61,14 @@ def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
 def _failed(error: Exception, invocation: Invocation) -> int:
     """Tell of trouble that the user can understand."""
     rest: dict[str, JSON] = {}
+    screen = Session(invocation.common).screen
     if isinstance(error, IncompleteError):
         rest, ours = dict(error.document), error.error
     else:
         ours = _ours(error)
         if not invocation.common.as_json:
-            Screen().fail(ours.message, ours.hint)
-    return _ended(invocation, exit_code(ours), {**rest, "error": error_document(ours)})
+            screen.fail(ours.message, ours.hint)
+    return _ended(invocation, exit_code(ours), {**rest, "error": screen.error_document(ours)})
 
 
 def _ours(error: Exception) -> PinakesError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -154,9 +154,8 @@ def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
     for note in questions.notes:
         session.screen.warn(note)
     run, before = _measured(session, wanted, questions, names, uses.against)
-    home = session.settings.home
     if session.has_home():
-        run = records.save(run, home)
+        run = records.save(run, session.settings.home)
     troubles: list[PinakesError] = []
     compared: Comparison | None = None
     verdict: Verdict | None = None
@@ -167,7 +166,9 @@ def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
     if verdict and not verdict.passed:
         troubles.insert(0, _below(verdict))
     with _kept_in(troubles):
-        if uses.save_baseline:
+        if uses.save_baseline and uses.baseline and not (verdict and verdict.passed):
+            session.screen.warn(f"baseline not written: {uses.save_baseline}: the gate has to pass first")
+        elif uses.save_baseline:
             baseline.save(uses.save_baseline, run)
             session.screen.say(f"baseline written: {uses.save_baseline}")
     with _kept_in(troubles):
@@ -218,18 +219,34 @@ def _measured(
     """Return the run, not kept yet, and the one it is to be compared with, which was looked for first."""
     from pinakes.evaluation import records, run, trec
 
-    home = session.settings.home
     if wanted.run is not None:
         rankings, corpus = trec.read_run(wanted.run), records.corpus_of_file(wanted.run)
-        before = records.find(against, home, golden.name, corpus.collection) if against else None
+        before = _earlier(session, against, golden, corpus.collection, [wanted.run.stem])
         measured = run.measure_run(rankings, golden.questions, wanted.run.stem, metrics)
         return records.new_run(golden, None, corpus, {}, metrics, {measured.mode: measured}), before
     with session.library(create=wanted.ingest) as library:
         name = wanted.collection or _of_folder(library, wanted, golden) or library.chosen()
         if wanted.ingest:
             _ingest(session, library, golden, name)
-        before = records.find(against, home, golden.name, name) if against else None
+        wanted = replace(wanted, modes=wanted.modes or (session.settings.of_collection(name).retrieval,))
+        before = _earlier(session, against, golden, name, wanted.modes)
         return _asked(session, library, wanted, golden, name, metrics), before
+
+
+def _earlier(
+    session: Session, against: str | None, golden: GoldenSet, collection: str, modes: Sequence[str]
+) -> Run | None:
+    """Return the run to compare with; None where none is wanted, or there is no last one yet, which is told."""
+    from pinakes.evaluation import records
+
+    home = session.settings.home
+    if against != records.LAST:
+        return records.find(against, home) if against else None
+    found = records.last(home, golden.name, collection, modes)
+    if found is None:
+        words = f"no run of {golden.name!r} on {collection!r} by {' or '.join(modes)} was stored yet"
+        session.screen.warn(f"{words}: there is nothing to compare with")
+    return found
 
 
 def _asked(
@@ -252,7 +269,7 @@ def _asked(
     measured: dict[str, Measured] = {}
     total = len(golden.questions)
     with progress(session.screen) as show:
-        for mode in wanted.modes or (settings.of_collection(name).retrieval,):
+        for mode in wanted.modes:
             show(f"{mode}: getting ready", 0, total)
             measured[mode], answers = run.measure(
                 subject,
@@ -311,7 +328,7 @@ def _below(verdict: Verdict) -> BelowBaseline:
     count = len(verdict.fallen)
     return BelowBaseline(
         f"{count} of {verdict.checked} metrics fell by more than {verdict.tolerance:.1%}: {'; '.join(verdict.fallen)}.",
-        hint="Find out why, or accept the new figures: --save-baseline FILE",
+        hint="Find out why, or accept the new figures: --save-baseline FILE without --baseline",
     )
 
 

@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_COMMAND = re.compile(r"(?<![\w/.-])pinakes (?=[a-z])(?!config\b|[a-z ]*--help)")
+"""A command that is about one home; the names of the settings are the same in all, and so is the help."""
+
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 class Screen:
     """The two streams of one call."""
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, place: str = "") -> None:
+        """``place``: the options by which this call found its home, as they are typed."""
         self.as_json = as_json
         self.quiet = quiet
+        self._place = place
 
     @cached_property
     def out(self) -> Console:
@@ -74,17 +79,23 @@ class Screen:
         """Say on stderr what went wrong and what to do next."""
         self._labelled("error", "bold red", message)
         if hint:
-            self._labelled("hint", "cyan", hint)
+            self._labelled("hint", "cyan", self.placed(hint))
+
+    def placed(self, hint: str) -> str:
+        """Return ``hint``, the commands in it with the options by which this call found its home."""
+        if not self._place or self._place in hint:
+            return hint
+        return _COMMAND.sub(lambda found: f"{found[0]}{self._place} ", hint)
+
+    def error_document(self, error: PinakesError) -> dict[str, JSON]:
+        """Return what JSON says about ``error``."""
+        told = {"code": error.code, "message": error.message, "hint": self.placed(error.hint)}
+        return {**told, "retryable": error.retryable}
 
     def _labelled(self, label: str, style: str, words: str) -> None:
         from rich.text import Text
 
         self.err.print(Text.assemble((f"{label}: ", style), printable(words)), soft_wrap=True)
-
-
-def error_document(error: PinakesError) -> dict[str, JSON]:
-    """Return what JSON says about ``error``."""
-    return {"code": error.code, "message": error.message, "hint": error.hint, "retryable": error.retryable}
 
 
 def write_json(value: JSON) -> None:
@@ -112,6 +123,8 @@ class _Lines(logging.Handler):
     """Writes to the stderr of the moment, which progress bars replace while they are shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt):
+            return  # whoever is stopped while it closes something logs that; that we were stopped is said at the end
         sys.stderr.write(printable(self.format(record)) + "\n")
 
 

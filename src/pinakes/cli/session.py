@@ -29,6 +29,12 @@ class Common:
     verbose: int = 0
     quiet: bool = False
 
+    @property
+    def place(self) -> list[str]:
+        """Return the words by which another call finds the same home with the same profile."""
+        home = ["--home", self.home] if self.home else []
+        return [*home, "--profile", self.profile] if self.profile else home
+
     def over(self, below: Common) -> Common:
         """Return these options, those of ``below`` where nothing was said."""
         return Common(
@@ -59,7 +65,7 @@ class Session:
     def __init__(self, common: Common, **overrides: Any) -> None:
         self.common = common
         self._overrides = overrides
-        self.screen = Screen(as_json=common.as_json, quiet=common.quiet)
+        self.screen = Screen(as_json=common.as_json, quiet=common.quiet, place=shlex.join(common.place))
 
     @cached_property
     def given(self) -> dict[str, JSON]:
@@ -109,11 +115,7 @@ class Session:
 
     def command(self, *words: str) -> str:
         """Return what to type for ``words`` to reach the same home with the same profile."""
-        same: list[str] = []
-        if self.common.home:
-            same += ["--home", self.common.home]
-        if self.common.profile:
-            same += ["--profile", self.common.profile]
+        same = self.common.place
         for word in self.common.assignments:
             same += ["--set", word]
         return shlex.join(["pinakes", *words, *same])

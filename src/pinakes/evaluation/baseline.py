@@ -163,6 +163,8 @@ def _warnings(kept: Baseline, run: Run) -> list[str]:
     found = []
     if unmeasured := [mode for mode in kept.figures if mode not in run.modes]:
         found.append(f"of the modes of the baseline these were not measured: {', '.join(unmeasured)}")
+    if skipped := _skipped(kept, run):
+        found.append(f"of the metrics of the baseline these were not measured: {', '.join(skipped)}")
     if kept.corpus != run.corpus.fingerprint:
         found.append("the documents are not those of the baseline")
     if kept.model != run.corpus.model:
@@ -172,3 +174,10 @@ def _warnings(kept: Baseline, run: Run) -> list[str]:
         if before and now > before * (1 + SLOWER):
             found.append(f"{mode} is slower: p95 {now:.1f} ms, was {before:.1f} ms ({now / before - 1:+.0%})")
     return found
+
+
+def _skipped(kept: Baseline, run: Run) -> list[str]:
+    """Return the metrics of the baseline that ``run`` has not, of the modes that both have, each once."""
+    both = (mode for mode in kept.figures if mode in run.modes)
+    lacking = (name for mode in both for name in kept.figures[mode] if name not in run.modes[mode].overall.metrics)
+    return list(dict.fromkeys(lacking))

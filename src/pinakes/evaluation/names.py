@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import listing
+from pinakes.catalog import listing, selection
 from pinakes.catalog.listing import Listed
 from pinakes.errors import InvalidInput
 from pinakes.filters import listed, nearest, normal_name, normal_text
@@ -62,7 +62,7 @@ def resolve(connection: Connection, collection_id: int, names: Iterable[str], by
         field = normal_name(by)
         values = listing.values(connection, collection_id, field)
         if not values:
-            known = listing.field_names(connection, collection_id)
+            known = selection.common_field_names(connection, collection_id)
             raise InvalidInput(
                 f"No document has a field {by!r}.", hint=f"There are {listed(nearest(field, known) or known, 10)}."
             )

@@ -133,7 +133,7 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise wrong(path, number, f"it is not JSON ({error})") from error
+            raise wrong(path, number, f"it is not JSON ({_complaint(error)})") from error
         if not isinstance(row, dict):
             raise wrong(path, number, "it is no JSON object")
         yield number, {name: value for name, value in row.items() if value is not None}
@@ -168,18 +168,30 @@ def wrong(path: Path, number: int, why: str, hint: str = "Mend or remove that li
     return InvalidInput(f"{path.name} line {number} cannot be used: {why}.", hint=hint)
 
 
+def _complaint(error: Exception) -> str:
+    """Return why a line is not JSON, without the number of the line, which is always 1 here."""
+    return f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+
+
 def _question(path: Path, number: int, row: Mapping[str, JSON]) -> Question:
     query, relevant = row.get("query"), row.get("relevant")
     if not isinstance(query, str) or not query.strip():
-        raise wrong(path, number, "it lacks `query`, the question as text")
+        raise wrong(path, number, _unfit(row, "query", "the question as text"))
     if not isinstance(relevant, dict):
-        raise wrong(path, number, "it lacks `relevant`, an object of document and grade; {} = no answer exists")
+        raise wrong(path, number, _unfit(row, "relevant", "an object of document and grade; {} = no answer exists"))
     grades = {str(document): _grade(path, number, document, grade) for document, grade in relevant.items()}
     try:
         where = parse(row.get("filters"))
     except (InvalidFilter, AttributeError) as error:
         raise wrong(path, number, f"its `filters` cannot be used: {error}") from error
     return Question(str(row.get("id", number)), query, grades, str(row.get("kind", "")), where)
+
+
+def _unfit(row: Mapping[str, JSON], name: str, wanted: str) -> str:
+    """Say that a line lacks a field, or that it holds something else than ``wanted``."""
+    if name not in row:
+        return f"it lacks `{name}`, {wanted}"
+    return f"its `{name}` is {shortened(row[name])}, which has to be {wanted}"
 
 
 def _grade(path: Path, number: int, document: str, grade: JSON) -> float:

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -152,15 +152,13 @@ def save(run: Run, home: Path) -> Run:
     raise InvalidInput(f"There are too many runs called {run.name!r}.", hint="Remove some of them.")
 
 
-def find(reference: str, home: Path, golden: str = "", collection: str = "") -> Run:
-    """Return a run by name, by path, or ("last") the newest one of a golden set and a collection.
+def find(reference: str, home: Path) -> Run:
+    """Return a run by name or by path.
 
     Raises:
         NotFound: there is none.
         InvalidInput: the file is no run.
     """
-    if reference == LAST:
-        return _last(home, golden, collection)
     kept = home / FOLDER / f"{reference}.json"
     path = kept if _UNSAFE.search(reference) is None and kept.is_file() else Path(reference)
     if not path.is_file():
@@ -168,6 +166,17 @@ def find(reference: str, home: Path, golden: str = "", collection: str = "") -> 
         hint = f"There are {', '.join(names[-5:])}." if names else "None was stored yet."
         raise NotFound(f"There is no run {reference!r}.", hint=f"{hint} See: pinakes evaluate --list")
     return load(path)
+
+
+def last(home: Path, golden: str, collection: str, modes: Collection[str]) -> Run | None:
+    """Return the newest run of a golden set on a collection that measured one of these ``modes``, None without one."""
+    for name in reversed(names_of_runs(home)):
+        with suppress(InvalidInput):  # of another version, or cut short
+            run = load(home / FOLDER / f"{name}.json")
+            of_same = (run.golden.name, run.corpus.collection) == (golden, collection)
+            if of_same and not run.modes.keys().isdisjoint(modes):
+                return run
+    return None
 
 
 def load(path: Path) -> Run:
@@ -187,18 +196,6 @@ def load(path: Path) -> Run:
 def names_of_runs(home: Path) -> list[str]:
     """Return the names of the stored runs, oldest first."""
     return sorted(path.stem for path in (home / FOLDER).glob("*.json"))
-
-
-def _last(home: Path, golden: str, collection: str) -> Run:
-    for name in reversed(names_of_runs(home)):
-        with suppress(InvalidInput):  # of another version, or cut short
-            run = load(home / FOLDER / f"{name}.json")
-            if (run.golden.name, run.corpus.collection) == (golden, collection):
-                return run
-    raise NotFound(
-        f"No run of {golden!r} on {collection!r} was stored yet.",
-        hint="Leave --against out this once: the run is kept, and the next can be compared with it.",
-    )
 
 
 def _flat(value: JSON, name: str) -> list[tuple[str, JSON]]:

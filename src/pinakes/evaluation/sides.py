@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from pinakes.catalog import Catalog, listing
+from pinakes.catalog import Catalog, listing, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.evaluation.questions import Question
@@ -218,7 +218,7 @@ def _documents(catalog: Catalog, record: CollectionRecord, by: str | None) -> li
         name = normal_name(by)
         values = listing.values(connection, record.id, name)
         if not values:
-            known = listing.field_names(connection, record.id)
+            known = selection.common_field_names(connection, record.id)
             raise InvalidInput(
                 f"No document has a field {by!r}.", hint=f"There are {_some(nearest(name, known) or known)}."
             )

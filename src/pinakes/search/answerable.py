@@ -17,8 +17,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 
-from pinakes.ports import Index, Lexical, Lexicon
-from pinakes.search.excerpts import Asked
 from pinakes.search.parts import Parts
 from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.ranking import Ranked
@@ -63,7 +61,7 @@ def fit_of(fingerprint: str) -> Fit | None:
 
 def judged(ranked: Ranked, parts: Parts, passages: Passages) -> tuple[float | None, dict[str, JSON]]:
     """Return the probability that the hits hold an answer, None where it is not known, and the signs it is from."""
-    seen = signs(ranked, parts.index, passages)
+    seen = signs(ranked, passages)
     if seen is None:
         return None, {}
     fit = fit_of(parts.vectors.fingerprint)
@@ -71,46 +69,22 @@ def judged(ranked: Ranked, parts: Parts, passages: Passages) -> tuple[float | No
     return None if fit is None else fit.probability(seen), shown
 
 
-def signs(ranked: Ranked, index: Index, passages: Passages) -> Signs | None:
+def signs(ranked: Ranked, passages: Passages) -> Signs | None:
     """Return what there is to see of the best of ``ranked``.
 
-    None where not both arms answered and were fused by weights, the query has no words, or the index cannot tell how
-    rare they are.
+    None where not both arms answered and were fused by weights, or nothing is known of how rare the words are.
     """
-    found, words = ranked.candidates, passages.query
-    if found.wider is None or not len(ranked.rows) or not words.words or not isinstance(index, Lexical):
+    found = ranked.candidates
+    if found.wider is None or found.wider.rarity is None or not len(ranked.rows):
         return None
-    weights = _idf(words, index.lexicon())
+    missing = found.wider.rarity.missing
     best = _terms(found.ids[ranked.rows[:_BEST]].tolist(), passages)
     near = found.arms["vector"].scores
     return Signs(
         score=float(ranked.scores[0] if found.fused is None else found.fused.max()),
-        missing=min((_missing(words, weights, terms) for terms in best), default=1.0),
+        missing=min(map(missing, best), default=1.0),
         ahead=float(near[0] - near[min(_FAR, len(near) - 1)]) if len(near) else 0.0,
     )
-
-
-def _idf(words: Asked, lexicon: Lexicon) -> dict[str, float]:
-    """Return the weight of each word; one that no passage has weighs a little more than one that a single one has."""
-    every = lexicon.passages()
-    counts = {word: min(_count(terms, lexicon), every) for word, terms in words.words.items()}
-    return {word: math.log(1 + (every - count + 0.5) / (count + 0.5)) for word, count in counts.items()}
-
-
-def _count(terms: Sequence[str], lexicon: Lexicon) -> int:
-    """Return in how many passages a word of these terms stands; of a compound nobody wrote, the rarest of its parts."""
-    whole, *parts = terms
-    return lexicon.frequency(whole) or min((lexicon.frequency(part) for part in parts), default=0)
-
-
-def _missing(words: Asked, weights: Mapping[str, float], there: frozenset[str]) -> float:
-    """Return the largest weight of a word that is not there, as a share of all. A compound is there by all parts."""
-    lacking = [
-        weights[word]
-        for word, (whole, *parts) in words.words.items()
-        if not (whole in there or (parts and there.issuperset(parts)))
-    ]
-    return max(lacking, default=0.0) / sum(weights.values())
 
 
 def _terms(ids: Sequence[int], passages: Passages) -> list[frozenset[str]]:

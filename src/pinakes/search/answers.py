@@ -17,7 +17,7 @@ class Answers:
     """Remembers answers until their index moves on, as it does with every change. Thread-safe.
 
     An answer that would be better the next time is not kept: one by keywords alone, one with approximate vectors, one
-    whose reranking was cut short.
+    whose reranking was cut short. Nor is a bare one, whose hits do not say of that.
     """
 
     def __init__(self, most: int) -> None:
@@ -27,7 +27,7 @@ class Answers:
 
     def get(self, request: Request, parts: Parts, ask: Callable[[Request, Parts], Results]) -> Results:
         """Return the answer to ``request``, from memory or by ``ask``."""
-        if not self._most:
+        if not self._most or request.bare:
             return ask(request, parts)
         record, today = parts.collection, datetime.now(UTC).date()  # what is recent changes by the day
         # The catalogue may be ahead of an index that cannot be written now: both decide on the answer.

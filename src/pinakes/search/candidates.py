@@ -12,6 +12,7 @@ from pinakes import identifiers
 from pinakes.ports import Index
 from pinakes.search.constraints import Constraints
 from pinakes.search.lift import Lift
+from pinakes.search.rarity import Rarity
 from pinakes.search.understanding import Understood
 from pinakes.search.watch import Watch
 from pinakes.settings import Settings
@@ -29,7 +30,7 @@ class Wider:
     ``document_cosine``: of the query and the sum of the document's vectors. ``document_bm25``: of the whole document.
     ``definitions``: how many of the names in the query the passage defines. ``vectors`` float32 (n, dim): the
     passages' own. ``sums`` float32 (documents, dim) are those of the documents, ``owner_of`` int64 (n,) says which is
-    a passage's. NaN where there is no vector.
+    a passage's. NaN where there is no vector. ``rarity``: of the words of the query, where it is known.
     """
 
     document_cosine: Float32
@@ -38,6 +39,7 @@ class Wider:
     vectors: Float32
     sums: Float32
     owner_of: Int64
+    rarity: Rarity | None = None
 
     def with_vectors(self, rows: Int64, vectors: Float32, query: Float32) -> Wider:
         """Return this with other ``vectors`` of the passages in these ``rows``."""
@@ -164,6 +166,7 @@ def _wider(query: str, vector: Float32, ids: Int64, documents: Int64, named: Ran
         vectors=own,
         sums=sums,
         owner_of=owner_of,
+        rarity=Rarity.of(query, index),
     )
 
 

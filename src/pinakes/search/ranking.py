@@ -72,7 +72,9 @@ def _weighted(
     request: Request, cosine: Float32, bm25: Float32, documents: Int64, wider: Wider, settings: SearchSettings
 ) -> Float32:
     near = fusion.blended(cosine, np.nan_to_num(wider.document_cosine, nan=0.0), settings.document_cosine_share)
-    words = fusion.blended(fusion.relative(bm25), fusion.relative(wider.document_bm25), settings.document_bm25_share)
+    least = 0.0 if wider.rarity is None else settings.bm25_attained * wider.rarity.attainable
+    passages, whole = fusion.relative(bm25, least), fusion.relative(wider.document_bm25)
+    words = fusion.blended(passages, whole, settings.document_bm25_share)
     scores = fusion.weighted(near, words, request.semantic_weight, request.keyword_weight)
     scores += np.where(wider.definitions > 0, np.float32(settings.definition_boost), np.float32(0))
     if settings.feedback_weight:

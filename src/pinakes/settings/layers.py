@@ -69,7 +69,6 @@ def load(
     merged: dict[str, Any] = {}
     if chosen_profile:
         merged = read_profile(chosen_profile)
-        _check_names(merged, f"profile {chosen_profile}")
     for _, layer in layers:
         merged = _merge(merged, layer)
     merged |= {"home": chosen_home, "profile": chosen_profile}
@@ -81,17 +80,26 @@ def load(
 
 
 def read_profile(name: str) -> dict[str, Any]:
-    """Return the settings of a shipped profile, or of the file at the path ``name``."""
+    """Return the settings of a shipped profile, or of the file at the path ``name``.
+
+    Raises:
+        InvalidName: there is no such profile or file.
+        InvalidSetting: it cannot be read, or names a setting that does not exist.
+    """
     if name.endswith((".toml", ".yaml", ".yml")):
         path = Path(name).expanduser()
         if not path.is_file():
             raise InvalidName(f"Profile file {name!r} does not exist.", hint="Check the path.")
-        return _read_file(path)
-    if name not in profiles():
+        found, origin = _read_file(path), name
+    elif name in profiles():
+        shipped = resources.files("pinakes.profiles").joinpath(f"{name}.toml")
+        found, origin = tomllib.loads(shipped.read_text("utf-8")), f"profile {name}"
+    else:
         raise InvalidName(
             f"There is no profile {name!r}.", hint=f"Shipped: {', '.join(profiles())}. Or give a path to a TOML file."
         )
-    return tomllib.loads(resources.files("pinakes.profiles").joinpath(f"{name}.toml").read_text("utf-8"))
+    _check_names(found, origin)
+    return found
 
 
 def profiles() -> list[str]:

@@ -79,6 +79,13 @@ class SearchSettings(Section):
     document_bm25_share: float = Field(
         0.7, ge=0, le=1, description="Share of the whole document's BM25 beside that of the passage."
     )
+    bm25_attained: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="A passage's BM25 counts in full from this share of the best attainable for the query on, "
+        "or when it is the best and above; 0 = always when it is the best.",
+    )
     feedback_weight: float = Field(
         0.35, ge=0, description="Weight of being like the best passages, beside the fused score (1.0)."
     )

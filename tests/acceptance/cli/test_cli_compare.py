@@ -224,4 +224,4 @@ def test_a_settings_file_cannot_name_another_home(filled, plain, tmp_path):
     assert refused.code == 2
     assert "sets 'home'" in refused.err
     file.write_text("[search]\nsemantic_wait = 1\n")
-    assert "semantic_wait" in filled("compare", "default", file, plain).err
+    assert f"Unknown setting 'search.semantic_wait' ({file})." in filled("compare", "default", file, plain).err

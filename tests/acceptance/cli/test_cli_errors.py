@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 
 import pytest
 
@@ -177,6 +178,31 @@ def test_another_model_is_refused_with_the_way_out(pinakes, corpus, home):
     assert done.code == 7
     assert done.document["error"]["code"] == "MODEL_MISMATCH"
     assert "reindex --embed" in done.document["error"]["hint"]
+
+
+def test_hints_lead_to_the_home_that_was_asked(pinakes, corpus, tmp_path):
+    elsewhere = str(tmp_path / "else where")
+    pinakes("add", corpus, "--home", elsewhere)
+    words = ("reindex", "--switch", "-c", "default")
+    told = f"Build one: pinakes --home '{elsewhere}' reindex --beside --model MODEL -c default"
+    assert f"hint: {told}\n" in pinakes(*words, "--home", elsewhere).err
+    assert pinakes(*words, "--home", elsewhere, "--json").document["error"]["hint"] == told
+    assert (
+        pinakes("--profile", "kep", *words, "--home", elsewhere).err.count(f"'{elsewhere}' --profile kep reindex") == 1
+    )
+    assert pinakes("status", "--home", tmp_path / "gone").err.count("--home ") == 2, "`Check --home`, and one command"
+    pinakes("add", corpus)
+    assert "hint: Build one: pinakes reindex --beside" in pinakes(*words).err
+    back = pinakes("reindex", "--rollback", "--home", elsewhere).err
+    assert pinakes(*shlex.split(back.strip().rpartition("pinakes ")[2])).out.count(f"home     {elsewhere}") == 1
+
+
+def test_hints_about_settings_and_help_are_the_same_for_every_home(pinakes, made, home):
+    for words in (("search", "x", "--set", "search.top_k=many"), ("search", "x", "--set", "qqqq=1")):
+        shown = pinakes(*words, "--home", home)
+        assert shown.err == pinakes(*words).err
+        assert "hint: `pinakes config` " in shown.err
+    assert "hint: See pinakes read --help\n" in pinakes("--home", home, "read", "x", "--frob").err
 
 
 def test_a_surprise_is_one_line_and_a_traceback_only_when_asked(pinakes, corpus, home, monkeypatch):

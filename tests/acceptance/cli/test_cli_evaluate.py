@@ -85,6 +85,21 @@ def test_stored_runs_are_listed_and_compared(filled, questions, home):
     assert by_name.document["comparison"]["modes"]["keyword"]["changes"]["ndcg@10"]["p"] == 1
 
 
+def test_the_last_run_is_the_newest_that_has_a_mode_in_common(filled, questions):
+    words = ("evaluate", questions, "--against", "last", "--json")
+    first = filled(*words, "--mode", "keyword")
+    assert (first.code, first.document["comparison"]) == (0, None)
+    assert "warning: no run of 'orchard' on 'default' by keyword was stored yet: there is nothing to comp" in first.err
+    other = filled(*words, "--mode", "vector")
+    assert (other.code, other.document["comparison"]) == (0, None)
+    both = filled(*words, "--mode", "keyword", "--mode", "hybrid").document
+    assert both["comparison"]["against"] == first.document["run"]["name"]
+    assert list(both["comparison"]["modes"]) == ["keyword"]
+    usual = filled(*words).document
+    assert usual["comparison"]["against"] == both["run"]["name"], "hybrid is the mode of the collection"
+    assert len(filled("evaluate", "--list", "--json").document["runs"]) == 4
+
+
 def test_a_run_of_another_configuration_is_compared_only_when_asked(filled, questions):
     filled("evaluate", questions, "--mode", "keyword")
     words = ("evaluate", questions, "--mode", "keyword", "--set", "search.title_boost=0", "--against", "last")
@@ -129,6 +144,34 @@ def test_the_gate_fails_with_exit_code_1_when_answers_become_worse(filled, quest
     assert as_json.document["error"]["code"] == "BELOW_BASELINE"
     assert as_json.document["verdict"]["fallen"]
     assert filled(*words, "--baseline", file, "--tolerance", "0.9").code == 0
+
+
+def test_a_fall_is_not_accepted_by_the_call_that_found_it(filled, questions, corpus, tmp_path):
+    file = tmp_path / "baseline.json"
+    words = ("evaluate", questions, "--mode", "keyword")
+    filled(*words, "--save-baseline", file)
+    before = file.read_bytes()
+    (corpus / "bees.md").write_text("# Wasps\n\nThey build nests.\n")
+    filled("sync")
+    both = filled(*words, "--baseline", file, "--save-baseline", file)
+    assert both.code == 1
+    assert f"baseline not written: {file}" in both.err
+    assert file.read_bytes() == before
+    passed = filled(*words, "--baseline", file, "--save-baseline", file, "--tolerance", "0.9")
+    assert passed.code == 0
+    assert "baseline written" in passed.err
+    assert file.read_bytes() != before
+
+
+def test_the_gate_names_what_it_did_not_look_at(filled, questions, tmp_path):
+    file = tmp_path / "baseline.json"
+    filled("evaluate", questions, "--mode", "keyword", "--mode", "vector", "--metric", "mrr", "--metric", "ndcg@3",
+           "--metric", "hit@1", "--save-baseline", file)  # fmt: skip
+    less = filled("evaluate", questions, "--mode", "keyword", "--metric", "mrr", "--baseline", file)
+    assert less.code == 0
+    assert "gate passed: 1 metrics" in less.out
+    assert "warning: of the modes of the baseline these were not measured: vector\n" in less.err
+    assert "warning: of the metrics of the baseline these were not measured: ndcg@3, hit@1\n" in less.err
 
 
 def test_the_gate_refuses_other_questions(filled, questions, tmp_path):
@@ -197,7 +240,7 @@ def test_a_page_that_cannot_be_written_does_not_cost_the_figures(filled, questio
         (("{questions}", "--ingest"), 2, "needs a BEIR folder"),
         (("{questions}", "--beside"), 3, "beside"),
         (("{questions}", "--by", "colour"), 2, "No document has a field 'colour'"),
-        (("{questions}", "--against", "last"), 3, "No run of 'orchard'"),
+        (("{questions}", "--against", "first"), 3, "There is no run 'first'"),
         (("{questions}", "--tolerance", "5"), 2, "--tolerance cannot be 5"),
         (("{questions}", "--baseline", "no-such.json"), 3, "no baseline"),
         (("{questions}", "--depth", "0"), 2, "--depth"),

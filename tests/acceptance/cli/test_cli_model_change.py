@@ -115,11 +115,17 @@ def test_options_that_do_not_go_together(call, given, said):
 
 
 def test_where_nothing_stands_beside_that_is_said(call):
-    for option in ("--switch", "--rollback", "--drop-beside"):
-        done = call("reindex", option)
-        assert done.code == 3
-        assert "No collection has a generation beside it" in done.err
-        assert "--beside --model MODEL" in done.err
+    for option, hint in (
+        ("--switch", "--beside --model MODEL"),
+        ("--rollback", "pinakes status"),
+        ("--drop-beside", "pinakes status"),
+    ):
+        for which in ((), ("-c", "default")):
+            done = call("reindex", option, *which)
+            assert done.code == 3
+            assert re.search(r"No collection has a generation beside it|no generation beside collection", done.err)
+            assert hint in done.err
+            assert ("Build one" in done.err) == (option == "--switch")
     assert call("reindex", "--switch", "-c", "nowhere").code == 3
 
 

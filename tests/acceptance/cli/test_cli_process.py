@@ -67,6 +67,33 @@ def test_ctrl_c_stops_with_what_was_committed_and_the_next_run_goes_on(many, pro
     assert program("verify").code == 0
 
 
+IMPATIENT = """
+import os, signal, sqlite3, sys
+from sqlite3 import dbapi2
+from pinakes.cli import main
+from pinakes.library import Library
+
+class Closing(sqlite3.Connection):
+    def close(self):
+        signal.raise_signal(signal.SIGINT)
+
+connect = dbapi2.connect
+dbapi2.connect = lambda *words, **options: connect(*words, factory=Closing, **options)
+Library.status = lambda *_: signal.raise_signal(signal.SIGINT)
+main()
+"""
+"""Ctrl+C while a command works, and again when it closes the catalogue."""
+
+
+def test_ctrl_c_twice_ends_in_one_line(program, corpus):
+    program("add", corpus)
+    stopped = subprocess.run(
+        [sys.executable, "-c", IMPATIENT, "status"], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert stopped.returncode == 130
+    assert stopped.stderr == "stopped; what was committed stays; run again to resume\n"
+
+
 def test_a_closed_pipe_is_no_error(program, corpus):
     program("add", corpus)
     done = subprocess.run(

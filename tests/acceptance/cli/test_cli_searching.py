@@ -93,6 +93,18 @@ def test_a_query_that_finds_nothing_is_no_error(orchard):
     assert "nothing found among" in done.err
 
 
+def test_a_least_score_above_all_hits_is_told_with_the_best_there_is(orchard):
+    words = ("search", "apple trees", "--mode", "keyword")
+    best = orchard(*words, "--json").document["hits"][0]["score"]
+    done = orchard(*words, "--min-score", "1.5")
+    assert (done.code, done.out) == (0, "")
+    told = re.search(r"note: the best passage scores (\d\.\d+), less than the least score asked for \(1\.5\)", done.err)
+    assert told is not None
+    assert float(told[1]) == pytest.approx(best, abs=0.001)
+    assert "best passage" not in orchard(*words, "--min-score", told[1]).err
+    assert "best passage" not in orchard("search", "xylophone", "--mode", "keyword", "--min-score", "0.9").err
+
+
 def test_an_empty_query_says_so(orchard):
     done = orchard("search", "")
     assert (done.code, done.out) == (0, "")

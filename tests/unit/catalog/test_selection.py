@@ -148,6 +148,24 @@ def test_a_filter_that_cannot_be_meant_is_doubted_in_words(
         assert selection.doubts(connection, collection.id + 1, where, 0) == []
 
 
+def test_of_many_fields_those_that_most_documents_have_are_named_first(
+    catalog: Catalog, collection: CollectionRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = {f"a{number}": number for number in range(20)} | {"a_list": list(range(50))}
+    put(catalog, collection, new("a.md", "1", metadata=odd))
+    put(catalog, collection, *(new(f"{name}.md", name, metadata={"zone": name}) for name in "bc"))
+    with catalog.read() as connection:
+        [note] = selection.doubts(connection, collection.id, filters.parse({"qqq": 1}), 0)
+        names = selection.common_field_names(connection, collection.id)
+        every = selection.field_names(connection, collection.id)
+        monkeypatch.setattr(selection, "_COUNTED_DOCUMENTS", 2)
+        of_latest = selection.common_field_names(connection, collection.id)
+    assert note.endswith("'title', 'uri', 'zone', 'a0', 'a1', 'a10', …")
+    assert sorted(names) == sorted(of_latest) == every
+    assert names[:6] == of_latest[:6]
+    assert names.index("zone") < names.index("a_list"), "documents count, not values"
+
+
 def test_a_field_that_resembles_none_is_answered_with_what_there_is(
     catalog: Catalog, collection: CollectionRecord
 ) -> None:

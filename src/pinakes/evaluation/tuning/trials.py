@@ -31,7 +31,15 @@ _MOST_KEPT_BYTES = 400_000_000
 """Candidates that are kept for further tries; where more are needed at once, they are kept all the same."""
 
 _RANK_ONLY = frozenset(
-    ("semantic_weight", "keyword_weight", "document_cosine_share", "document_bm25_share", "feedback_weight", "rrf_k")
+    (
+        "semantic_weight",
+        "keyword_weight",
+        "document_cosine_share",
+        "document_bm25_share",
+        "bm25_attained",
+        "feedback_weight",
+        "rrf_k",
+    )
 )
 """Settings of a search that decide on the ranking, not on what is known of the candidates."""
 

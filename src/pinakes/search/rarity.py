@@ -1,0 +1,55 @@
+"""How rare the words of a query are in a collection, and what the best passage could score for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pinakes.ports import Index, Lexical, Lexicon
+from pinakes.search.excerpts import Asked, asked
+
+_CEILING = 2.2
+"""BM25 of a term in units of its IDF is less than this: k1 + 1, with k1 = 1.2 (Robertson and Walker, 1994)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rarity:
+    """``idf``: the weight of each word of a query, by how many passages have it. There is at least one word."""
+
+    words: Asked
+    idf: Mapping[str, float]
+
+    @classmethod
+    def of(cls, query: str, index: Index) -> Rarity | None:
+        """Return it; None where the query has no words, or the index cannot tell how rare they are."""
+        words = asked(query)
+        if not words.words or not isinstance(index, Lexical):
+            return None
+        lexicon = index.lexicon()
+        every = lexicon.passages()
+        counts = {word: min(_count(terms, lexicon), every) for word, terms in words.words.items()}
+        return cls(words, {word: math.log(1 + (every - count + 0.5) / (count + 0.5)) for word, count in counts.items()})
+
+    @property
+    def attainable(self) -> float:
+        """What no passage's BM25 exceeds, titles and paths aside."""
+        return _CEILING * sum(self.idf.values())
+
+    def missing(self, there: frozenset[str]) -> float:
+        """Return the largest weight of a word that is not ``there``, as a share of all.
+
+        A compound is there as a whole or by all of its parts.
+        """
+        lacking = [
+            self.idf[word]
+            for word, (whole, *parts) in self.words.words.items()
+            if not (whole in there or (parts and there.issuperset(parts)))
+        ]
+        return max(lacking, default=0.0) / sum(self.idf.values())
+
+
+def _count(terms: Sequence[str], lexicon: Lexicon) -> int:
+    """Return in how many passages a word of these terms stands; of a compound nobody wrote, the rarest of its parts."""
+    whole, *parts = terms
+    return lexicon.frequency(whole) or min((lexicon.frequency(part) for part in parts), default=0)
