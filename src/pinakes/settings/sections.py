@@ -80,7 +80,7 @@ class SearchSettings(Section):
         0.7, ge=0, le=1, description="Share of the whole document's BM25 beside that of the passage."
     )
     bm25_attained: float = Field(
-        0.4,
+        0.5,
         ge=0,
         le=1,
         description="A passage's BM25 counts in full from this share of the best attainable for the query on, "
