@@ -261,8 +261,8 @@ class Lexicon(Protocol):
         """Say whether some passage, or its title or path, has ``word`` in any of its forms."""
         ...
 
-    def passages(self) -> int:
-        """Return how many passages there are; those that were replaced may count until the index is tidied."""
+    def documents(self) -> int:
+        """Return how many documents there are; those that were replaced may count until the index is tidied."""
         ...
 
     def frequency(self, term: str) -> int:

@@ -326,3 +326,8 @@ class Results:
     degraded: str | None = None
     notes: tuple[str, ...] = ()
     answerable: float | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether nothing was found, or what was found is less probable than ``ANSWERABLE`` to hold an answer."""
+        return not self.hits or (self.answerable is not None and self.answerable < ANSWERABLE)

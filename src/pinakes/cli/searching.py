@@ -156,16 +156,14 @@ def _figure(value: JSON) -> str:
 
 
 def _say_about(screen: Screen, results: Results) -> None:
-    from pinakes.types import ANSWERABLE
-
     if results.degraded:
         screen.warn(results.degraded)
     for note in results.notes:
         screen.note(note)
     if any(hit.approximate for hit in results.hits):
         screen.say("~ approximate: this passage is not embedded yet, its score may change when it is")
-    if results.hits and results.answerable is not None and results.answerable < ANSWERABLE:
-        screen.say(f"probably nothing here answers this (answerable {results.answerable:.2f})")
+    if results.hits and results.doubtful:
+        screen.say(f"perhaps nothing here answers this (answerable {results.answerable:.2f})")
     if not results.hits:
         among = f"among {results.total_candidates:,} passages of {results.collection!r}"
         screen.say(f"nothing found {among}")

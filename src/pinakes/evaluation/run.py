@@ -15,7 +15,7 @@ from pinakes.evaluation.figures import HEAD, Figures, Measured, Miss, Reason, Ro
 from pinakes.evaluation.metrics import DEFAULT, Grades, first_relevant, metric
 from pinakes.evaluation.names import Names
 from pinakes.evaluation.questions import Question
-from pinakes.types import ANSWERABLE, Filter, Results, SearchMode
+from pinakes.types import Filter, Results, SearchMode
 
 Ask: TypeAlias = Callable[[Question], Sequence[str]]
 """Takes a question, returns document names, best first, each once."""
@@ -131,7 +131,7 @@ def ask(subject: Subject, question: Question, mode: SearchMode) -> Answer:
         ranking=tuple(found),
         scores=tuple(found.values()),
         milliseconds=passed,
-        refused=not results.hits or (results.answerable is not None and results.answerable < ANSWERABLE),
+        refused=results.doubtful,
         answerable=results.answerable,
         degraded=lacking(results),
     )

@@ -29,7 +29,7 @@ class TantivyLexicon:
         whole = self._analyzer.terms(word)[:1]
         return not whole or self.frequency(whole[0]) > 0
 
-    def passages(self) -> int:
+    def documents(self) -> int:
         return int(self._searcher.num_docs)
 
     def frequency(self, term: str) -> int:

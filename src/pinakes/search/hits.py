@@ -81,14 +81,14 @@ def _best(
     passages: Passages,
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
     """Return the best candidates, and which others each of them stands for, with their scores."""
-    wanted = max(request.top_k, diversity.pool if diversity else 0)
-    head, repeated = ranked.best(wanted, request.min_score), dict[int, list[tuple[int, float]]]()
-    if settings.fold_duplicates:
-        most = 2 * request.top_k if diversity is None else wanted
-        head, repeated = _folded(ranked.best(most, request.min_score), index, passages)
-        while len(head.rows) < request.top_k and most < len(ranked.rows):
-            most *= 2
-            head, repeated = _folded(ranked.best(most, request.min_score), index, passages)
+    most, repeated = max(2 * request.top_k, diversity.pool if diversity else 0), dict[int, list[tuple[int, float]]]()
+    head = ranked.best(most, request.min_score)
+    while settings.fold_duplicates:
+        head, repeated = _folded(head, index, passages)
+        if len(head.rows) >= request.top_k or most >= len(ranked.rows):
+            break
+        most *= 2
+        head = ranked.best(most, request.min_score)
     head = diversity.of(head) if diversity else head
     return Ranked(head.candidates, head.rows[: request.top_k], head.scores[: request.top_k]), repeated
 

@@ -1,4 +1,4 @@
-"""How rare the words of a query are in a collection, and what the best passage could score for them."""
+"""How rare the words of a query are in a collection, and about what a passage could score for them at most."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pinakes.ports import Index, Lexical, Lexicon
 from pinakes.search.excerpts import Asked, asked
 
 _CEILING = 2.2
-"""BM25 of a term in units of its IDF is less than this: k1 + 1, with k1 = 1.2 (Robertson and Walker, 1994)."""
+"""BM25 of a term in units of its IDF is less than this: k1 + 1, with k1 = 1.2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rarity:
-    """``idf``: the weight of each word of a query, by how many passages have it. There is at least one word."""
+    """``idf``: the weight of each word of a query, by how many documents have it. There is at least one word."""
 
     words: Asked
     idf: Mapping[str, float]
@@ -27,13 +27,13 @@ class Rarity:
         if not words.words or not isinstance(index, Lexical):
             return None
         lexicon = index.lexicon()
-        every = lexicon.passages()
+        every = lexicon.documents()
         counts = {word: min(_count(terms, lexicon), every) for word, terms in words.words.items()}
         return cls(words, {word: math.log(1 + (every - count + 0.5) / (count + 0.5)) for word, count in counts.items()})
 
     @property
     def attainable(self) -> float:
-        """What no passage's BM25 exceeds, titles and paths aside."""
+        """What BM25 could be at most if passages were as rare as documents are; that of a passage may exceed it."""
         return _CEILING * sum(self.idf.values())
 
     def missing(self, there: frozenset[str]) -> float:
@@ -50,6 +50,6 @@ class Rarity:
 
 
 def _count(terms: Sequence[str], lexicon: Lexicon) -> int:
-    """Return in how many passages a word of these terms stands; of a compound nobody wrote, the rarest of its parts."""
+    """Return in how many documents a word of these terms stands; of a compound nobody wrote, its rarest part."""
     whole, *parts = terms
     return lexicon.frequency(whole) or min((lexicon.frequency(part) for part in parts), default=0)

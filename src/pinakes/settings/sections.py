@@ -83,8 +83,8 @@ class SearchSettings(Section):
         0.5,
         ge=0,
         le=1,
-        description="A passage's BM25 counts in full from this share of the best attainable for the query on, "
-        "or when it is the best and above; 0 = always when it is the best.",
+        description="The best passage's BM25 counts in full only from this share of what the query's words could give "
+        "on, by their IDF over documents; 0 = always.",
     )
     feedback_weight: float = Field(
         0.35, ge=0, description="Weight of being like the best passages, beside the fused score (1.0)."

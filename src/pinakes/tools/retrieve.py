@@ -14,7 +14,7 @@ from pinakes.tools.declare import object_from, tool
 from pinakes.tools.exactness import exactness
 from pinakes.tools.fence import Fence, one_line
 from pinakes.tools.place import read_place
-from pinakes.types import ANSWERABLE, JSON, Hit, Results
+from pinakes.types import JSON, Hit, Results
 
 MAX_READ_CHARS = 20_000
 """A longer text is cut after a line, or within one that is longer; the answer says how to go on."""
@@ -36,8 +36,8 @@ class SearchAnswer:
         head += [f"Note: {note}." for note in results.notes]
         if any(hit.approximate for hit in results.hits):
             head.append("Scores with ~ are approximate: these passages are not embedded yet.")
-        if results.hits and results.answerable is not None and results.answerable < ANSWERABLE:
-            head.append(f"Probably none of them answers the question (answerable {results.answerable:.2f}).")
+        if results.hits and results.doubtful:
+            head.append(f"Perhaps none of them answers the question (answerable {results.answerable:.2f}).")
         if not results.hits:
             return " ".join([*head, "Try other words or fewer filters."])
         fence = Fence()
