@@ -22,6 +22,7 @@ LAYERS = (
         {
             "analysis",
             "approximation",
+            "caller",
             "disk",
             "filters",
             "fusion",

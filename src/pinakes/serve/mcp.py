@@ -95,6 +95,7 @@ def _declared(tool: Tool, service: Service) -> McpTool:
         name=tool.name,
         description=tool.description,
         parameters=listed["inputSchema"],
+        output_schema=listed.get("outputSchema"),
         annotations=ToolAnnotations.model_validate(listed["annotations"]),
     )
     declared._tool, declared._service = tool, service  # noqa: SLF001 - our own class

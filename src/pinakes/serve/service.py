@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pinakes.errors import Busy, PinakesError
@@ -13,23 +12,13 @@ from pinakes.serve.metrics import Metrics
 from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
 from pinakes.settings import Settings
-from pinakes.tools import Tool
+from pinakes.tools import Outcome, Tool
 from pinakes.types import JSON
 
 Result = TypeVar("Result")
 
 NOT_READY = "Server not ready. Index not loaded."
 _WARM_UP_S = 10.0
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a tool call ended."""
-
-    text: str
-    data: dict[str, JSON] | None = None
-    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -52,20 +41,17 @@ class Service:
         return await self.workers.run(work)
 
     def call(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
-        """Run ``tool``; whatever goes wrong is told, without internals."""
+        """Run ``tool`` once its collection is ready; whatever goes wrong is told, without internals."""
         try:
             if tool.collection:
                 self.check_ready(tool.collection, wait_s=_WARM_UP_S)
-            answer = tool.call(self.library, arguments)
         except PinakesError as error:
-            return failed(tool, error)
-        except Exception:  # noqa: BLE001 - the last door before a client
-            _log.exception("tool %s failed", tool.name)
-            return failed(tool, PinakesError("An internal error.", hint="The server's log has the details."))
-        data, unfinished = answer.as_data(), self._unfinished()
-        if unfinished and data is not None:
-            return Outcome(f"{answer.as_text()}\n\nNote: {unfinished}", {**data, "unfinished": unfinished})
-        return Outcome(answer.as_text(), data)
+            return tool.failure(arguments, error)
+        outcome, unfinished = tool.answer(self.library, arguments), self._unfinished()
+        if not unfinished or outcome.error or outcome.data is None or tool.returns is not None:
+            return outcome
+        data = {**outcome.data, "unfinished": unfinished}
+        return replace(outcome, text=f"{outcome.text}\n\nNote: {unfinished}", data=data)
 
     def check_ready(self, collection: str, wait_s: float = 0) -> None:
         """Let only those pass who ask for a collection that is loaded, or will be in ``wait_s`` seconds.
@@ -98,9 +84,3 @@ class Service:
             return ""
         words = self.startup.words()
         return f"Documents are still being read{f' ({words})' if words else ''}; there will be more to find."
-
-
-def failed(tool: Tool, error: PinakesError) -> Outcome:
-    """Return the outcome that tells of ``error``."""
-    told = {"code": error.code, "message": error.message, "hint": error.hint, "retryable": error.retryable}
-    return Outcome(tool.failure(error), None if tool.collection else {"error": told}, failed=True)

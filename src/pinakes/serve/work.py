@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from pinakes.errors import Busy
@@ -23,12 +24,12 @@ class Workers:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pinakes-work")
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` returns.
+        """Return what ``work`` returns; it knows who is asking as the task that waits for it does.
 
         Raises:
             Busy: it took, or waited, too long. A thread cannot be stopped: it ends by itself.
         """
-        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, work)
         try:
             return await asyncio.wait_for(future, self._timeout_s)
         except TimeoutError:

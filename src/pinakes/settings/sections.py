@@ -245,6 +245,48 @@ class IngestSettings(Section):
     git_timeout_s: float = Field(1800, gt=0, description="A git command that takes longer is stopped, in seconds.")
 
 
+class HistorySettings(Section):
+    """How long replaced and deleted documents are kept, to be read, restored and searched as of a date."""
+
+    days: float = Field(
+        30, ge=0, description="Replaced and deleted versions are kept so long, in days; 0 = not at all."
+    )
+    versions: int = Field(20, ge=0, description="Most replaced versions kept of one document.")
+
+
+class SummarySettings(Section):
+    """How documents get their summaries."""
+
+    writer: Literal["auto", "extractive", "chat", "none"] = Field(
+        "auto", description="auto = the chat model where one is configured, else sentences of the text."
+    )
+    max_sentences: int = Field(4, ge=1, le=10, description="Most sentences of a summary.")
+
+
+class ChatSettings(Section):
+    """The language model that writes summaries and answers, where there is one; it speaks the OpenAI protocol."""
+
+    url: str = Field("", description="Address of the API up to `/v1`; none = no such model.")
+    model: str = Field("", description="Name of the model, as the API knows it.")
+    key_variable: str = Field("", description="Environment variable that holds the API's key; none = no key.")
+    timeout_s: float = Field(60, gt=0, description="An answer that takes longer has failed, in seconds.")
+
+
+class AuditSettings(Section):
+    """What is recorded of every call."""
+
+    enabled: bool = Field(True, description="Record every call of a tool: who, what, with which results, how long.")
+    max_entries: int = Field(10_000, ge=1, description="Older entries than these are dropped.")
+    max_days: float = Field(0, ge=0, description="Entries older than this are dropped, in days; 0 = of any age.")
+
+
+class DocumentSettings(Section):
+    """What callers may put into collections, document by document."""
+
+    max_tokens: int = Field(0, ge=0, description="Longer documents are refused, in tokens; 0 = of any length.")
+    max_batch: int = Field(50, ge=1, description="Most documents of one call.")
+
+
 class IndexSettings(Section):
     """How the derived search index is built."""
 
@@ -268,6 +310,7 @@ class ServerSettings(Section):
     allowed_origins: tuple[str, ...] = Field((), description="Web origins allowed besides the server's own.")
     search_timeout_s: float = Field(30, gt=0, description="A search that takes longer is answered with an error.")
     no_auth: bool = Field(False, description="Allow an address that other machines reach, without authentication.")
+    read_only: bool = Field(False, description="Offer only what changes nothing.")
 
 
 class SourceSettings(Section):
@@ -343,6 +386,11 @@ class Settings(Section):
     expansion: ExpansionSettings = ExpansionSettings()
     spelling: SpellingSettings = SpellingSettings()
     ingest: IngestSettings = IngestSettings()
+    documents: DocumentSettings = DocumentSettings()
+    history: HistorySettings = HistorySettings()
+    summary: SummarySettings = SummarySettings()
+    chat: ChatSettings = ChatSettings()
+    audit: AuditSettings = AuditSettings()
     index: IndexSettings = IndexSettings()
     server: ServerSettings = ServerSettings()
     server_name: str = Field("pinakes", description="Name given to MCP clients.")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pinakes.settings import Settings
-from pinakes.tools.declare import Answer, Tool, tool
+from pinakes.tools.declare import Answer, Outcome, Reply, Tool, tool
 from pinakes.tools.named import named_tool
 from pinakes.tools.retrieve import read, search, status
 
 TOOLS: tuple[Tool, ...] = (search, read, status)
 
-__all__ = ["TOOLS", "Answer", "Tool", "tool", "tools_of"]
+__all__ = ["TOOLS", "Answer", "Outcome", "Reply", "Tool", "tool", "tools_of"]
 
 
 def tools_of(settings: Settings) -> tuple[Tool, ...]:
