@@ -32,7 +32,7 @@ bench: $(INSTALLED_DEV)  ## speed and memory, as a table and as JSON
 	$(BIN)/python -m benchmarks.speed
 
 eval: $(INSTALLED_DEV)  ## quality on the golden sets
-	$(BIN)/python -m benchmarks.quality
+	$(BIN)/python -m benchmarks.quality --kinds
 
 format: $(INSTALLED_DEV)
 	$(BIN)/ruff check --fix src tests benchmarks

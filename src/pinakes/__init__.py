@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pinakes.errors import Binary as Binary
     from pinakes.errors import Busy as Busy
     from pinakes.errors import CatalogueCorrupt as CatalogueCorrupt
+    from pinakes.errors import Conflict as Conflict
     from pinakes.errors import Empty as Empty
     from pinakes.errors import IndexCorrupt as IndexCorrupt
     from pinakes.errors import InvalidFilter as InvalidFilter
@@ -23,13 +24,17 @@ if TYPE_CHECKING:
     from pinakes.errors import ModelCorrupt as ModelCorrupt
     from pinakes.errors import ModelMismatch as ModelMismatch
     from pinakes.errors import ModelUnavailable as ModelUnavailable
+    from pinakes.errors import NotConfigured as NotConfigured
     from pinakes.errors import NotFound as NotFound
     from pinakes.errors import PinakesError as PinakesError
+    from pinakes.errors import QueryTooLong as QueryTooLong
+    from pinakes.errors import RateLimited as RateLimited
     from pinakes.errors import Refused as Refused
     from pinakes.errors import ServerUnreachable as ServerUnreachable
     from pinakes.errors import SourceError as SourceError
     from pinakes.errors import StorageFull as StorageFull
     from pinakes.errors import TooLarge as TooLarge
+    from pinakes.errors import Unauthorized as Unauthorized
     from pinakes.errors import Unreadable as Unreadable
     from pinakes.follow import Difference as Difference
     from pinakes.ingest import Event as Event
@@ -63,6 +68,7 @@ __all__ = [
     "Chunk",
     "CollectionStatus",
     "Condition",
+    "Conflict",
     "ContextLine",
     "Difference",
     "Document",
@@ -82,8 +88,11 @@ __all__ = [
     "ModelMismatch",
     "ModelUnavailable",
     "Neighbour",
+    "NotConfigured",
     "NotFound",
     "PinakesError",
+    "QueryTooLong",
+    "RateLimited",
     "Refused",
     "Report",
     "Results",
@@ -97,6 +106,7 @@ __all__ = [
     "Text",
     "TooLarge",
     "Trace",
+    "Unauthorized",
     "Unreadable",
     "__version__",
     "load",

@@ -30,7 +30,7 @@ from pinakes.embedders import open_embedder
 from pinakes.errors import Empty, PinakesError, Unreadable
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
-from pinakes.types import Cut, Item
+from pinakes.types import Chunk, Cut, Document, Item
 
 _log = logging.getLogger(__name__)
 
@@ -96,8 +96,12 @@ class Here:
             raise Empty(f"Only {length} characters of text (at least {limits.min_text_chars}).")
         middle = time.perf_counter()
         # What has no title of its own, as most code, is known by its path: passages of it say where they stand.
-        chunks = chunk(document if document.title else replace(document, title=path), self._sizing)
+        chunks = self.chunks(document if document.title else replace(document, title=path))
         return Cut(document, chunks, middle - start, time.perf_counter() - middle)
+
+    def chunks(self, document: Document) -> list[Chunk]:
+        """Cut a document that needs no reading."""
+        return chunk(document, self._sizing)
 
 
 class Beside:
@@ -117,6 +121,10 @@ class Beside:
     def begin(self, data: bytes, path: str) -> Callable[[], Cut]:
         """Hand a file to the next process that is free. See ``ingest.Cutter``."""
         return self._threads.submit(self._cut, data, path).result
+
+    def chunks(self, document: Document) -> list[Chunk]:
+        """Cut a document that needs no reading, in this process."""
+        return self._here.chunks(document)
 
     def close(self) -> None:
         """End the processes, also one that is still at work; what was not begun is dropped."""

@@ -6,20 +6,25 @@
     ├── InvalidInput            a value the caller gave cannot be used
     │   ├── InvalidName         … as a collection, source or profile name
     │   ├── InvalidFilter       … as a filter
+    │   ├── QueryTooLong        … as a query
     │   └── InvalidSetting      … as a setting
     ├── NotFound                the named thing does not exist
+    ├── Conflict                it is not as the caller takes it to be: somebody else changed it
     ├── Refused                 exists, but is outside what is allowed
+    │   └── Unauthorized        … and nobody knows who asks: no valid key was shown
     ├── Unreadable              a file or document that cannot be read as what it claims to be
     │   ├── Empty               … because there is nothing in it
     │   ├── Binary              … because it is not text in any format we read
     │   └── TooLarge            … because it exceeds a limit
     ├── SourceError             a folder or repository that cannot be reached
     ├── ModelUnavailable        a model's files are not there, or its endpoint does not answer
-    │   └── ModelCorrupt        … or are not what they should be
+    │   ├── ModelCorrupt        … or are not what they should be
+    │   └── NotConfigured       … or the settings name none
     ├── ModelMismatch           the collection was embedded by another model
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
     ├── CatalogueCorrupt        the catalogue itself is damaged
     ├── Busy                    another process holds what this one needs
+    │   └── RateLimited         … or so much was asked that the rest has to wait
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
     ├── BelowBaseline           figures of an evaluation fell below what was agreed
@@ -73,6 +78,12 @@ class InvalidFilter(InvalidInput):
     code = "INVALID_FILTER"
 
 
+class QueryTooLong(InvalidInput):
+    """A query with more characters than are searched for."""
+
+    code = "QUERY_TOO_LONG"
+
+
 class InvalidSetting(InvalidInput):
     """A setting that does not exist or has an impossible value."""
 
@@ -85,10 +96,22 @@ class NotFound(PinakesError):
     code = "NOT_FOUND"
 
 
+class Conflict(PinakesError):
+    """The thing is not as the caller takes it to be: somebody else changed it."""
+
+    code = "CONFLICT"
+
+
 class Refused(PinakesError):
     """The thing exists but is outside what is allowed."""
 
     code = "REFUSED"
+
+
+class Unauthorized(Refused):
+    """Nobody knows who asks: no valid key was shown."""
+
+    code = "UNAUTHORIZED"
 
 
 class Unreadable(PinakesError):
@@ -135,6 +158,13 @@ class ModelCorrupt(ModelUnavailable):
     code = "MODEL_CORRUPT"
 
 
+class NotConfigured(ModelUnavailable):
+    """A model that the settings do not name, or whose key is not there."""
+
+    code = "NOT_CONFIGURED"
+    retryable = False
+
+
 class ModelMismatch(PinakesError):
     """The collection was embedded by another model."""
 
@@ -158,6 +188,16 @@ class Busy(PinakesError):
 
     code = "BUSY"
     retryable = True
+
+
+class RateLimited(Busy):
+    """Too much was asked in a short time. ``wait_s``: when to ask again, in seconds from now."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(self, message: str, *, hint: str = "", wait_s: float = 1.0) -> None:
+        super().__init__(message, hint=hint)
+        self.wait_s = wait_s
 
 
 class StorageFull(PinakesError):
@@ -194,7 +234,9 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
     PinakesError: (500, 1),
     InvalidInput: (422, 2),
     NotFound: (404, 3),
+    Conflict: (409, 13),
     Refused: (403, 4),
+    Unauthorized: (401, 4),
     Unreadable: (422, 5),
     TooLarge: (413, 5),
     SourceError: (502, 6),
@@ -203,6 +245,7 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
     IndexCorrupt: (503, 8),
     CatalogueCorrupt: (500, 8),
     Busy: (503, 9),
+    RateLimited: (429, 9),
     StorageFull: (507, 10),
     ServerUnreachable: (502, 11),
     MissingExtra: (501, 12),

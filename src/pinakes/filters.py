@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import operator
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -165,7 +166,9 @@ def glob_matches(patterns: Sequence[str], value: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _spec(patterns: tuple[str, ...]) -> pathspec.PathSpec:  # type: ignore[type-arg]
-    return pathspec.PathSpec.from_lines("gitignore", patterns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # ``[[`` may mean something else to Python one day
+        return pathspec.PathSpec.from_lines("gitignore", patterns)
 
 
 def _conditions(name: str, value: JSON) -> Iterator[Condition]:

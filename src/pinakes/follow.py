@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -15,7 +16,7 @@ import numpy as np
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import Busy, IndexCorrupt
+from pinakes.errors import Busy, IndexCorrupt, NotFound
 from pinakes.ports import Index
 from pinakes.types import Float32, IndexEntry, Int64, VectorEntry
 
@@ -246,6 +247,7 @@ class Followers:
         Raises:
             IndexCorrupt: the index cannot be used.
             Busy: another process is writing to the index, and does not finish.
+            NotFound: the collection was deleted.
         """
         while True:
             opened = self._opened(collection)
@@ -256,8 +258,20 @@ class Followers:
             except ModelChanged as changed:
                 collection = changed.collection
                 self._discard(opened)
+            except NotFound:  # the collection was deleted
+                self._discard(opened)
+                raise
             else:
                 return collection, opened.index
+
+    def hurry(self, collection: CollectionRecord) -> bool:
+        """Have an index catch up, as far as that takes no time; say whether it has, or is about to in this process."""
+        opened = self._opened(collection)
+        with suppress(ModelChanged):
+            self._follow(opened, wait=False)
+        with self._catalog.read() as connection:
+            head = changes.head(connection, collection.id)
+        return opened.following.locked() or opened.index.position() >= head
 
     def _follow(self, opened: _Open, *, wait: bool) -> None:
         if opened.following.acquire(blocking=wait):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import storing
+
+_OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
+"""What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
 
 
 class Home:
@@ -42,6 +47,28 @@ class Home:
             if path.name.partition(".")[0] not in maps:
                 path.unlink(missing_ok=True)
 
+    def keep_only(self, there: Callable[[], Collection[int]]) -> None:
+        """Remove indexes, maps and locks of collections that are gone, as deleting leaves them, or being killed at it.
+
+        ``there`` gives the ids of the collections there are. It is asked last: a folder is made after its collection.
+        """
+        found = [(path, _OF_COLLECTION.fullmatch(path.name)) for path in (self.path / "index").glob("*")]
+        known = there() if found else ()
+        for path, match in found:
+            if match is not None and int(match[1]) not in known:
+                _remove(path)
+
+    def drop_source(self, kind: str, location: str, ref: str | None) -> None:
+        """Remove what a source fetched."""
+        _remove(self.source(kind, location, ref))
+
+    def drop_locks(self, collection: str, kind: str, location: str) -> None:
+        """Remove the locks of a source that is not read into a collection any more, unless somebody holds them."""
+        for lock in (self.reading(collection, kind, location), self.following(collection, location)):
+            with suppress(Timeout), lock.acquire(blocking=False):
+                Path(lock.lock_file).unlink(missing_ok=True)
+                Path(lock.lock_file).with_suffix(".json").unlink(missing_ok=True)
+
     def rebuilding(self, record: CollectionRecord, timeout_s: float) -> FileLock:
         """Return the lock that is held while an index of a collection is built anew or gets another number."""
         return self._lock("index", f"{record.id}.lock", timeout_s)
@@ -56,8 +83,17 @@ class Home:
 
     def reading(self, collection: str, kind: str, location: str) -> FileLock:
         """Return the lock of whoever reads a source into a collection."""
-        place = f"{collection}\0{kind}\0{location}".encode(errors="surrogateescape")
+        place = f"{collection}\0{kind}\0{location}".encode(errors="surrogatepass")
         return self._lock("sources", f"{hashlib.sha256(place).hexdigest()[:16]}.lock")
+
+    def following(self, collection: str, location: str) -> FileLock:
+        """Return the lock of whoever follows a folder as it changes."""
+        return self._lock("sources", self.course(collection, location).with_suffix(".lock").name, 0)
+
+    def course(self, collection: str, location: str) -> Path:
+        """Return the file in which whoever follows a folder tells how it goes."""
+        place = f"{collection}\0{location}".encode(errors="surrogatepass")
+        return self.path / "sources" / f"{hashlib.sha256(place).hexdigest()[:16]}.watch.json"
 
     def source(self, kind: str, location: str, ref: str | None) -> Path:
         """Return the folder in which a source may keep what it fetched."""
@@ -69,3 +105,12 @@ class Home:
         with storing(f"The folder {str(folder)!r}"):
             folder.mkdir(exist_ok=True)
         return FileLock(folder / name, timeout=timeout_s, thread_local=False)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or folder that may vanish meanwhile; what cannot be removed now stays for the next time."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()

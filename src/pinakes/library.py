@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from rapidfuzz import process
-
-from pinakes import generations, search
+from pinakes import caller, explaining, generations, reading, search, several
 from pinakes import settings as settings_module
-from pinakes.catalog import collections, documents, sources
+from pinakes.audit import Audit
+from pinakes.catalog import collections, sources
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import DocumentRecord
 from pinakes.catalog.sources import SourceRecord
-from pinakes.errors import IndexCorrupt, InvalidInput, NotFound, PinakesError
+from pinakes.collecting import Collections
+from pinakes.editing import Documents
+from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
 from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
+from pinakes.past import Pasts
 from pinakes.ports import Index
+from pinakes.reading import Text as Text
 from pinakes.search import Parts
 from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves, settings_of
 from pinakes.sources import recognise
+from pinakes.staged import Staged
 from pinakes.standing import CollectionStatus as CollectionStatus
 from pinakes.standing import status_of
 from pinakes.types import JSON, Filter, Results, SearchMode
+from pinakes.watched import knowledge_base_there
 
 Generation: TypeAlias = Literal["serving", "beside"]
 """Which index of a collection: the one that answers, or the one of another model that was built beside it."""
@@ -39,17 +44,6 @@ class OnEvent(Protocol):
     def __call__(self, event: Event, /) -> object: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A document's text, or a range of its lines (counted from 1, ends included)."""
-
-    document: DocumentRecord
-    text: str
-    start_line: int
-    end_line: int
-    total_lines: int
-
-
 class Library:
     """A home folder with its collections: add, search, read, verify. Safe to share between threads."""
 
@@ -57,6 +51,11 @@ class Library:
         """Open the catalogue; models and indexes are opened when first needed."""
         self.settings = settings
         self.shelves = Shelves(settings)
+        self.audit = Audit(self.shelves.catalog, settings)
+        self.collecting = Collections(self.shelves)
+        self.staged = Staged(self)
+        self._pasts = Pasts(self.shelves)
+        self.documents = Documents(self.shelves, self.chosen)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
@@ -87,16 +86,18 @@ class Library:
             NotFound, InvalidInput, SourceError: the location cannot be used.
             ModelMismatch: the collection was embedded by another model.
         """
-        name = collection or self.settings.collection
+        name = collection or self.usual
         source = recognise(location, ref)
-        given = {"include": tuple(include), "exclude": tuple(exclude)}
-        if not include and not exclude:
-            given = _usual_globs(self.shelves, name, source)
+        given = _usual(self.shelves, name, source)
+        if include or exclude:
+            given |= {"include": tuple(include), "exclude": tuple(exclude)}
         source = source.model_copy(update={**given, "ref": ref or _usual_ref(self.settings, name, source)})
         return self._ingest(name, source, on_event)
 
     def sync(self, collection: str | None = None, on_event: OnEvent | None = None) -> list[Report]:
         """Read every source of a collection, or of all, again: those it has, and those the settings name.
+
+        The folder of the knowledge base is one of these, where it is in use.
 
         What the settings say of a source (``ref``, ``include``, ``exclude``) wins over what was given with it. A
         collection that was filled from other places only, such as a copy, is not filled from the configured ones.
@@ -106,13 +107,14 @@ class Library:
             NotFound: there is no such collection.
         """
         wanted = [*_known_sources(self.shelves, collection), *_configured_sources(self.shelves, collection)]
+        wanted += knowledge_base_there(self.settings, collection)
         once = {(name, *_place(source)): source for name, source in wanted}
         return [self._attempt(name, source, on_event) for (name, _, _), source in once.items()]
 
     def search(
         self,
         query: str,
-        collection: str | None = None,
+        collection: str | Sequence[str] | None = None,
         *,
         mode: SearchMode | None = None,
         top_k: int | None = None,
@@ -120,12 +122,17 @@ class Library:
         fusion: str | None = None,
         min_score: float = 0.0,
         neighbours: int = 0,
+        rerank: bool = True,
         generation: Generation = "serving",
+        as_of: str | None = None,
     ) -> Results:
         """Answer ``query`` with the best passages of a collection, that of ``chosen`` when none is named.
 
+        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several.asked``.
         ``neighbours``: so many passages before and after each hit come with it, 0 to 3.
+        ``rerank=False`` leaves out the reranker, where one is in use.
         ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
+        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``past``).
 
         Raises:
             InvalidInput: an unknown mode or fusion, a filter that cannot be used, a ``top_k`` below 1 or above
@@ -134,10 +141,14 @@ class Library:
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
-        name = self.chosen(collection)
-        request = _request(self.settings, name, query, mode, top_k, filters, fusion, min_score, neighbours)
+        names, limits = self.named(collection), self.settings.search
+        wanted = several.Wanted.of(limits, _allowed(top_k, limits), min_score)
+        most, least = wanted.of_each(len(names), limits.max_top_k)
+        request = partial(_request, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank)
+        ask = partial(_answer, self.shelves, request, beside=generation == "beside")
+        ask = partial(self._pasts.answer, as_of, _answer, request) if as_of else ask
         with self.shelves.traffic.search():
-            return _answer(self.shelves, name, request, beside=generation == "beside")
+            return several.asked(names, ask, self.collecting.model_of, wanted)
 
     def rank(
         self,
@@ -156,15 +167,30 @@ class Library:
         Raises:
             as ``search``.
         """
-        name = self.chosen(collection)
-        request = _request(self.settings, name, query, mode, None, filters, None, 0.0, 0)
+        record = self.collection(collection)
+        request = _request(self.settings, query, mode, None, filters, None, 0.0, 0, True, record)
         with self.shelves.traffic.search():
-            near = replace(request, top_k=depth, bare=True, pool=request.top_k)
+            near = replace(request, top_k=depth, bare=True)
             answers = (
-                _answer(self.shelves, name, replace(near, pool=pool), beside=generation == "beside")
+                _answer(self.shelves, replace(near, pool=pool), record.name, beside=generation == "beside")
                 for pool in (request.top_k, depth)
             )
             return search.deepened(*answers)
+
+    def explain(
+        self,
+        query: str,
+        references: Sequence[str],
+        collection: str | None = None,
+        *,
+        mode: SearchMode | None = None,
+        filters: Mapping[str, JSON] | Filter | None = None,
+        fusion: str | None = None,
+    ) -> explaining.Explanations:
+        """Say why documents of one collection rank where they do for ``query``, or do not: see ``explaining``."""
+        parts = self.parts(collection)
+        request = _request(self.settings, query, mode, None, filters, fusion, 0.0, 0, True, parts.collection)
+        return explaining.explain(request, parts, references)
 
     def parts(self, collection: str | None = None) -> Parts:
         """Return what searches of a collection work with as it is now, for trying other settings on it.
@@ -175,23 +201,28 @@ class Library:
         """
         record, index = self.shelves.index(self.chosen(collection))
         self.shelves.check_model(record)
-        return _parts(self.shelves, record, index, search.Watch())
+        return self.shelves.parts(record, index, search.Watch())
 
-    def read(self, reference: str, collection: str | None = None, lines: tuple[int, int] | None = None) -> Text:
+    def read(
+        self,
+        reference: str,
+        collection: str | None = None,
+        lines: tuple[int, int] | None = None,
+        *,
+        version: int | None = None,
+        as_of: str | None = None,
+    ) -> Text:
         """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
 
-        It is looked for in one collection, that of ``chosen`` when none is named.
+        It is looked for in one collection, that of ``chosen`` when none is named; see ``reading.read``.
 
         Raises:
-            NotFound: nothing goes by that name, or it has no such lines.
-            InvalidInput: several documents go by that name.
+            NotFound: nothing goes by that name, or it has no such lines, or it is not kept what it was.
+            InvalidInput: several documents go by that name, or ``as_of`` is no day or time.
         """
         record = self.collection(collection)
         with self.shelves.catalog.read() as connection:
-            found = documents.find(connection, record.id, reference)
-            paths = [] if found else documents.paths(connection, record.id)
-            document = _only(found, reference, paths)
-            return _cut(document, documents.text(connection, document.id), lines)
+            return reading.read(connection, record, reference, lines, version, as_of)
 
     def status(self, collection: str | None = None) -> list[CollectionStatus]:
         """Return what each collection (or one) holds, where it comes from and how far it is indexed."""
@@ -274,13 +305,24 @@ class Library:
         """
         return self.collections(self.chosen(name))[0]
 
+    @property
+    def usual(self) -> str:
+        """Return the default collection, which need not be there; for who may use one other alone, that one."""
+        default, allowed = self.settings.collection, caller.current().collections
+        return allowed[0] if allowed is not None and default not in allowed and len(allowed) == 1 else default
+
     def chosen(self, name: str | None = None) -> str:
         """Return ``name``; without one the default collection, or where that does not exist the only one there is."""
-        default = self.settings.collection
+        default = self.usual
         if name or default in self.settings.collections:
             return name or default
         names = [record.name for record in self.collections()]
         return names[0] if len(names) == 1 else default
+
+    def named(self, collection: str | Sequence[str] | None = None) -> list[str]:
+        """Return the collections that are meant: "*" is all, a list or commas name several; see also ``chosen``."""
+        everything = lambda: self.collecting.visible() or [self.chosen()]  # noqa: E731
+        return several.named(collection, everything) if collection else [self.chosen()]
 
     def unread(self) -> list[str]:
         """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
@@ -293,6 +335,8 @@ class Library:
 
     def close(self) -> None:
         """Save and release everything."""
+        self.audit.close()
+        self._pasts.close()
         self.shelves.close()
 
     def __enter__(self) -> Library:
@@ -323,19 +367,19 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
             on_event(event)
 
 
-def _usual_globs(shelves: Shelves, name: str, source: SourceSettings) -> dict[str, tuple[str, ...]]:
-    """Return include and exclude as they are configured, else as they were when the source was last added.
+def _usual(shelves: Shelves, name: str, source: SourceSettings) -> dict[str, Any]:
+    """Return the settings of a source as they are configured, else as they were when it was last added.
 
-    Those of the collection's first configured source fit any copy of it.
+    Include and exclude of the collection's first configured source fit any copy of it.
     """
     with shelves.catalog.read() as connection:
         record = collections.find(connection, name)
         kept = sources.everything(connection, record.id) if record else []
     configured = shelves.settings.of_collection(name).sources
     same = [one for one in (*configured, *map(settings_of, kept)) if _place(one) == _place(source)]
-    for one in [*same, *configured]:
-        return {"include": one.include, "exclude": one.exclude}
-    return {"include": (), "exclude": ()}
+    for one in same:
+        return one.model_dump(exclude={"kind", "location", "ref", "watch"})
+    return configured[0].model_dump(include={"include", "exclude"}) if configured else {}
 
 
 def _usual_ref(settings: Settings, name: str, source: SourceSettings) -> str | None:
@@ -346,7 +390,7 @@ def _configured_sources(shelves: Shelves, collection: str | None) -> list[tuple[
     """Return the sources of the settings, less those of collections that were filled from other places only."""
     known = {name: {_place(kept) for kept in every} for name, every in _everything_known(shelves).items()}
     return [
-        (name, source)
+        (name, source.model_copy(update={"watch": False}))  # which is not remembered: it makes no other source
         for name, rules in shelves.settings.collections.items()
         if collection in (None, name)
         and (not known.get(name) or known[name] & {_place(source) for source in rules.sources})
@@ -378,7 +422,6 @@ def _known_sources(shelves: Shelves, collection: str | None) -> list[tuple[str, 
 
 def _request(
     settings: Settings,
-    name: str,
     query: str,
     mode: SearchMode | None,
     top_k: int | None,
@@ -386,19 +429,22 @@ def _request(
     fusion: str | None,
     min_score: float,
     neighbours: int,
+    rerank: bool,
+    record: CollectionRecord,
 ) -> search.Request:
-    """Fill what the caller left open with the settings' defaults."""
+    """Fill what the caller left open with the settings' defaults, and those of the collection."""
     defaults = settings.search
     return search.Request(
         query=query,
-        mode=mode or settings.of_collection(name).retrieval,
+        mode=mode or settings.of_collection(record.name, record.kept).retrieval,
         top_k=_allowed(top_k, defaults),
         where=filters if isinstance(filters, tuple) else parse(filters),
         fusion=fusion or defaults.fusion,
         semantic_weight=defaults.semantic_weight,
         keyword_weight=defaults.keyword_weight,
-        min_score=min_score,
+        min_score=max(min_score, defaults.min_score),
         neighbours=neighbours,
+        rerank=rerank,
     )
 
 
@@ -410,10 +456,13 @@ def _allowed(top_k: int | None, limits: SearchSettings) -> int:
     return top_k
 
 
-def _answer(shelves: Shelves, name: str, request: search.Request, *, beside: bool) -> Results:
+def _answer(
+    shelves: Shelves, asked: search.Request | Callable[[CollectionRecord], search.Request], name: str, *, beside: bool
+) -> Results:
     watch = search.Watch()
     with watch.stage("follow"):
         record, index = shelves.index(name, wait=False, beside=beside)
+    request = asked(record) if callable(asked) else asked
     try:
         return _ask(shelves, request, record, index, watch)
     except IndexCorrupt as error:
@@ -428,39 +477,6 @@ def _ask(
     """Answer by one generation: ``record`` decides on index, model and refiner, whatever is switched meanwhile."""
     if request.mode != "keyword":
         shelves.check_model(record)
-    parts = _parts(shelves, record, index, watch)
-    return shelves.answers.get(request, parts, search.search)
-
-
-def _parts(shelves: Shelves, record: CollectionRecord, index: Index, watch: search.Watch) -> Parts:
-    return Parts(
-        catalog=shelves.catalog,
-        collection=record,
-        index=index,
-        vectors=shelves.query_vectors_of(record),
-        refiner=shelves.refiner_of(record),
-        reranking=shelves.reranking,
-        settings=shelves.settings,
-        holdings=shelves.holdings,
-        watch=watch,
-    )
-
-
-def _only(found: Sequence[DocumentRecord], reference: str, paths: Sequence[str]) -> DocumentRecord:
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        near = [path for path, _, _ in process.extract(reference, paths, limit=3, score_cutoff=60)]
-        hint = f"Did you mean {' or '.join(near)}?" if near else "`pinakes search` shows paths and ids."
-        raise NotFound(f"There is no document {reference!r}.", hint=hint)
-    names = ", ".join(document.path for document in found[:5])
-    raise InvalidInput(f"{len(found)} documents go by {reference!r}.", hint=f"Name one of them: {names}.")
-
-
-def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None) -> Text:
-    parts = text.split("\n")
-    total = len(parts) - (text.endswith("\n"))
-    first, last = lines or (1, len(parts))
-    if not 1 <= first <= last or first > total:
-        raise NotFound(f"{document.path} has no lines {first} to {last}.", hint=f"It has {total} lines from 1.")
-    return Text(document, "\n".join(parts[first - 1 : last]), first, min(last, total), total)
+    parts = shelves.parts(record, index, watch)
+    answer = shelves.answers.get(request, parts, search.search)
+    return answer if request.bare else shelves.freshness.told(answer, record)

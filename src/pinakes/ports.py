@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from pinakes.types import (
@@ -16,6 +16,7 @@ from pinakes.types import (
     Item,
     Ranking,
     Scan,
+    Summary,
     VectorEntry,
 )
 
@@ -44,6 +45,21 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release what the source holds."""
+        ...
+
+
+@runtime_checkable
+class Lookable(Source, Protocol):
+    """What a source can also do when it need not look through everything to tell what changed."""
+
+    def look(self, paths: Collection[str], state: str | None) -> Scan:
+        """Say what there is at ``paths`` and below them; ``state`` is what an earlier scan returned.
+
+        The scan is complete where these paths alone do not tell what is to be read.
+
+        Raises:
+            SourceError: the place cannot be reached.
+        """
         ...
 
 
@@ -158,6 +174,17 @@ class Reranker(Protocol):
 
     def close(self) -> None:
         """Release what it holds."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Says in a few sentences what a document is about. Thread-safe."""
+
+    def summarize(self, document: Document, symbols: Sequence[str] = ()) -> Summary:
+        """Return a summary, and who wrote it; ``symbols`` are the names that code defines.
+
+        One that asks a model falls back to sentences of the text when that fails: ``by`` says so.
+        """
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,12 +24,14 @@ from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting
 from pinakes.locks import awaited, held
-from pinakes.ports import Embedder, Index, Source, Vocabulary
+from pinakes.ports import Embedder, Index, Lookable, Source, Vocabulary
 from pinakes.refine import Refiner
 from pinakes.rerankers import open_reranker
-from pinakes.search import Answers, Holdings, QueryVectors, Reranking
-from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
+from pinakes.search import Answers, Holdings, Parts, QueryVectors, Reranking, Watch
+from pinakes.search.freshness import Freshness
+from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
+from pinakes.sources.part import Part
 from pinakes.traffic import Traffic
 from pinakes.types import JSON, Filter, Int64
 
@@ -37,6 +39,9 @@ _log = logging.getLogger(__name__)
 
 _BATCHES_IN_A_ROUND = 8
 _LOOK_AGAIN_S = 0.5
+
+_MARKS = {"max_file_bytes", "metadata", "tags"}
+"""Settings of a source that are remembered with it where they are given."""
 
 READING_VERSION = 3
 """Raised when readers or chunkers change so much that every document should be read again."""
@@ -61,6 +66,7 @@ class Shelves:
         self.followers = Followers(self.catalog, self._open_index, self.fill_of)
         self.holdings = Holdings()
         self.answers = Answers(settings.search.remembered_answers)
+        self.freshness = Freshness(self.catalog)
         self.reranking = Reranking.opened(settings.rerank, lambda: open_reranker(settings.rerank, settings.cache))
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
         self.refiner = Refiner(self.catalog, self.embedder, self.index)
@@ -148,6 +154,18 @@ class Shelves:
         own = self._own.of(record)
         return own.refiner if own else self.refiner
 
+    def parts(self, record: CollectionRecord, index: Index, watch: Watch) -> Parts:
+        """Return what one search of a collection works with."""
+        vectors, refiner = self.query_vectors_of(record), self.refiner_of(record)
+        follow = partial(self.followers.hurry, record)
+        return Parts(
+            self.catalog, record, index, vectors, refiner, self.reranking, self.settings, self.holdings, watch, follow
+        )
+
+    def rules(self, record: CollectionRecord) -> CollectionSettings:
+        """Return the settings of a collection: those of files, then those that it was made with."""
+        return self.settings.of_collection(record.name, record.kept)
+
     def check_model(self, record: CollectionRecord) -> None:
         """Make sure that a collection's vectors and the model for its questions go together, as far as is known.
 
@@ -196,9 +214,12 @@ class Shelves:
         with awaited(lock, f"The lock of {source.location!r}", on_wait):
             yield
 
-    def ingest(self, record: CollectionRecord, kept: SourceRecord) -> Ingest:
-        """Return a run over one source, to be started with its ``run``."""
-        return Ingest(self._tools(record), record, kept, self._source(kept))
+    def ingest(self, record: CollectionRecord, kept: SourceRecord, paths: Collection[str] | None = None) -> Ingest:
+        """Return a run over one source, or over what it has at ``paths`` and below, to be started with its ``run``."""
+        source = self.source(settings_of(kept))
+        if paths is not None and isinstance(source, Lookable):
+            source = Part(source, paths)
+        return Ingest(self.tools(record), record, kept, source)
 
     def rebuild(self, record: CollectionRecord, only: int | None = None) -> Iterator[Event]:
         """Build an index beside the old one from the catalogue, then take it and drop the old one.
@@ -371,18 +392,19 @@ class Shelves:
         with self.catalog.read() as connection:
             return selection.matching(connection, collection_id, where)
 
-    def _source(self, kept: SourceRecord) -> Source:
-        settings = settings_of(kept)
+    def source(self, settings: SourceSettings) -> Source:
+        """Open a source; nothing is read yet."""
         limits, home = self.settings.ingest, self.settings.home
         return open_source(
             settings,
-            work=self.home.source(kept.kind, kept.location, settings.ref),
-            max_file_bytes=limits.max_file_bytes,
+            work=self.home.source(settings.kind, settings.location, settings.ref),
+            max_file_bytes=settings.max_file_bytes or limits.max_file_bytes,
             git_timeout_s=limits.git_timeout_s,
             avoid=(home, home / "index", home / "sources", self.settings.cache),
         )
 
-    def _tools(self, record: CollectionRecord) -> Tools:
+    def tools(self, record: CollectionRecord) -> Tools:
+        """Return what writing into a collection works with."""
         limits = self.settings.ingest
         return Tools(
             catalog=self.catalog,
@@ -394,13 +416,14 @@ class Shelves:
             ),
             defer_chunks=self._defer_chunks(record),
             limits=limits,
-            rules=self.settings.of_collection(record.name),
+            rules=self.rules(record),
+            history=self.settings.history,
         )
 
     def _recipe(self, record: CollectionRecord) -> tuple[Recipe, Embedder]:
         settings = self.settings
         model, embedder = self._cuts(record)
-        chunking = settings.chunking_of(record.name)
+        chunking = settings.chunking_of(record.name, record.kept)
         return Recipe(settings.ingest, chunking, model, settings.cache, counts_tokens(embedder)), embedder
 
     def _cuts(self, record: CollectionRecord | None) -> tuple[EmbeddingSettings, Embedder]:
@@ -438,13 +461,15 @@ class Shelves:
 
     def _options(self, name: str, source: SourceSettings, record: CollectionRecord | None) -> dict[str, JSON]:
         """Return all that decides what a source's files become; a change makes them be read again."""
-        rules = self.settings.of_collection(name)
+        own = record.kept if record else None
+        rules = self.settings.of_collection(name, own)
         _, embedder = self._cuts(record)
         return {
             **source.model_dump(mode="json", include={"ref", "include", "exclude"}),
+            **source.model_dump(mode="json", include=_MARKS, exclude_defaults=True),
             "rules": rules.model_dump(mode="json", include={"path_templates", "document_key", "key_field"}),
             "group_metadata": rules.group_metadata,
-            "chunking": self.settings.chunking_of(name).model_dump(mode="json"),
+            "chunking": self.settings.chunking_of(name, own).model_dump(mode="json"),
             "min_text_chars": self.settings.ingest.min_text_chars,
             "counted_by": embedder.fingerprint if counts_tokens(embedder) else "estimate",
             "reading": READING_VERSION,
@@ -453,7 +478,7 @@ class Shelves:
 
 def settings_of(kept: SourceRecord) -> SourceSettings:
     """Return the settings of a source that the catalogue remembers."""
-    options = {name: kept.options[name] for name in ("ref", "include", "exclude")}
+    options = {name: kept.options[name] for name in ("ref", "include", "exclude", *_MARKS) if name in kept.options}
     return SourceSettings.model_validate({"kind": kept.kind, "location": kept.location, **options})
 
 

@@ -14,6 +14,7 @@ from pinakes.ports import Index
 from pinakes.shelves import Shelves, settings_of
 from pinakes.sources import read_at
 from pinakes.types import JSON
+from pinakes.watched import Beacon, Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         pending=counts.pending,
         approximate=_approximate(counts, index),
         model=record.fingerprint,
-        sources=tuple(_source(kept, count) for kept, count in zip(known, files, strict=True)),
+        sources=tuple(_source(shelves, record.name, *one) for one in zip(known, files, strict=True)),
         problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
         index=index.describe(),
         beside=generations.about(shelves, record.name),
@@ -86,9 +87,13 @@ def _approximate(counts: collections.Counts, index: Index) -> int:
     return min(counts.pending, vectors - int(held.get("exact_vectors", vectors)))
 
 
-def _source(kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:
-    """Return a source as a status shows it: ``ref`` and ``commit`` of a git source are None while it was not read."""
+def _source(shelves: Shelves, collection: str, kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:
+    """Return a source as a status shows it: ``ref`` and ``commit`` of a git source are None while it was not read.
+
+    ``followed`` is what the process that follows a folder is doing, None where none does.
+    """
     wanted = settings_of(kept)
+    course = Beacon(shelves.home, Watched(collection, wanted)).told() if kept.kind == "folder" else None
     ref, commit = read_at(kept.kind, kept.state)
     return {
         "kind": kept.kind,
@@ -100,4 +105,5 @@ def _source(kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:
         "synced_at": kept.synced_at,
         "error": kept.error,
         "files": dict(files),
+        "followed": course.doing if course else None,
     }

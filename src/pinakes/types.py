@@ -62,7 +62,8 @@ class Scan:
     """What a source holds now.
 
     ``items`` are those that may have changed since the state given to ``Source.scan`` (all of them when
-    ``complete``); ``removed`` are paths that vanished since then; ``state`` is what to give next time.
+    ``complete``); ``removed`` are paths that vanished since then, with a trailing slash everything below one;
+    ``state`` is what to give next time.
     When ``complete`` is true, a known path that is neither in ``items`` nor ``skipped`` is gone.
     """
 
@@ -112,6 +113,33 @@ class Chunk:
     def embedded_text(self) -> str:
         """What the embedder reads: the header line, then the text."""
         return f"{self.header}\n{self.text}" if self.header else self.text
+
+
+SummaryWriter = Literal["given", "extractive", "chat", "none"]
+"""Who wrote a summary: whoever put the document; nobody, it is sentences of the text; a language model; none is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a document is about, in a few sentences, and who says so."""
+
+    text: str
+    by: SummaryWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading or definition of a document, with the part of the text under it: ``text[start:end]``.
+
+    ``level`` counts from 1; a section holds the following ones of higher levels. Lines count from 1, ends included.
+    """
+
+    level: int
+    title: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +196,8 @@ class Ranking:
 class IndexEntry:
     """One chunk as an index stores it. ``vector`` is float32 (dim,), unit length, or None while pending.
 
-    ``exact``: the vector is the model's own, not an approximate one.
+    ``exact``: the vector is the model's own, not an approximate one. ``summary``: what was said of the document in
+    other words than its own; the first of its chunks has it, and is found by its words.
     """
 
     chunk_id: int
@@ -180,6 +209,7 @@ class IndexEntry:
     symbols: tuple[str, ...]
     vector: Float32 | None
     exact: bool = True
+    summary: str = ""
 
     @property
     def embedded_text(self) -> str:
@@ -233,7 +263,10 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Where a passage stands that says no more than the hit it comes with; ``score`` is what it had itself."""
+    """Where a passage stands that says no more than the hit it comes with; ``score`` is what it had itself.
+
+    ``collection`` is "" where it is that of the hit.
+    """
 
     chunk_id: str
     document_id: str
@@ -242,6 +275,12 @@ class Duplicate:
     start_line: int
     end_line: int
     score: float
+    collection: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as people are told: ``path:3-7``, in another collection ``name › path:3-7``."""
+        return f"{f'{self.collection} › ' if self.collection else ''}{self.path}:{self.start_line}-{self.end_line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +293,8 @@ class Hit:
     ``explanation`` is one sentence. ``neighbours``: what was asked for of its surroundings, in order; passages that
     the answer has elsewhere are left out. ``duplicates``: passages that were left out because this one says the same.
     ``boosts``: what else changed its score, by name, as shares of it: ``{"vendor": 0.15}``.
+    ``changed``: whether its file is another now than when it was indexed, or gone; None where that cannot be known.
+    ``suspicious``: its text, or what stands around it, has instructions aimed at a model (``suspicion``).
     """
 
     chunk_id: str
@@ -282,6 +323,8 @@ class Hit:
     neighbours: tuple[Neighbour, ...] = ()
     duplicates: tuple[Duplicate, ...] = ()
     boosts: Mapping[str, float] = field(default_factory=dict)
+    changed: bool | None = None
+    suspicious: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +350,7 @@ ANSWERABLE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The answer to a query.
+    """The answer to a query. ``collection``: "a, b" where several were asked.
 
     ``notes`` say what was done to the query. ``mode`` is what was asked for; ``degraded`` says in words why it
     could not be done in full (an arm that did not contribute), None when everything contributed.
@@ -326,6 +369,11 @@ class Results:
     degraded: str | None = None
     notes: tuple[str, ...] = ()
     answerable: float | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one collection was asked; then each hit names its own."""
+        return "," in self.collection
 
     @property
     def doubtful(self) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy
 
 from pinakes import approximation, refine, shelves
-from pinakes.catalog import changes, collections, documents, embeddings, generations, sources
+from pinakes.catalog import changes, collections, documents, embeddings, generations, history, sources
 from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import PinakesError, exit_code
@@ -33,6 +33,9 @@ SMALL: dict[str, Any] = {"embedding__provider": "deterministic", "ingest__batch_
 POINTS: dict[str, tuple[Any, str]] = {
     "embedding": (embeddings, "store"),
     "document": (documents, "put"),
+    "addition": (documents, "add"),
+    "rewriting": (documents, "rewrite"),
+    "history": (history, "followed"),
     "removal": (documents, "remove"),
     "manifest": (sources, "note"),
     "state": (sources, "finished"),
@@ -70,10 +73,11 @@ def die_at(point: str, number: int) -> None:
     def counted(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
         calls += 1
-        if calls == number:
+        mine = calls  # others may call it meanwhile
+        if mine == number:
             os.kill(os.getpid(), signal.SIGKILL)
         result = original(*arguments, **named)
-        if calls == -number:
+        if mine == -number:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
@@ -84,6 +88,23 @@ def limit_files(size_bytes: int) -> None:
     """Let no file grow over ``size_bytes``, as if the disk were full."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, resource.RLIM_INFINITY))
+
+
+def put(library: Library, salt: str, collection: str) -> None:
+    """Put twelve documents, one by one, saying which."""
+    for number in range(12):
+        text = f"A heron {salt}.\n\n## Number{number}\n\nIt eats fish."
+        library.documents.put(text, title=f"Bird {number}", uri=f"x:{number}", collection=collection)
+        print(number, flush=True)
+
+
+def update(library: Library, name: str, collection: str) -> None:
+    """Add fifteen fields to one document, one by one, each with another text."""
+    uid = library.read("x:shared", collection).document.uid
+    for number in range(15):
+        library.documents.update(
+            uid, collection=collection, metadata={f"{name}{number}": number}, text=f"A heron of {name}, {number}."
+        )
 
 
 def main() -> int:
@@ -100,6 +121,8 @@ def main() -> int:
     actions: dict[str, Callable[[Library], object]] = {
         "add": lambda library: library.add(location, collection),
         "reindex": lambda library: library.reindex(collection),
+        "put": lambda library: put(library, location, collection),
+        "update": lambda library: update(library, location, collection),
         "search": lambda library: library.search("heron", collection),
         "beside": lambda library: library.build_beside(location, collection),
         "switch": lambda library: library.switch(collection),

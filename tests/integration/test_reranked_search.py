@@ -90,6 +90,16 @@ class TestTheOrder:
         assert order(found)[POOL:] == order(before)[POOL:]
         assert [hit.scores.rerank for hit in found.hits[POOL:]] == [None] * (len(found.hits) - POOL)
 
+    def test_a_search_can_do_without(self, reranked: OpenLibrary) -> None:
+        library = reranked()
+        plain = library.search(QUERY, top_k=POOL, rerank=False)
+        assert not [stage for stage in plain.trace.stages if stage.name == "rerank"]
+        assert {hit.scores.rerank for hit in plain.hits} == {None}
+        again = library.search(QUERY, top_k=POOL)
+        assert told(again)
+        assert order(again) != order(plain), "the one without is not remembered for the one with"
+        assert order(plain) == order(reranked(rerank__enabled=False).search(QUERY, top_k=POOL))
+
     def test_scores_fall_from_one_to_zero(self, reranked: OpenLibrary) -> None:
         hits = reranked().search(QUERY, top_k=40).hits
         scores = [hit.score for hit in hits]

@@ -65,6 +65,7 @@ def test_what_may_pass_by_waiting_is_marked() -> None:
         "Busy",
         "ModelCorrupt",
         "ModelUnavailable",
+        "RateLimited",
         "ServerUnreachable",
         "SourceError",
         "StorageFull",

@@ -90,6 +90,7 @@ METADATA = {
         ({"path": {"glob": ["/README.md"]}}, False),
         ({"path": "keps/sig-auth/2086-name/readme.md"}, True),
         ({"status": {"glob": "b*"}}, True),
+        ({"status": {"glob": "[[b]*"}}, True),
         ({"stages.alpha.milestone": "v1.20"}, True),
         ({"stages.beta": "none"}, False),
         ({"empty": ""}, True),

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Join, bindparam, delete, exists, func, insert, literal, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Join,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+)
 
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
 from pinakes.types import Float32, IndexEntry, VectorEntry
@@ -108,12 +121,12 @@ def since(
 
 def entries(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[IndexEntry]:
     """Return the chunks of these documents as an index stores them, with vectors where they exist."""
-    return _entries(connection, model_id, chunks.c.document_id.in_(document_ids))
+    return _entries(connection, model_id, chunks.c.document_id.in_(document_ids)) if document_ids else []
 
 
 def waiting(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[IndexEntry]:
     """Return the chunks of these documents that have no vector by the model, as an index stores them."""
-    return _entries(connection, model_id, chunks.c.document_id.in_(document_ids), _WAITING)
+    return _entries(connection, model_id, chunks.c.document_id.in_(document_ids), _WAITING) if document_ids else []
 
 
 def entries_of(connection: Connection, chunk_ids: Sequence[int]) -> list[IndexEntry]:
@@ -123,6 +136,8 @@ def entries_of(connection: Connection, chunk_ids: Sequence[int]) -> list[IndexEn
 
 def vectors(connection: Connection, document_ids: Sequence[int], model_id: int | None) -> list[VectorEntry]:
     """Return the vectors by the model that chunks of these documents have."""
+    if not document_ids:
+        return []
     rows = connection.execute(
         select(chunks.c.id, chunks.c.document_id, embeddings.c.vector)
         .select_from(chunks.join(embeddings, embeddings.c.key == chunks.c.embedding_key))
@@ -136,6 +151,7 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
         select(
             chunks.c.id,
             chunks.c.document_id,
+            chunks.c.ordinal,
             chunks.c.start,
             chunks.c.end,
             chunks.c.header,
@@ -146,7 +162,8 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
         .where(*which)
         .order_by(chunks.c.id)
     ).all()
-    columns = select(documents.c.id, documents.c.title, documents.c.path, documents.c.text)
+    own_summary = case((documents.c.summary_key.is_not(None), documents.c.summary), else_="").label("summary")
+    columns = select(documents.c.id, documents.c.title, documents.c.path, documents.c.text, own_summary)
     wanted = {row.document_id for row in rows}
     texts = {row.id: row for row in connection.execute(columns.where(documents.c.id.in_(wanted)))}
     found = []
@@ -163,6 +180,7 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
                 text,
                 tuple(row.symbols),
                 None if row.vector is None else vector_of(row.vector),
+                summary="" if row.ordinal else document.summary,
             )
         )
     return found

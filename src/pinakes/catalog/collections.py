@@ -1,4 +1,8 @@
-"""Collections: isolated sets of documents, each embedded by one model."""
+"""Collections: isolated sets of documents, each embedded by one model.
+
+Whoever asks finds those only that ``caller.current()`` may use; the others are not there for it. All flows find
+collections by what stands here, so this is the one place that keeps callers apart.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 
+from pinakes import caller
 from pinakes.catalog import changes
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import beside as besides
@@ -52,7 +57,7 @@ class CollectionRecord:
     ``written`` that of the newest change of a text; 0 when there was none.
     ``generation`` numbers the folder of the index, which is another after each rebuild; ``line`` stays the same then
     and is never given again. ``embedding`` are the settings of the generation's own model, None where those of the
-    home decide.
+    home decide. ``kept`` are the settings the collection was made with, for ``Settings.of_collection``.
     """
 
     id: int
@@ -68,6 +73,7 @@ class CollectionRecord:
     embedding: Mapping[str, JSON] | None = None
     line: int = 0
     state: State = "serving"
+    kept: Mapping[str, JSON] | None = None
 
     @property
     def is_beside(self) -> bool:
@@ -105,9 +111,43 @@ def check_name(name: str) -> str:
     return name
 
 
+def create(
+    connection: Connection, name: str, description: str = "", kept: Mapping[str, JSON] | None = None
+) -> CollectionRecord:
+    """Make the collection ``name``, with these settings of its own.
+
+    Raises:
+        InvalidName: it cannot be called so, or there is one of that name.
+        NotFound: the caller may not use a collection of that name.
+    """
+    name = free(connection, name)
+    values = {"name": name, "description": description, "settings": dict(kept) if kept else None}
+    connection.execute(collections.insert().values(created_at=now(), **values))
+    return get(connection, name)
+
+
+def free(connection: Connection, name: str) -> str:
+    """Return ``name``, composed (NFC), if a collection can be called so and none is.
+
+    Raises:
+        InvalidName: otherwise.
+        NotFound: the caller may not use a collection of that name.
+    """
+    name = _allowed(connection, check_name(name))
+    if find(connection, name) is not None:
+        raise InvalidName(
+            f"There is a collection {name!r} already.", hint="Choose another name, or delete that one before."
+        )
+    return name
+
+
 def ensure(connection: Connection, name: str, description: str = "") -> CollectionRecord:
-    """Return the collection ``name``, creating it where needed."""
-    name = check_name(name)
+    """Return the collection ``name``, creating it where needed.
+
+    Raises:
+        NotFound: the caller may not use a collection of that name.
+    """
+    name = _allowed(connection, check_name(name))
     found = find(connection, name)
     if found is None:
         connection.execute(collections.insert().values(name=name, description=description, created_at=now()))
@@ -124,40 +164,42 @@ def get(connection: Connection, name: str) -> CollectionRecord:
     """
     found = find(connection, name)
     if found is None:
-        known = [record.name for record in everything(connection)]
-        hint = f"Collections: {', '.join(known)}." if known else "Add documents first: pinakes add PATH"
-        raise NotFound(f"There is no collection {name!r}.", hint=hint)
+        raise _missing(connection, name)
     return found
 
 
 def find(connection: Connection, name: str) -> CollectionRecord | None:
     """Return the collection ``name``, or None."""
-    row = connection.execute(_BY_NAME, {"name": unicodedata.normalize("NFC", name)}).mappings().first()
-    return _record(row) if row else None
+    return _one(connection, _BY_NAME, name)
 
 
 def beside(connection: Connection, name: str) -> CollectionRecord | None:
     """Return the collection ``name`` as the generation beside the one that answers, None where there is none."""
-    row = connection.execute(_BESIDE, {"name": unicodedata.normalize("NFC", name)}).mappings().first()
-    return _record(row) if row else None
+    return _one(connection, _BESIDE, name)
 
 
 def again(connection: Connection, record: CollectionRecord) -> CollectionRecord | None:
-    """Return the generation of ``record`` as it is now, whether it answers or not; None once it was dropped.
+    """Return the generation of ``record`` as it is now, whether it answers or not, whatever the collection is called.
+
+    None once the generation was dropped.
 
     Raises:
-        NotFound: there is no such collection any more.
+        NotFound: the collection was deleted. One that was made since under its name is another.
     """
-    answering = get(connection, record.name)
+    row = connection.execute(_BY_ID, {"id": record.id}).mappings().first()
+    if row is None:
+        raise NotFound(f"Collection {record.name!r} was deleted meanwhile.", hint="See what there is: pinakes status")
+    answering = _record(row)
     if answering.line == record.line:
         return answering
-    other = beside(connection, record.name)
+    other = beside(connection, answering.name)
     return other if other is not None and other.line == record.line else None
 
 
 def everything(connection: Connection) -> list[CollectionRecord]:
-    """Return all collections by name."""
-    return [_record(row) for row in connection.execute(_ANSWERING.order_by(collections.c.name)).mappings()]
+    """Return all collections that the caller may use, by name."""
+    rows = connection.execute(_ANSWERING.order_by(collections.c.name)).mappings()
+    return [_record(row) for row in rows if caller.current().sees(row["name"])]
 
 
 def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:
@@ -186,6 +228,37 @@ def drop_if_empty(connection: Connection, collection_id: int) -> None:
         exists().where(sources.c.collection_id == collection_id),
     )
     connection.execute(delete(collections).where(collections.c.id == collection_id, not_(used)))
+
+
+def ids(connection: Connection) -> set[int]:
+    """Return the ids of all collections, whoever asks. None is ever given twice."""
+    return set(connection.scalars(select(collections.c.id)))
+
+
+def rename(connection: Connection, record: CollectionRecord, name: str) -> CollectionRecord:
+    """Call a collection ``name`` from now on.
+
+    Raises:
+        InvalidName: it cannot be called so, or there is one of that name.
+    """
+    name = free(connection, name)
+    connection.execute(update(collections).where(collections.c.id == record.id).values(name=name))
+    return get(connection, name)
+
+
+def change(
+    connection: Connection, record: CollectionRecord, *, description: str, kept: Mapping[str, JSON] | None
+) -> CollectionRecord:
+    """Give a collection another description and other settings of its own."""
+    values = {"description": description, "settings": dict(kept) if kept else None}
+    connection.execute(update(collections).where(collections.c.id == record.id).values(**values))
+    return get(connection, record.name)
+
+
+def remove(connection: Connection, record: CollectionRecord) -> None:
+    """Delete a collection with all it holds; vectors, which other collections may share, stay."""
+    connection.execute(delete(documents).where(documents.c.collection_id == record.id))
+    connection.execute(delete(collections).where(collections.c.id == record.id))
 
 
 def following_number(connection: Connection, collection_id: int) -> int:
@@ -230,6 +303,36 @@ def count(connection: Connection, collection: CollectionRecord) -> Counts:
     return Counts(total, groups, int(chunk_total), int(tokens), int(chunk_total) - embedded)
 
 
+def _composed(name: str) -> str:
+    """Return ``name`` as it is kept; "", which nothing is called, where it is no text that can be."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return ""
+    return unicodedata.normalize("NFC", name)
+
+
+def _one(connection: Connection, query: Select[Any], name: str) -> CollectionRecord | None:
+    name = _composed(name)
+    if not caller.current().sees(name):
+        return None
+    row = connection.execute(query, {"name": name}).mappings().first()
+    return _record(row) if row else None
+
+
+def _allowed(connection: Connection, name: str) -> str:
+    """Return ``name`` if the caller may use a collection of that name, whether there is one or not."""
+    if not caller.current().sees(name):
+        raise _missing(connection, name)
+    return name
+
+
+def _missing(connection: Connection, name: str) -> NotFound:
+    known = [record.name for record in everything(connection)]
+    hint = f"Collections: {', '.join(known)}." if known else "Add documents first: pinakes add PATH"
+    return NotFound(f"There is no collection {name!r}.", hint=hint)
+
+
 def _record(row: RowMapping) -> CollectionRecord:
     values = dict(row)
     written = max(values.pop("put"), values.pop("removed"))
@@ -261,6 +364,7 @@ def _query(generation: Table, state: ColumnElement[str]) -> Select[Any]:
         generation.c.embedding,
         generation.c.line,
         state.label("state"),
+        collections.c.settings.label("kept"),
     )
 
 
@@ -268,6 +372,7 @@ _ANSWERING = _query(collections, literal("serving")).select_from(
     collections.outerjoin(models, models.c.id == collections.c.model_id)
 )
 _BY_NAME = _ANSWERING.where(collections.c.name == bindparam("name"))
+_BY_ID = _ANSWERING.where(collections.c.id == bindparam("id"))
 _BESIDE = (
     _query(besides, besides.c.state)
     .select_from(collections.join(besides).outerjoin(models, models.c.id == besides.c.model_id))

@@ -6,24 +6,40 @@ import hashlib
 import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
 
-from pinakes.catalog import changes
+from pinakes.catalog import changes, history
 from pinakes.catalog.engine import now
-from pinakes.catalog.schema import chunks, documents, fields, versions
+from pinakes.catalog.history import Keeping, Op
+from pinakes.catalog.schema import chunks, documents, fields, files
+from pinakes.content_types import FIELD as CONTENT_TYPE
+from pinakes.content_types import content_type
 from pinakes.filters import flatten, normal_text, number
 from pinakes.types import JSON, Chunk, Document, Metadata
 
 KEY_BYTES = 16
+OWN_SUMMARIES = ("given", "chat")
+"""Who writes summaries that say what the text does not: their words are searched, and they have vectors."""
+
+UNNAMED = "urn:uuid:"
+"""How the uris of documents begin that were given none; their own ids follow."""
+
+_USUAL = Keeping()
+_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document to be put into a collection: what was read, where it came from, how it was cut."""
+    """A document to be put into a collection: what was read, where it came from, how it was cut.
+
+    ``uri`` "": it has none of its own. ``summary`` None: none is known, and what the document has is kept while it
+    fits. ``given``: what of ``metadata`` callers put over that of a file, None = as it was. ``uid``: of a document that
+    was deleted, to be there again as it was ``created_at``; "" = a new one.
+    """
 
     uri: str
     path: str
@@ -34,6 +50,11 @@ class NewDocument:
     metadata: Metadata
     group_key: str = ""
     source_id: int | None = None
+    summary: str | None = None
+    summary_by: str = ""
+    given: Metadata | None = None
+    uid: str = ""
+    created_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,74 +84,146 @@ def embedding_key(chunk: Chunk) -> bytes:
     return hashlib.sha256(chunk.embedded_text.encode()).digest()[:KEY_BYTES]
 
 
-def put(connection: Connection, collection_id: int, new: NewDocument) -> int:
+def summary_key(summary: str) -> bytes:
+    """Return the key of a summary's embedding, as ``embedding_key`` does for a chunk."""
+    return hashlib.sha256(summary.encode()).digest()[:KEY_BYTES]
+
+
+def put(connection: Connection, collection_id: int, new: NewDocument, keeping: Keeping = _USUAL) -> int:
     """Insert a document, or replace the one at the same path of the same source or with the same uri; return its id.
 
     The uri of a file may change (that of a git file names its branch), and another document may stand at the new one:
-    that one is removed.
+    that one is removed. What callers gave to a file's document, metadata or a summary, it keeps.
     """
     place = {"collection": collection_id, "source": new.source_id or 0, "path": new.path, "uri": new.uri}
     found = connection.execute(_AT_PLACE, place).all()
     for other in found[1:]:
-        remove(connection, other.id)
-    values = {**_values(new), "inherited": {}}
+        remove(connection, other.id, keeping)
     if not found:
-        row = {"uid": str(uuid.uuid4()), "collection_id": collection_id, "version": 1, "created_at": now()}
-        document_id, version = _only_key(connection.execute(documents.insert(), row | values)), 1
+        return add(connection, collection_id, new, keeping)
+    rewrite(connection, found[0].id, new, keeping)
+    return int(found[0].id)
+
+
+def add(connection: Connection, collection_id: int, new: NewDocument, keeping: Keeping = _USUAL) -> int:
+    """Insert a document, which may be one that was deleted (see ``NewDocument.uid``); return its id."""
+    at, uid, version = now(), new.uid or str(uuid.uuid4()), 1
+    if new.uid and history.last_number(connection, collection_id, uid):
+        version = history.revived(connection, collection_id, uid, at, keeping, new.content_hash)
     else:
-        document_id, version = found[0].id, found[0].version + 1
-        connection.execute(_UPDATE.values(version=version, **values), {"document": document_id})
-        connection.execute(_DROP_CHUNKS, {"document": document_id})
-        connection.execute(_DROP_FIELDS, {"document": document_id})
-    recorded = {"document_id": document_id, "number": version, "content_hash": new.content_hash, "recorded_at": now()}
-    connection.execute(versions.insert(), recorded)
-    if new.chunks:
-        connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in new.chunks])
+        history.began(connection, collection_id, uid, at, keeping, new.content_hash)
+    new = new if new.uri else replace(new, uri=UNNAMED + uid)
+    row = {"uid": uid, "collection_id": collection_id, "version": version, "created_at": new.created_at or at}
+    values = {**_values(new, at), **_summary(new.summary or "", new.summary_by), "given": new.given, "inherited": {}}
+    document_id = _only_key(connection.execute(documents.insert(), row | values))
+    _add_chunks(connection, document_id, new)
     _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
     changes.record(connection, collection_id, document_id, "put")
     return document_id
 
 
-def same_content(connection: Connection, document_id: int, new: NewDocument) -> bool:
-    """Say whether a document was read from the bytes of ``new`` and has its text, kind and chunks, wherever it is."""
+def rewrite(
+    connection: Connection,
+    document_id: int,
+    new: NewDocument,
+    keeping: Keeping = _USUAL,
+    *,
+    op: Op = "updated",
+    inherited: Metadata | None = None,
+    recut: bool = True,
+) -> None:
+    """Make a document what ``new`` says, as its next version.
+
+    ``inherited`` is what its group gives it, where that is known already. Not ``recut``: its chunks are those it has.
+    """
+    old = connection.execute(_OLD_WITH_TEXT, {"document": document_id}).one()
+    at, of_group = now(), dict(inherited or {})
+    metadata, kept = _kept_over(old, new)
+    values = {**_values(new, at), **kept, "metadata": metadata, "inherited": of_group}
+    if not recut:
+        values = {name: value for name, value in values.items() if name not in ("token_count", "chunk_count")}
+    changed = history.changed_fields(old._asdict(), values)
+    replaced = old.text if old.text != new.document.text else None
+    version = history.followed(connection, old, replaced, at, keeping, op, changed, new.content_hash)
+    connection.execute(_UPDATE.values(version=version, **values), {"document": document_id})
+    if recut:
+        connection.execute(_DROP_CHUNKS, {"document": document_id})
+        _add_chunks(connection, document_id, new)
+    _set_fields(connection, old.collection_id, document_id, _place_of(new), metadata, of_group)
+    changes.record(connection, old.collection_id, document_id, "put")
+
+
+def same_text(connection: Connection, document_id: int, new: NewDocument) -> bool:
+    """Say whether a document was read from the bytes of ``new`` and has its text and kind, wherever it is."""
     columns = (documents.c.content_hash, documents.c.kind, documents.c.language, documents.c.text)
     old = connection.execute(select(*columns).where(documents.c.id == document_id)).first()
     document = new.document
-    if old is None or tuple(old) != (new.content_hash, document.kind, document.language, document.text):
+    return old is not None and tuple(old) == (new.content_hash, document.kind, document.language, document.text)
+
+
+def same_content(connection: Connection, document_id: int, new: NewDocument) -> bool:
+    """Say whether a document was read from the bytes of ``new`` and has its text, kind and chunks, wherever it is."""
+    if not same_text(connection, document_id, new):
         return False
     keys = select(chunks.c.embedding_key).where(chunks.c.document_id == document_id).order_by(chunks.c.ordinal)
     return list(connection.scalars(keys)) == [embedding_key(chunk) for chunk in new.chunks]
 
 
-def move(connection: Connection, collection_id: int, document_id: int, new: NewDocument) -> str:
+def move(
+    connection: Connection, collection_id: int, document_id: int, new: NewDocument, keeping: Keeping = _USUAL
+) -> str:
     """Give a document the place and metadata of ``new``; its chunks and vectors stay as they are.
 
     Returns the group it was in. Another document that stands at the new place is removed.
     """
-    group = str(connection.execute(select(documents.c.group_key).where(documents.c.id == document_id)).scalar_one())
+    old = connection.execute(_OLD, {"document": document_id}).one()
     there = select(documents.c.id).where(
         documents.c.collection_id == collection_id, documents.c.uri == new.uri, documents.c.id != document_id
     )
     for other in connection.scalars(there).all():
-        remove(connection, other)
-    values = _values(new)
+        remove(connection, other, keeping)
+    at = now()
+    metadata, _ = _kept_over(old, new)
+    values = {**_values(new, at), "metadata": metadata}
     kept = {name: values[name] for name in ("source_id", "uri", "path", "title", "metadata", "group_key", "updated_at")}
-    connection.execute(update(documents).where(documents.c.id == document_id).values(inherited={}, **kept))
-    _set_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
+    before = {**old._asdict(), "text": values["text"]}
+    changed = history.changed_fields(before, {**values, "summary": old.summary})
+    version = history.followed(connection, old, None, at, keeping, "moved", changed, new.content_hash)
+    moved = update(documents).where(documents.c.id == document_id)
+    connection.execute(moved.values(inherited={}, version=version, **kept))
+    _set_fields(connection, collection_id, document_id, _place_of(new), metadata, {})
     changes.record(connection, collection_id, document_id, "put")
-    return group
+    return str(old.group_key)
 
 
-def remove(connection: Connection, document_id: int) -> str:
-    """Delete a document and all that belongs to it; return its group. Doing it twice is harmless."""
-    row = connection.execute(
-        select(documents.c.collection_id, documents.c.group_key).where(documents.c.id == document_id)
-    ).first()
-    if row is None:
+def remove(connection: Connection, document_id: int, keeping: Keeping = _USUAL) -> str:
+    """Delete a document and all that belongs to it but its history; return its group. Doing it twice is harmless."""
+    old = connection.execute(_OLD_WITH_TEXT, {"document": document_id}).first()
+    if old is None:
         return ""
+    history.followed(connection, old, old.text, now(), keeping, "deleted", (), old.content_hash)
     connection.execute(delete(documents).where(documents.c.id == document_id))
-    changes.record(connection, row.collection_id, document_id, "remove")
-    return str(row.group_key)
+    changes.record(connection, old.collection_id, document_id, "remove")
+    return str(old.group_key)
+
+
+def leave_out(connection: Connection, document_id: int, reason: str) -> None:
+    """Have a document's file left out, for ``reason``, until it changes: its document is about to be removed."""
+    left_out = {"status": "skipped", "reason": reason, "document_id": None}
+    connection.execute(update(files).where(files.c.document_id == document_id).values(left_out))
+
+
+def is_left_out(connection: Connection, source_id: int | None, path: str, content_hash: str) -> bool:
+    """Say whether a source has a file of this content that gives no document now."""
+    of_file = select(files.c.id).where(files.c.source_id == source_id, files.c.path == path)
+    left_out = of_file.where(files.c.document_id.is_(None), files.c.content_hash == content_hash)
+    return connection.execute(left_out).first() is not None
+
+
+def take_back(connection: Connection, document_id: int, source_id: int, path: str) -> None:
+    """Let a file that was left out give this document again."""
+    of_file = update(files).where(files.c.source_id == source_id, files.c.path == path)
+    connection.execute(of_file.values(status="indexed", reason=None, document_id=document_id))
 
 
 def stands_at(connection: Connection, document_id: int, source_id: int, location: str, path: str) -> bool:
@@ -173,6 +266,15 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
     return [_record(row) for row in rows]
 
 
+def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[DocumentRecord]:
+    """Return these documents by path, less those that are not there."""
+    found: list[DocumentRecord] = []
+    for start in range(0, len(document_ids), _BATCH):
+        some = _SELECT.where(documents.c.id.in_(list(document_ids[start : start + _BATCH])))
+        found += [_record(row) for row in connection.execute(some)]
+    return found
+
+
 def text(connection: Connection, document_id: int) -> str:
     """Return the full text of a document."""
     return str(connection.execute(select(documents.c.text).where(documents.c.id == document_id)).scalar_one())
@@ -206,9 +308,10 @@ def _add_fields(
     connection: Connection, collection_id: int, document_id: int, place: Metadata, own: Metadata, inherited: Metadata
 ) -> None:
     """Write what filters see of a document: its place, and its own metadata, which wins over what it inherits."""
-    values = {
-        (name, normal_text(value)): number(value) for name, value in (*flatten(place), *flatten({**inherited, **own}))
-    }
+    given = {**inherited, **own}
+    purpose = content_type(str(place["kind"]), str(place["path"]), given.get(CONTENT_TYPE))
+    said = (*flatten({**place, CONTENT_TYPE: purpose}), *flatten(given))
+    values = {(name, normal_text(value)): number(value) for name, value in said}
     connection.execute(
         fields.insert(),
         [
@@ -242,7 +345,26 @@ def _place(uri: str, path: str, title: str, kind: str, language: str | None) -> 
     }
 
 
-def _values(new: NewDocument) -> dict[str, Any]:
+def _kept_over(old: Any, new: NewDocument) -> tuple[dict[str, JSON], dict[str, Any]]:
+    """Return the metadata of a document that becomes ``new``, and its columns of what callers may have given it."""
+    given = old.given if new.given is None else dict(new.given)
+    by_hand = new.given is None and new.source_id is not None and old.summary_by == "given"
+    fits = new.summary is None and getattr(old, "text", None) == new.document.text
+    summary, by = (old.summary, old.summary_by) if by_hand or fits else (new.summary or "", new.summary_by)
+    return {**new.metadata, **(given or {})}, {"given": given or None, **_summary(summary, by)}
+
+
+def _summary(summary: str, by: str) -> dict[str, Any]:
+    key = summary_key(summary) if summary and by in OWN_SUMMARIES else None
+    return {"summary": summary, "summary_by": by if summary else "", "summary_key": key}
+
+
+def _add_chunks(connection: Connection, document_id: int, new: NewDocument) -> None:
+    if new.chunks:
+        connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in new.chunks])
+
+
+def _values(new: NewDocument, at: str) -> dict[str, Any]:
     return {
         "source_id": new.source_id,
         "uri": new.uri,
@@ -256,7 +378,7 @@ def _values(new: NewDocument) -> dict[str, Any]:
         "content_hash": new.content_hash,
         "token_count": sum(chunk.token_count for chunk in new.chunks),
         "chunk_count": len(new.chunks),
-        "updated_at": now(),
+        "updated_at": at,
     }
 
 
@@ -316,11 +438,13 @@ _GROUPS = (
 _SAME_FILE = and_(documents.c.source_id + 0 == bindparam("source"), documents.c.path == bindparam("path"))
 _IN_COLLECTION = documents.c.collection_id == bindparam("collection")
 _AT_PLACE = (
-    select(documents.c.id, documents.c.version)
+    select(documents.c.id)
     # Written so that SQLite uses the index of paths; it would rather look through all documents of the source.
     .where(or_(and_(_IN_COLLECTION, _SAME_FILE), and_(_IN_COLLECTION, documents.c.uri == bindparam("uri"))))
     .order_by(func.coalesce(_SAME_FILE, False).desc())
 )
+_OLD = select(*history.STATE_COLUMNS, documents.c.content_hash).where(documents.c.id == bindparam("document"))
+_OLD_WITH_TEXT = _OLD.add_columns(documents.c.text)
 _UPDATE = update(documents).where(documents.c.id == bindparam("document"))
 _DROP_CHUNKS = delete(chunks).where(chunks.c.document_id == bindparam("document"))
 _DROP_FIELDS = delete(fields).where(fields.c.document_id == bindparam("document"))

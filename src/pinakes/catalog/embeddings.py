@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, delete, exists, select
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
@@ -39,6 +39,39 @@ def store(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32
             for key, vector in vectors.items()
         ]
         connection.execute(insert(embeddings).on_conflict_do_nothing(), rows)
+        changes.record_embedded(connection, model_id, vectors)
+
+
+def keys_of(connection: Connection, collection_id: int) -> list[bytes]:
+    """Return the keys of all texts of a collection that may have a vector: passages and summaries."""
+    of_chunks = select(chunks.c.embedding_key).join(documents).where(documents.c.collection_id == collection_id)
+    summaries = select(documents.c.summary_key).where(
+        documents.c.collection_id == collection_id, documents.c.summary_key.is_not(None)
+    )
+    return list(connection.scalars(of_chunks.union(summaries)))
+
+
+def of_summaries(connection: Connection) -> set[bytes]:
+    """Return the keys of all summaries of all collections that have vectors of their own."""
+    return set(connection.scalars(select(documents.c.summary_key).where(documents.c.summary_key.is_not(None))))
+
+
+def drop_unused(connection: Connection, keys: Sequence[bytes]) -> int:
+    """Remove the vectors of these texts that no passage has any more; return how many."""
+    used = exists().where(chunks.c.embedding_key == embeddings.c.key)
+    return connection.execute(delete(embeddings).where(embeddings.c.key.in_(keys), ~used)).rowcount
+
+
+def replace(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32]) -> None:
+    """Keep ``vectors`` as ``store`` does, in place of those that there are."""
+    if vectors:
+        rows = [
+            {"key": key, "model_id": model_id, "vector": np.asarray(vector, np.float16).tobytes()}
+            for key, vector in vectors.items()
+        ]
+        statement = insert(embeddings)
+        renewed = {"vector": statement.excluded.vector}
+        connection.execute(statement.on_conflict_do_update(index_elements=["key", "model_id"], set_=renewed), rows)
         changes.record_embedded(connection, model_id, vectors)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.exc import DBAPIError
 
-from pinakes.errors import Busy, CatalogueCorrupt, PinakesError, StorageFull, storing
+from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
 
-HEAD = "0003"
+HEAD = "0007"
 """The newest migration; a test compares it with the migrations folder."""
 
 BUSY_TIMEOUT_S = 60
@@ -80,6 +80,8 @@ def _translate(error: Exception, what: str) -> PinakesError:
     text = str(getattr(error, "orig", None) or error)
     if "disk is full" in text or "disk I/O error" in text or "No space left" in text:
         return StorageFull(f"{what} cannot be written: {text}.", hint="Free disk space; nothing was lost.")
+    if "FOREIGN KEY" in text:
+        return NotFound("What was to be written belongs to a collection or source that was deleted meanwhile.")
     if "locked" in text or "busy" in text:
         return Busy("Another process is writing to the catalogue.", hint="Try again in a moment.")
     if "malformed" in text or "not a database" in text:

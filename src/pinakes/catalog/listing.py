@@ -43,6 +43,16 @@ def everything(connection: Connection, collection_id: int) -> list[Listed]:
     return sorted((Listed(*row) for row in rows), key=lambda one: (one.path.count("/"), one.path))
 
 
+def chunk_counts(connection: Connection, collection_id: int, uris: Sequence[str] | None = None) -> dict[str, int]:
+    """Return uri → number of chunks of every document of a collection, or of those at these ``uris``."""
+    query = select(documents.c.uri, documents.c.chunk_count).where(documents.c.collection_id == collection_id)
+    if uris is None:
+        return {row.uri: row.chunk_count for row in connection.execute(query)}
+    among = query.where(documents.c.uri.in_(_URIS))
+    parts = (list(uris[start : start + _BATCH]) for start in range(0, len(uris), _BATCH))
+    return {row.uri: row.chunk_count for part in parts for row in connection.execute(among, {"uris": part})}
+
+
 def values(connection: Connection, collection_id: int, field: str) -> dict[int, list[str]]:
     """Return document id → values of a metadata field, both as filters compare them (``filters.normal_name``)."""
     query = select(fields.c.document_id, fields.c.value).where(
@@ -89,6 +99,7 @@ def _parts(ids: Sequence[int]) -> Iterator[dict[str, list[int]]]:
 
 
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
+_URIS: BindParameter[str] = bindparam("uris", expanding=True)
 _LISTED = select(
     documents.c.id,
     documents.c.uid,

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -53,8 +54,10 @@ collections = Table(
     Column("embedding", JSON(none_as_null=True)),
     Column("line", Integer, nullable=False, server_default="0"),
     Column("newest", Integer, nullable=False, server_default="0"),
+    Column("settings", JSON(none_as_null=True)),
     sqlite_autoincrement=True,
 )
+"""``settings`` are those that the collection was made with; those of files win over them."""
 
 beside = Table(
     "beside",
@@ -118,20 +121,48 @@ documents = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
+    Column("summary", Text, nullable=False, server_default=text("''")),
+    Column("summary_by", Text, nullable=False, server_default=text("''")),
+    Column("summary_key", LargeBinary(16)),
+    Column("given", JSON(none_as_null=True)),
     UniqueConstraint("collection_id", "uri"),
     Index(None, "collection_id", "path"),
     Index(None, "collection_id", "group_key", "path"),
+    Index(None, "collection_id", "content_hash"),
     sqlite_autoincrement=True,
 )
+"""``given`` is metadata that a caller put over that of a file, and that stays when the file is read again.
+``summary_by`` is who wrote the summary: "given", "chat", "extractive"; "" where there is none. ``summary_key`` is that
+of its embedding, where it has one of its own."""
 
 versions = Table(
     "versions",
     metadata,
-    Column("document_id", _Id, _owner("documents"), primary_key=True),
-    Column("number", Integer, primary_key=True),
+    Column("collection_id", _Id, _owner("collections"), primary_key=True, autoincrement=False),
+    Column("uid", Text, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("op", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("changed", JSON, nullable=False),
     Column("content_hash", Text, nullable=False),
-    Column("recorded_at", Text, nullable=False),
+    Column("until", Text),
+    Column("title", Text),
+    Column("uri", Text),
+    Column("path", Text),
+    Column("kind", Text),
+    Column("language", Text),
+    Column("source_id", _Id),
+    Column("group_key", Text),
+    Column("metadata", JSON(none_as_null=True)),
+    Column("given", JSON(none_as_null=True)),
+    Column("summary", Text),
+    Column("summary_by", Text),
+    Column("text", LargeBinary),
+    Index(None, "collection_id", "until", sqlite_where=text("title IS NOT NULL")),
 )
+"""What happened to documents, also to those that are gone. See ``catalog.history`` for what stands where and when."""
+
 
 chunks = Table(
     "chunks",
@@ -186,3 +217,42 @@ changes = Table(
     Index(None, "collection_id", "op", "seq"),
     sqlite_autoincrement=True,
 )
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("at", Text, nullable=False, index=True),
+    Column("interface", Text, nullable=False),
+    Column("tool", Text, nullable=False, index=True),
+    Column("caller", Text, nullable=False, index=True),
+    Column("session", Text, nullable=False, index=True),
+    Column("collection", Text, nullable=False, index=True),
+    Column("parameters", Text, nullable=False),
+    Column("result_count", Integer, nullable=False),
+    Column("ids", Text, nullable=False),
+    Column("latency_ms", Float, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Calls: who asked what. Collections are named, not referred to, since entries outlive them."""
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("prefix", Text, nullable=False, unique=True),
+    Column("hash", LargeBinary, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("collections", JSON(none_as_null=True)),
+    Column("per_minute", Integer, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("expires_at", Text),
+    Column("last_used_at", Text),
+    Column("revoked_at", Text),
+    sqlite_autoincrement=True,
+)
+"""Keys by which others are let in; revoked ones stay, so that the audit log's names never mean two. Collections are
+named: a key is for whatever is called so."""

@@ -23,10 +23,15 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.schema import chunks, documents, fields
+from pinakes.errors import InvalidFilter
 from pinakes.filters import COMPARE, glob_matches, in_words, limits, listed, nearest, normal_text
 from pinakes.types import Condition, Filter, Int64
 
 _MAGIC = "*?[\\!"
+UPDATED_AT = "@updated_at"
+"""What filters call the time of a document's last change; ``@created_at`` is that when it was put."""
+
+_TIMES = {UPDATED_AT: documents.c.updated_at, "@created_at": documents.c.created_at}
 _BATCH = 1000
 _MOST_VARIABLES = 30_000
 _MOST_DISTINCT = 2000
@@ -55,7 +60,7 @@ def doubts(connection: Connection, collection_id: int, where: Filter, passed: in
     A field that no document has is named with those that are like it, a value that nothing has with those there are.
     Costs nothing where something passed, unless a condition is met by documents without the field.
     """
-    asked = [condition for condition in where if not passed or condition.none_of]
+    asked = [one for one in where if (not passed or one.none_of) and one.field not in _TIMES]
     notes = [note for condition in asked if (note := _doubt(connection, collection_id, condition))]
     if not passed and not notes and len(where) > 1 and _has(connection, collection_id):
         notes.append("each filter lets something pass, but nothing passes all of them")
@@ -109,6 +114,8 @@ def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> di
 
 
 def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
+    if condition.field in _TIMES:
+        return _in_time(collection_id, condition)
     named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
     query = select(fields.c.document_id).where(named)
     if condition.none_of:
@@ -125,6 +132,18 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
         listed = func.json_each(json.dumps(matched)).table_valued("value")
         return query.where(fields.c.value.in_(select(listed.c.value)))
     return query.where(*(_lies(sign, bound) for sign, bound in limits(condition)))
+
+
+def _in_time(collection_id: int, condition: Condition) -> Select[Any]:
+    """Return the documents that were made or changed between two times."""
+    if condition.low is None and condition.high is None:
+        raise InvalidFilter(f"{condition.field!r} is a time.", hint='Write {"@updated_at": {"gte": "2026-01-31"}}.')
+    column = func.lower(_TIMES[condition.field])
+    tests = []
+    for sign, bound in limits(condition):
+        end = normal_text(bound)
+        tests.append(COMPARE[sign](func.substr(column, 1, len(end)) if sign in ("<=", ">") else column, end))
+    return select(documents.c.id).where(documents.c.collection_id == collection_id, *tests)
 
 
 def _lies(sign: str, bound: float | str) -> ColumnElement[bool]:

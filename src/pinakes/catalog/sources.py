@@ -70,6 +70,12 @@ def everything(connection: Connection, collection_id: int | None = None) -> list
     return [_record(row) for row in connection.execute(query)]
 
 
+def documents_of(connection: Connection, source_id: int, limit: int) -> dict[int, int]:
+    """Return the ids of up to ``limit`` documents that were read from a source, each with its number of chunks."""
+    query = select(documents.c.id, documents.c.chunk_count).where(documents.c.source_id == source_id)
+    return {row.id: row.chunk_count for row in connection.execute(query.limit(limit))}
+
+
 def drop(connection: Connection, source_id: int) -> None:
     """Forget a source and its files; its documents stay."""
     connection.execute(delete(sources).where(sources.c.id == source_id))

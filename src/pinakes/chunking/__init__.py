@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import numpy as np
+
+from pinakes.chunking.outline import Outline
 from pinakes.chunking.packing import assemble
 from pinakes.chunking.scale import Scale
 from pinakes.chunking.sizing import Sizing, sizing_for
-from pinakes.types import Chunk, Document
+from pinakes.types import Chunk, Document, Heading, Int64
 
-__all__ = ["CHUNKERS", "Sizing", "chunk", "sizing_for"]
+__all__ = ["CHUNKERS", "Sizing", "chunk", "headings", "sizing_for"]
 
 CHUNKERS = {
     "markdown": "pinakes.chunking.markdown:outline",
@@ -29,9 +32,40 @@ def chunk(document: Document, sizing: Sizing) -> list[Chunk]:
     """
     if not document.text.strip():
         return []
+    scale = Scale(document, sizing)
+    return assemble(scale, _outline(document, scale))
+
+
+def headings(document: Document) -> tuple[Heading, ...]:
+    """Return the headings of ``document``, or what its code defines, in the order of the text.
+
+    None for text without structure, and for code in a language without a grammar.
+    """
+    if not document.text.strip():
+        return ()
+    scale = Scale(document, _UNLIMITED)
+    entries = _outline(document, scale).entries
+    lines = scale.line_starts
+    first = np.searchsorted(lines, [entry.start for entry in entries], "right")
+    last = np.searchsorted(lines, [entry.end - 1 for entry in entries], "right")
+    return tuple(
+        Heading(entry.level, entry.title, entry.start, entry.end, start, end)
+        for entry, start, end in zip(entries, first.tolist(), last.tolist(), strict=True)
+    )
+
+
+def _outline(document: Document, scale: Scale) -> Outline:
     kind: str = document.kind
     if kind == "text" and document.language in CHUNKERS:
         kind = document.language
     module, function = CHUNKERS[kind].split(":")
-    scale = Scale(document, sizing)
-    return assemble(scale, getattr(import_module(module), function)(document, scale))
+    found: Outline = getattr(import_module(module), function)(document, scale)
+    return found
+
+
+def _counting_nothing(_: str) -> Int64:
+    return np.empty(0, np.int64)
+
+
+_UNLIMITED = Sizing(2**31, 0, _counting_nothing)
+"""For documents that are not to be cut: everything fits, and nothing is counted."""

@@ -9,9 +9,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section, Symbol, branch
+from pinakes.chunking.outline import BLOCK, Cuts, Entry, Outline, Section, Symbol, branch
 from pinakes.chunking.scale import Scale
-from pinakes.chunking.symbols import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, is_defining, names
+from pinakes.chunking.symbols import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, TYPES, is_defining, names
 from pinakes.chunking.text import outline as text_outline
 from pinakes.types import Document
 
@@ -59,6 +59,8 @@ _WRAPPERS = frozenset(
         "type_definition",
     }
 )
+_LISTED = (FUNCTIONS | TYPES) - {"preproc_function_def"}
+"""What a table of contents has, also where it is a single line."""
 _log = logging.getLogger(__name__)
 
 
@@ -129,13 +131,21 @@ class _Walk:
         self.lines = scale.line_starts.tolist()
         self.cuts = Cuts()
         self.symbols: list[Symbol] = []
+        self.definitions: list[tuple[int, int, str]] = []
 
     def outline(self, root: Node) -> Outline:
         """Walk all of ``root``."""
         inner = self._visit(root, _Place())
         symbols = sorted(self.symbols, key=lambda symbol: symbol.start)
         section = self._section(0, len(self.scale.text), (), inner)
-        return Outline(section, self.cuts, symbols=tuple(symbols), lines_first=True, min_fill=MIN_FILL)
+        return Outline(
+            section,
+            self.cuts,
+            symbols=tuple(symbols),
+            lines_first=True,
+            min_fill=MIN_FILL,
+            entries=_nested(self.definitions),
+        )
 
     def _visit(self, node: Node, place: _Place) -> list[Section]:
         """Note cuts and names among the children of ``node``; return the sections of types too large for a chunk."""
@@ -147,6 +157,8 @@ class _Walk:
                 self._note(unit)
             child = unit.node
             begin, last = place.frame or (unit.begin, unit.last)
+            if unit.names and _is_listed(child, begin, last):
+                self.definitions.append((self.lines[begin], self._offset(last + 1), ", ".join(unit.names)))
             large = last > begin and not self._fits(begin, last, place.path)
             inside = child.type in self.containers and (last > begin or child.type not in DECLARATIONS)
             if place.depth == MAX_DEPTH or not (large or inside):
@@ -196,6 +208,23 @@ class _Walk:
         elif start < end or not parts:
             parts.append(Section(start, end, path))
         return branch(parts)
+
+
+def _is_listed(node: Node, first: int, last: int) -> bool:
+    """Say whether a definition belongs in a table of contents: a function, a type, or something of several lines."""
+    return last > first or node.type in _LISTED
+
+
+def _nested(definitions: Sequence[tuple[int, int, str]]) -> tuple[Entry, ...]:
+    """Return an entry for each (start, end, name), its level by how many others it stands in."""
+    found: list[Entry] = []
+    above: list[Entry] = []
+    for start, end, name in sorted(definitions, key=lambda one: (one[0], -one[1])):
+        while above and above[-1].end < end:
+            above.pop()
+        found.append(Entry(len(above) + 1, name, start, end))
+        above.append(found[-1])
+    return tuple(found)
 
 
 def _units(node: Node, place: _Place) -> Iterator[_Unit]:

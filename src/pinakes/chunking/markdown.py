@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, Region, paths, sections
+from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, Region, contents, paths, sections
 from pinakes.chunking.scale import Scale, clean
 from pinakes.types import Document
 
@@ -69,7 +69,8 @@ class _Blocks:
         glue |= self.glue
         for point in glue:
             self.cuts.found.pop(point, None)
-        return Outline(root, self.cuts, frozenset(glue), tuple(self.solids))
+        entries = contents(self.headings, len(self.text))
+        return Outline(root, self.cuts, frozenset(glue), tuple(self.solids), entries=entries)
 
     def _block(self, index: int, token: Token, level: int) -> int:
         """Note a block of the document itself, which ``level`` parts from the one before; return the next level."""

@@ -67,13 +67,23 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A heading or a definition, and the part of the text under it, its own lines included. Levels count from 1."""
+
+    level: int
+    title: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """The structure of one document.
 
     ``glue`` are offsets where lines meet that belong together, a heading and its first paragraph;
     ``solids`` are spans, ascending and apart, that overlap must not begin in. Where no cut helps, a text is cut between
     sentences, lines, words; with ``lines_first`` between lines before sentences. A higher cut is taken when
-    the chunk is at least ``min_fill`` of its size by then.
+    the chunk is at least ``min_fill`` of its size by then. ``entries`` are what a table of contents has.
     """
 
     root: Section
@@ -83,6 +93,7 @@ class Outline:
     symbols: tuple[Symbol, ...] = ()
     lines_first: bool = False
     min_fill: float = 0.5
+    entries: tuple[Entry, ...] = ()
 
 
 @dataclass(slots=True)
@@ -96,6 +107,22 @@ class Region:
     end: int
     parts: list[Section] = field(default_factory=list)
     """What is to be chunked of it."""
+
+
+def contents(headings: Sequence[tuple[int, int, int, str]], end: int) -> tuple[Entry, ...]:
+    """Return an entry for each (start, where its line ends, level, name) of a text that ends at ``end``.
+
+    It reaches to the next heading of its level or a lower one. Levels are made to begin with 1 and to leave none out.
+    """
+    ends = [end] * len(headings)
+    levels: list[int] = []
+    above: list[tuple[int, int]] = []
+    for place, (start, _, level, _) in enumerate(headings):
+        while above and above[-1][0] >= level:
+            ends[above.pop()[1]] = start
+        above.append((level, place))
+        levels.append(len(above))
+    return tuple(Entry(levels[i], name, start, ends[i]) for i, (start, _, _, name) in enumerate(headings) if name)
 
 
 def paths(headings: Iterable[tuple[int, str]]) -> list[tuple[str, ...]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pinakes.chunking.outline import Cuts, Outline, Region, paths, sections
+from pinakes.chunking.outline import Cuts, Outline, Region, contents, paths, sections
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.text import paragraphs
 from pinakes.types import Document
@@ -39,7 +39,7 @@ def outline(document: Document, scale: Scale) -> Outline:
         glue.add(region.body + first)
     for point in glue:
         cuts.found.pop(point, None)
-    return Outline(root, cuts, frozenset(glue))
+    return Outline(root, cuts, frozenset(glue), entries=contents(titles, len(text)))
 
 
 def _titles(text: str, starts: list[int]) -> Iterator[tuple[int, int, str, str]]:

@@ -53,6 +53,7 @@ def add(session: Session, wanted: Wanted) -> None:
                     raise
                 screen.fail(error.message if location in error.message else f"{location}: {error.message}", error.hint)
                 troubles.append((location, error))
+        session.found((), _touched(reports))
         embedding.tell_what_waits(library, reports)
     _conclude(session, reports, troubles, wanted.collection)
 
@@ -69,6 +70,7 @@ def sync(session: Session, collection: str | None) -> None:
                 show_report(session.screen, report)
             else:
                 session.screen.fail(f"{report.source}: {report.error.message}", report.error.hint)
+        session.found((), _touched(reports))
         embedding.tell_what_waits(library, reports)
     if not reports:
         session.screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
@@ -102,6 +104,11 @@ def prepare_or_warn(session: Session) -> None:
     except ModelUnavailable as error:
         hint = session.screen.placed(error.hint)
         session.screen.warn(f"{error.message} Search is by keywords until it is there. {hint}")
+
+
+def _touched(reports: Sequence[Report]) -> int:
+    """Return how many documents are not as they were."""
+    return sum(report.added + report.changed + report.moved + report.removed for report in reports)
 
 
 def show_report(screen: Screen, report: Report) -> None:

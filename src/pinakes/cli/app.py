@@ -7,10 +7,26 @@ from typing import Annotated, Literal
 
 import typer
 
+from pinakes.cli import collections
+from pinakes.cli.auditing import audit_app, explain
+from pinakes.cli.calling import call, tools
 from pinakes.cli.comparing import compare
+from pinakes.cli.editing import document_app
 from pinakes.cli.evaluating import evaluate
-from pinakes.cli.options import Collection, OneOrAll, Reranker, Searched, with_common_options
+from pinakes.cli.keys import keys_app
+from pinakes.cli.options import (
+    AsOf,
+    Collection,
+    OneOrAll,
+    ReadOnly,
+    Reranker,
+    Searched,
+    Several,
+    Toolsets,
+    with_common_options,
+)
 from pinakes.cli.session import Session
+from pinakes.cli.staging import outline, summarize
 from pinakes.cli.tuning import tune
 from pinakes.errors import InvalidInput
 
@@ -23,9 +39,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 model_app = typer.Typer(help="See or install the local models.", context_settings=_HELP)
+collections_app = typer.Typer(help="List, make, change and delete collections.", context_settings=_HELP)
 
 _FIND, _KEEP, _SERVE, _MEASURE = "Add and find", "Look after it", "Serve", "Measure it"
+app.add_typer(document_app, name="document", rich_help_panel=_FIND)
+app.add_typer(collections_app, name="collections", rich_help_panel=_KEEP)
 app.add_typer(model_app, name="model", rich_help_panel=_KEEP)
+app.add_typer(audit_app, name="audit", rich_help_panel=_KEEP)
+app.add_typer(keys_app, name="keys", rich_help_panel=_KEEP)
 
 
 def command(
@@ -87,7 +108,7 @@ def search(
         str,
         typer.Argument(metavar="QUERY", help='In plain words; "a phrase", -word and field:value have a meaning.'),
     ],
-    collection: Searched = None,
+    collection: Several = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
     mode: Annotated[
         Literal["hybrid", "vector", "keyword", "auto"] | None,
@@ -113,17 +134,24 @@ def search(
         int,
         typer.Option("--neighbours", metavar="N", show_default=False, help="Also N passages before and after (≤ 3)."),
     ] = 0,
+    as_of: AsOf = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why each hit is here, with its scores, and what each step did.")
     ] = False,
+    summaries: Annotated[
+        bool, typer.Option("--summaries", help="Show documents with a summary each, instead of passages.")
+    ] = False,
 ) -> None:
     """Find passages that answer a question or contain words."""
-    from pinakes.cli import searching
+    from pinakes.cli import searching, staging
 
     question = searching.Question(
-        query, collection, top_k, mode, fusion, filters or (), paths or (), min_score, neighbours
+        query, collection, top_k, mode, fusion, filters or (), paths or (), min_score, neighbours, as_of
     )
-    searching.search(session, question, explain=explain)
+    if summaries:
+        staging.summaries(session, question)
+    else:
+        searching.search(session, question, explain=explain)
 
 
 @command("read", panel=_FIND)
@@ -136,12 +164,22 @@ def read(
     lines: Annotated[
         str | None, typer.Option("--lines", metavar="A-B", help="Only these lines, counted from 1.")
     ] = None,
+    section: Annotated[
+        str | None, typer.Option("--section", metavar="NAME", help="Only what stands under this heading.")
+    ] = None,
+    version: Annotated[int | None, typer.Option("--version", metavar="N", help="As it was in this version.")] = None,
+    as_of: AsOf = None,
     collection: Searched = None,
 ) -> None:
-    """Print a document, or some lines of it."""
-    from pinakes.cli import searching
+    """Print a document, a section or some lines of it."""
+    from pinakes.cli import searching, staging
 
-    searching.read(session, reference, lines, collection)
+    if section and lines:
+        raise InvalidInput("Give --section or --lines, not both.")
+    if section:
+        staging.section(session, reference, section, collection)
+    else:
+        searching.read(session, reference, lines, collection, version=version, as_of=as_of)
 
 
 @command("sync", panel=_FIND)
@@ -150,6 +188,26 @@ def sync(session: Session, collection: OneOrAll = None) -> None:
     from pinakes.cli import adding
 
     adding.sync(session, collection)
+
+
+@command("watch", panel=_FIND)
+def watch(
+    session: Session,
+    locations: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH", help="Folders or files; none = those of the settings.")
+    ] = None,
+    collection: Collection = None,
+    include: Annotated[
+        list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
+    ] = None,
+) -> None:
+    """Read folders, then follow them as they change, until stopped. A server does so by itself."""
+    from pinakes.cli import adding, watching
+
+    watching.watch(session, adding.Wanted(locations or [], collection, None, include or (), exclude or ()))
 
 
 @command("init", panel=_KEEP)
@@ -191,12 +249,19 @@ def serve(
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Allow an address that other machines reach, without authentication.")
     ] = False,
+    mock: Annotated[
+        bool, typer.Option("--mock", help="Give fixed answers, for building a client; port 3001 where none is named.")
+    ] = False,
+    toolsets: Toolsets = None,
+    read_only: ReadOnly = False,
 ) -> None:
     """Serve HTTP: the API, MCP at /mcp and the documentation at /docs."""
     from pinakes.cli import serving
 
+    if mock and port is None:
+        port = serving.MOCK_PORT
     chosen = session.with_settings(server__host=host, server__port=port, server__no_auth=no_auth or None)
-    serving.serve(chosen, reindex=reindex)
+    serving.serve(serving.offering(chosen, toolsets, read_only=read_only), reindex=reindex, mock=mock)
 
 
 @command("mcp", panel=_SERVE)
@@ -205,11 +270,15 @@ def mcp(
     url: Annotated[
         str | None, typer.Option("--url", metavar="URL", help="Ask this running server instead of opening the home.")
     ] = None,
+    toolsets: Toolsets = None,
+    read_only: ReadOnly = False,
 ) -> None:
     """Serve MCP over stdio, for agents that start their own server."""
     from pinakes.cli import serving
 
-    serving.mcp(session, url)
+    if url and (toolsets is not None or read_only):
+        raise InvalidInput("The server at --url decides on its tools.", hint="Leave out --toolsets and --read-only.")
+    serving.mcp(serving.offering(session, toolsets, read_only=read_only), url)
 
 
 @command("reindex", panel=_KEEP)
@@ -280,6 +349,21 @@ def model_install(session: Session, rerank: Reranker = False) -> None:
     models.install(session, rerank=rerank)
 
 
+@collections_app.callback(invoke_without_command=True)
+@with_common_options
+def every_collection(session: Session, context: typer.Context) -> None:
+    """List, make, change and delete collections."""
+    if context.invoked_subcommand is None:
+        collections.everything(session)
+
+
+for _name, _function in collections.COMMANDS.items():
+    command(_name, of=collections_app)(_function)
+command("outline", panel=_FIND)(outline)
+command("explain", panel=_FIND)(explain)
+command("summarize", panel=_KEEP)(summarize)
+command("tools", panel=_SERVE)(tools)
+command("call", panel=_SERVE)(call)
 command("evaluate", panel=_MEASURE)(evaluate)
 command("tune", panel=_MEASURE)(tune)
 command("compare", panel=_MEASURE)(compare)

@@ -104,7 +104,7 @@ def _collection(session: Session, label: str, collection: str | None, wanted: Wa
             f"With a server --depth cannot be {top_k}: search.max_top_k is {settings.search.max_top_k}.",
             hint=f"Give less, or --set search.max_top_k={top_k}.",
         )
-    mode = wanted.mode or settings.of_collection(name).retrieval
+    mode = wanted.mode or settings.of_collection(name, record.kept).retrieval
     way = Way(mode, top_k, None if wanted.shallow else wanted.passages, wanted.by)
     configuration = records.configuration_of(settings, record)
     return CollectionSide(label, search, rank, library.shelves.catalog, record, way, configuration)

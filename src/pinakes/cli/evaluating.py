@@ -228,7 +228,8 @@ def _measured(
         name = wanted.collection or _of_folder(library, wanted, golden) or library.chosen()
         if wanted.ingest:
             _ingest(session, library, golden, name)
-        wanted = replace(wanted, modes=wanted.modes or (session.settings.of_collection(name).retrieval,))
+        usual = library.shelves.rules(library.collection(name)).retrieval
+        wanted = replace(wanted, modes=wanted.modes or (usual,))
         before = _earlier(session, against, golden, name, wanted.modes)
         return _asked(session, library, wanted, golden, name, metrics), before
 

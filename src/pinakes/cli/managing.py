@@ -83,6 +83,7 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
 def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
     files = ", ".join(f"{count:,} {name}" for name, count in source["files"].items()) or "nothing yet"
     trouble = f"; {source['error']}" if source["error"] else ""
+    trouble += f"; followed ({source['followed']})" if source.get("followed") else ""
     unread = "not read to the end yet" if source["files"] else "not read yet"
     when = f"read {source['synced_at'][:19]}Z" if source["synced_at"] else unread
     screen.show(printable(f"  source   {source['kind']} {source['location']} ({files}; {when}{trouble})"))

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from pinakes.caller import Caller, calling
 from pinakes.cli.screen import set_up_logging
 from pinakes.cli.session import Common, Session
 
@@ -75,9 +76,27 @@ Searched: TypeAlias = Annotated[
         help="The collection; when not given, the setting `collection`, or the only one there is.",
     ),
 ]
+AsOf: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="TIME", help="As things were at the end of this day (2026-01-31) or at this time."),
+]
+Several: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        metavar="NAME",
+        help="The collection; '*' for all, may be repeated. When not given, the setting `collection`, or the only one.",
+    ),
+]
 OneOrAll: TypeAlias = Annotated[
     str | None, typer.Option("--collection", "-c", metavar="NAME", help="Only this collection; all when not given.")
 ]
+Toolsets: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--toolsets", metavar="NAME,…", help="Groups of tools that agents see, as `retrieve,manage`."),
+]
+ReadOnly: TypeAlias = Annotated[bool, typer.Option("--read-only", help="Offer only what changes nothing.")]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
 
 
@@ -119,7 +138,11 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
         if "context" in parameters:
             values["context"] = context
         set_up_logging(invocation.common.verbose, invocation.common.quiet)
-        function(Session(invocation.common), **values)
+        session = Session(invocation.common)
+        session.called = context.command_path.partition(" ")[2]
+        session.arguments = {name: value for name, value in values.items() if value and name != "context"}
+        with calling(Caller(interface="cli")):
+            function(session, **values)
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     ordered = sorted([context, *own, *_COMMON], key=lambda p: p.default is not p.empty)

@@ -34,7 +34,7 @@ def blocks(hit: Hit, screen: Console) -> Iterator[Text]:
     for neighbour in after:
         yield from _surroundings(neighbour, digits, screen)
     if hit.duplicates:
-        shown = [f"{one.path}:{one.start_line}-{one.end_line}" for one in hit.duplicates[:_MOST_DUPLICATES]]
+        shown = [one.place for one in hit.duplicates[:_MOST_DUPLICATES]]
         more = len(hit.duplicates) - len(shown)
         places = ", ".join([*shown, f"{more} more"] if more else shown)
         yield Text(f"{_MARGIN}the same in {one_line(places)}", "dim")

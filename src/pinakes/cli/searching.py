@@ -12,6 +12,7 @@ from pinakes.cli.passage import blocks, one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
+from pinakes.suspicion import WARNING
 
 if TYPE_CHECKING:
     from pinakes.types import JSON, Filter, Hit, Results, SearchMode
@@ -25,7 +26,7 @@ class Question:
     """What is asked on the command line."""
 
     query: str
-    collection: str | None = None
+    collection: str | Sequence[str] | None = None
     top_k: int | None = None
     mode: SearchMode | None = None
     fusion: str | None = None
@@ -33,6 +34,7 @@ class Question:
     paths: Sequence[str] = ()
     min_score: float = 0.0
     neighbours: int = 0
+    as_of: str | None = None
 
 
 def search(session: Session, question: Question, *, explain: bool = False) -> None:
@@ -43,7 +45,7 @@ def search(session: Session, question: Question, *, explain: bool = False) -> No
     if screen.as_json:
         return
     for rank, hit in enumerate(results.hits, start=1):
-        _show_hit(screen, rank, hit, explain)
+        _show_hit(screen, rank, hit, explain, _of(hit, results))
     if explain:
         _show_trace(screen, results)
     _say_about(screen, results)
@@ -54,16 +56,16 @@ def query(session: Session, question: Question) -> None:
     results = ask(session, question)
     session.screen.document(asdict(results))
     for rank, hit in enumerate(results.hits, start=1):
-        place, sure = f"{hit.path}:{hit.start_line}", f"{_mark(hit)}{hit.confidence:.2f}"
+        place, sure = f"{_of(hit, results)}{hit.path}:{hit.start_line}", f"{_mark(hit)}{hit.confidence:.2f}"
         session.screen.show(printable(f"{rank}. {place} - {hit.title} ({sure} confidence)").replace("\n", " "))
     _say_about(session.screen, results)
 
 
 def ask(session: Session, question: Question) -> Results:
     """Search the library of this call."""
-    where = _where(question)
+    where = where_of(question)
     with session.library() as library:
-        return library.search(
+        results = library.search(
             question.query,
             question.collection,
             mode=question.mode,
@@ -72,16 +74,28 @@ def ask(session: Session, question: Question) -> Results:
             fusion=question.fusion,
             min_score=question.min_score,
             neighbours=question.neighbours,
+            as_of=question.as_of,
         )
+        session.found([hit.document_id for hit in results.hits])
+        return results
 
 
-def read(session: Session, reference: str, lines: str | None, collection: str | None) -> None:
+def read(
+    session: Session,
+    reference: str,
+    lines: str | None,
+    collection: str | None,
+    *,
+    version: int | None = None,
+    as_of: str | None = None,
+) -> None:
     """Print a document, or some lines of it."""
     from pinakes.tools.place import read_place
 
     chosen = parse_lines(lines) if lines else None
     with session.library() as library:
-        text = read_place(library, reference, collection, chosen)
+        text = read_place(library, reference, collection, chosen, version=version, as_of=as_of)
+        session.found([text.document.uid])
     session.screen.document(asdict(text))
     if session.screen.as_json:
         return
@@ -101,23 +115,33 @@ def parse_lines(words: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
-def _where(question: Question) -> Filter:
+def where_of(question: Question) -> Filter:
+    """Return the filter that the options of a question state."""
     from pinakes.filters import parse, parse_words
 
     by_path = parse({"path": {"glob": list(question.paths)}}) if question.paths else ()
     return parse_words(question.filters) + by_path
 
 
-def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool) -> None:
+def _of(hit: Hit, results: Results) -> str:
+    """Return the hit's collection, to stand before its place, where several were asked."""
+    return f"{hit.collection} › " if results.several else ""
+
+
+def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: str) -> None:
     from rich.text import Text
 
-    place = one_line(f"{hit.path}:{hit.start_line}-{hit.end_line}")
+    place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}")
     headings = [part for part in hit.heading_path if part != hit.title]
     arms = " + ".join(_ARMS[arm] for arm in hit.matched_by)
     screen.show(
         Text.assemble((f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (place, "cyan"), (f"  [{arms}]", "dim"))
     )
     screen.show(Text("    " + one_line(" › ".join([hit.title, *headings])), "bold"))
+    if hit.changed:
+        screen.show(Text("    file changed since it was indexed", "yellow"))
+    if hit.suspicious:
+        screen.show(Text(f"    suspicious: {WARNING}", "yellow"))
     for line in blocks(hit, screen.out):
         screen.show(line)
     if explain:
@@ -136,7 +160,8 @@ def _show_trace(screen: Screen, results: Results) -> None:
     for stage in results.trace.stages:
         detail = _details(stage.detail)
         if stage.name == "refine":
-            detail = "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
+            of = f"collection {stage.detail['collection']}, " if results.several else ""
+            detail = of + "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
         screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
     screen.show(
         f"{'all':<10} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} passages passed the filters"

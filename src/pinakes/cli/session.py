@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from pinakes.errors import InvalidSetting, NotFound, PinakesError
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
+    from pinakes.audit import Call
     from pinakes.library import Library
     from pinakes.settings import Settings
 
@@ -60,11 +61,14 @@ class IncompleteError(Exception):
 
 
 class Session:
-    """One call of a command."""
+    """One call of a command: ``called`` is its name, ``arguments`` what it was given, for the audit log."""
 
     def __init__(self, common: Common, **overrides: Any) -> None:
         self.common = common
         self._overrides = overrides
+        self.called = ""
+        self.arguments: Mapping[str, JSON] = {}
+        self.call: Call | None = None
         self.screen = Screen(as_json=common.as_json, quiet=common.quiet, place=shlex.join(common.place))
 
     @cached_property
@@ -88,11 +92,16 @@ class Session:
 
     def with_settings(self, **overrides: Any) -> Session:
         """Return a session with settings that options of its own give; None means not given."""
-        return Session(self.common, **{name: value for name, value in overrides.items() if value is not None})
+        given = {name: value for name, value in overrides.items() if value is not None}
+        other = Session(self.common, **self._overrides | given)
+        other.called, other.arguments = self.called, self.arguments
+        return other
 
     @contextmanager
-    def library(self, *, create: bool = False) -> Iterator[Library]:
+    def library(self, *, create: bool = False, recorded: bool = True) -> Iterator[Library]:
         """Open the library for as long as the block takes; only with ``create`` a home that is not there is made.
+
+        The block is a call that the audit log has, unless what it does is ``recorded`` otherwise.
 
         Raises:
             NotFound: there is no home.
@@ -107,7 +116,16 @@ class Session:
             )
         with Library(self.settings) as library:
             collect_seldom()
-            yield library
+            if not recorded:
+                yield library
+                return
+            with library.audit.recording(self.called, self.arguments) as self.call:
+                yield library
+
+    def found(self, ids: Sequence[str], count: int | None = None) -> None:
+        """Tell the audit log what this call found: ids of documents, and how many where not as many as ids."""
+        if self.call is not None:
+            self.call.found(ids, count)
 
     def has_home(self) -> bool:
         """Say whether the home is one: a folder with a catalogue, or with settings that a catalogue is to follow."""

@@ -158,7 +158,7 @@ def _subject(session: Session, library: Library, wanted: Wanted, asked: Sequence
     from pinakes.evaluation.tuning.trials import Subject
 
     parts = library.parts(name)
-    mode = wanted.mode or session.settings.of_collection(name).retrieval
+    mode = wanted.mode or session.settings.of_collection(name, parts.collection.kept).retrieval
     if mode != "keyword":
         parts.vectors.of("warm up")
     relevant = [document for question in asked for document in question.relevant]
@@ -233,9 +233,9 @@ def _recut(session: Session, library: Library, wanted: Wanted, asked: Sequence[Q
     settings, record = session.settings, library.collection(name)
     subject = _subject(session, library, wanted, asked, name)
     embedder = library.shelves.embedder_of(record)
-    every = [chunks.knob(settings.chunking_of(name), embedder.max_tokens)]
+    every = [chunks.knob(settings.chunking_of(name, record.kept), embedder.max_tokens)]
     _agree(session, wanted, recutting.seconds(library, name, every[0]), len(every[0].choices) - 1)
-    current = knobs.current_values(settings, every, name)
+    current = knobs.current_values(settings, every, name, record.kept)
     plan = run.Plan(every, current, wanted.metric, wanted.folds, wanted.seed, _budget(wanted, float("inf")))
     with _copied(session, library, wanted, subject, asked) as recut:
         return run.tune(recut, asked, plan)

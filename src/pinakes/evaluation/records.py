@@ -29,6 +29,7 @@ LAST = "last"
 _IRRELEVANT = {
     *("home", "cache", "profile", "collection", "collections", "ingest", "server"),
     *("server_name", "server_title", "server_version", "toolsets", "tools"),
+    *("audit", "chat", "documents", "history", "knowledge_base", "watch"),
 }
 """Settings that do not decide how a collection answers; what ``ingest`` decides shows in the corpus itself."""
 
@@ -126,8 +127,8 @@ def configuration_of(settings: Settings, record: CollectionRecord, **others: JSO
     The settings of the model are the collection's own where it has some.
     """
     plain = settings.model_dump(mode="json", exclude=_IRRELEVANT)
-    rules = settings.of_collection(record.name).model_dump(mode="json", include=_OF_COLLECTION)
-    plain["chunking"] = settings.chunking_of(record.name).model_dump(mode="json")
+    rules = settings.of_collection(record.name, record.kept).model_dump(mode="json", include=_OF_COLLECTION)
+    plain["chunking"] = settings.chunking_of(record.name, record.kept).model_dump(mode="json")
     plain["embedding"] |= record.embedding or {}
     return dict(sorted([*_flat(plain, ""), *_flat({"collection": rules}, ""), *others.items()]))
 

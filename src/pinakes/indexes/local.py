@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -59,8 +60,10 @@ class LocalIndex:
     ) -> None:
         removed, added = list(removed), list(added)
         passages = self._wording.passages(added)
-        self._keyword.apply(removed, passages, position)
-        self._whole.apply(removed, self._wording.documents(passages), position)
+        with ThreadPoolExecutor(1) as beside:  # either waits for the disk, and for threads of its own
+            whole = beside.submit(self._whole.apply, removed, self._wording.documents(passages), position)
+            self._keyword.apply(removed, passages, position)
+        whole.result()
         self._vectors.apply(removed, added, position, list(vectors))
 
     def keyword(

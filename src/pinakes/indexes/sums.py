@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinakes.indexes.half import Float16, float32
+from pinakes.indexes.room import extended
 from pinakes.types import Bool, Float32, Int64
 
 _ROWS_AT_ONCE = 16_384
@@ -47,6 +48,9 @@ class Sums:
         """Return these with the sums of the ``touched`` documents as the living rows now have them."""
         rows = np.flatnonzero(alive & np.isin(documents, touched))
         fresh = Sums.of(ids, documents, matrix, rows)
+        if len(fresh.documents) and (not len(self.documents) or touched.min() > self.documents[-1]):
+            owners = np.concatenate([self.documents, fresh.documents])
+            return Sums(owners, extended(self.matrix, fresh.matrix))
         stale = np.isin(self.documents, touched)
         if np.array_equal(self.documents[stale], fresh.documents):  # most often no document comes or goes
             sums = self.matrix.copy()

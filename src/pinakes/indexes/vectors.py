@@ -24,6 +24,7 @@ import numpy as np
 from filelock import FileLock
 
 from pinakes.indexes.half import Float16, float32, largest
+from pinakes.indexes.room import extended
 from pinakes.indexes.sums import Sums
 from pinakes.types import Bool, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
@@ -232,7 +233,7 @@ class VectorIndex:
             view,
             ids=ids,
             documents=np.concatenate([view.documents, np.array([entry.document_id for entry in entries], np.int64)]),
-            matrix=np.concatenate([view.matrix, self._rows(entries)]),
+            matrix=extended(view.matrix, self._rows(entries)),
             exact=np.concatenate([view.exact, np.array([entry.exact for entry in entries])]),
             alive=np.concatenate([view.alive, np.ones(len(entries), np.bool_)]),
             unscanned=np.concatenate([view.unscanned, np.ones(len(entries), np.bool_)]),

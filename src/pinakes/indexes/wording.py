@@ -52,7 +52,7 @@ class Wording:
         return [self._document(number, chunks) for number, chunks in owned.items()]
 
     def _passage(self, entry: IndexEntry) -> Words:
-        words = self._analyzer.words(entry.text)
+        words = self._analyzer.words(f"{entry.text}\n{entry.summary}" if entry.summary else entry.text)
         return Words(
             entry.chunk_id,
             entry.document_id,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pinakes.ingest.embedding import Waiting, bind, keep
+from pinakes.ingest.embedding import Waiting, bind, drained, embed, keep, readable
+from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.progressive import Approximator, Backlog
 from pinakes.ingest.report import Event, Report
 from pinakes.ingest.run import Ingest, Tools
@@ -16,5 +17,9 @@ __all__ = [
     "Tools",
     "Waiting",
     "bind",
+    "drained",
+    "embed",
     "keep",
+    "keeping_of",
+    "readable",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import Catalog, collections, embeddings
+from pinakes.catalog import Catalog, collections, embeddings, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
 from pinakes.ingest.report import Event
@@ -52,6 +52,26 @@ def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[by
         except InvalidInput as error:
             refused[key] = str(error)
     return vectors
+
+
+def drained(events: Iterator[Event]) -> dict[bytes, Float32]:
+    """Run ``embed`` to its end; return what it returns."""
+    while True:
+        try:
+            next(events)
+        except StopIteration as end:
+            vectors: dict[bytes, Float32] = end.value
+            return vectors
+
+
+def readable(text: str, embedder: Embedder) -> str:
+    """Return as much of a text as the model reads at once.
+
+    Raises:
+        ModelUnavailable: its tokenizer cannot be loaded.
+    """
+    starts = embedder.token_starts(text)
+    return text[: int(starts[embedder.max_tokens])] if len(starts) > embedder.max_tokens else text
 
 
 def keep(connection: Connection, embedder: Embedder, vectors: Mapping[bytes, Float32]) -> None:
@@ -101,6 +121,7 @@ class Waiting:
             with self.catalog.read() as connection:
                 rows = self._next(connection, batch) if self._still_wanted(connection) else []
             if not rows:
+                self._embed_summaries()
                 return False
             vectors = yield from embed(self.embedder, {key: text for _, key, text in rows}, self.refused)
             if self.collection.model_id is None:
@@ -111,6 +132,21 @@ class Waiting:
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
         return True
+
+    def _embed_summaries(self) -> None:
+        """Embed the summaries that have vectors of their own and wait for them, where the model still is wanted."""
+        while texts := self._summaries():
+            vectors = drained(embed(self.embedder, texts))
+            with self.catalog.write() as connection:
+                keep(connection, self.embedder, vectors)
+
+    def _summaries(self) -> dict[bytes, str]:
+        collection_id, model_id = self.collection.id, self.collection.model_id
+        with self.catalog.read() as connection:
+            if model_id is None or not self._still_wanted(connection):
+                return {}
+            rows = summaries.pending(connection, collection_id, model_id)
+        return {key: readable(text, self.embedder) for _, key, text in rows}
 
     def _still_wanted(self, connection: Connection) -> bool:
         """Say whether the collection still has the model: what answers, or what is built beside it."""

@@ -15,10 +15,10 @@ class Event:
     """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
 
     "wait": another process reads the same source. "searchable": every chunk has a vector, ``done`` of them the
-    model's own. "elsewhere": another process embeds the rest.
+    model's own. "elsewhere": another process embeds the rest. "summarize": documents got summaries.
     """
 
-    stage: Literal["wait", "scan", "read", "embed", "index", "searchable", "elsewhere"]
+    stage: Literal["wait", "scan", "read", "embed", "index", "searchable", "elsewhere", "summarize"]
     done: int
     total: int
     detail: str = ""

@@ -19,17 +19,19 @@ from typing import Protocol, TypeAlias
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import Catalog, collections, documents, embeddings, sources
+from pinakes.catalog import Catalog, collections, documents, embeddings, history, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
 from pinakes.ingest.embedding import bind, embed, keep
+from pinakes.ingest.keeping import keeping_of
+from pinakes.ingest.marks import marked
 from pinakes.ingest.report import Event, Report
 from pinakes.ports import Embedder, Source
-from pinakes.settings import CollectionSettings, IngestSettings
+from pinakes.settings import CollectionSettings, HistorySettings, IngestSettings
 from pinakes.templates import fields_of, key_of
-from pinakes.types import JSON, Chunk, Cut, Float32, Item, Scan, Skipped
+from pinakes.types import Chunk, Cut, Document, Float32, Item, Scan, Skipped
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +61,10 @@ class Cutter(Protocol):
         """
         ...
 
+    def chunks(self, document: Document) -> Sequence[Chunk]:
+        """Cut a document that needs no reading, here and now."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Tools:
@@ -72,6 +78,7 @@ class Tools:
     defer_chunks: int | None
     limits: IngestSettings
     rules: CollectionSettings
+    history: HistorySettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +92,15 @@ class _Put:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A file with the content of one that vanished, or whose uri is another now: a document that changes its place."""
+    """A file with the content of one that vanished, or whose uri is another now: a document that changes its place.
+
+    ``recut``: its passages are others there.
+    """
 
     item: Item
     new: NewDocument
     old: FileRecord
+    recut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,7 @@ class Ingest:
         self._placed: set[int] = set()
         self._groups: set[str] = set()
         self._unfollowed = 0
+        self._keeping = keeping_of(tools.history)
         self._deferring = False
         self.report = Report(collection.name, record.location)
 
@@ -247,8 +259,8 @@ class Ingest:
         except Exception as error:  # noqa: BLE001 - a bug of one reader must not keep the other files from being read
             _log.exception("%s could not be read", item.path)
             return self._failed(item, f"Reading it failed unexpectedly: {type(error).__name__}: {error}")
-        if old := self._moved_from(item, new):
-            return _Move(item, new, old)
+        if move := self._moved(item, new):
+            return move
         return _Put(item, new, is_new=had is None)
 
     def _waited(self, cut: Callable[[], Cut]) -> Cut:
@@ -275,29 +287,28 @@ class Ingest:
         rules, document = self._tools.rules, cut.document
         from_path = fields_of(item.path, rules.path_templates)
         key = key_of(from_path, rules.document_key)
-        metadata: dict[str, JSON] = {**item.metadata, **document.metadata, **from_path}
+        metadata = marked({**item.metadata, **document.metadata, **from_path}, self._record.options, item)
         if key:
             metadata[rules.key_field] = key
         title = document.title or PurePosixPath(item.path).stem
         return NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
 
-    def _moved_from(self, item: Item, new: NewDocument) -> FileRecord | None:
-        """Return the record of the same document at another place: of a vanished file, or of this one."""
+    def _moved(self, item: Item, new: NewDocument) -> _Move | None:
+        """Return the move of a document to where ``item`` is: from a vanished file, or here under another uri."""
         known = self._known.get(item.path)
-        if known is None or known.document_id is None:
-            return self._vanished_as(new)
-        return known if known.uri != item.uri and self._is_still(known.document_id, new) else None
-
-    def _is_still(self, document_id: int, new: NewDocument) -> bool:
-        with self._timed("catalog"), self._tools.catalog.read() as connection:
-            return documents.same_content(connection, document_id, new)
-
-    def _vanished_as(self, new: NewDocument) -> FileRecord | None:
-        """Return, once, the record of a vanished file that gave the same document."""
-        for record in self._by_hash.get(new.content_hash, ()):
-            if record.path in self._gone and record.document_id is not None and self._is_still(record.document_id, new):
-                return self._gone.pop(record.path)
+        if known is not None and known.document_id is not None:
+            same = known.uri != item.uri and self._is_still(known.document_id, new)
+            return _Move(item, new, known) if same else None
+        for recut in (False, True):  # passages of what has no title of its own say where they stand
+            for old in self._by_hash.get(new.content_hash, ()):
+                if old.path in self._gone and old.document_id and self._is_still(old.document_id, new, recut=recut):
+                    return _Move(item, new, self._gone.pop(old.path), recut)
         return None
+
+    def _is_still(self, document_id: int, new: NewDocument, *, recut: bool = False) -> bool:
+        same = documents.same_text if recut else documents.same_content
+        with self._timed("catalog"), self._tools.catalog.read() as connection:
+            return same(connection, document_id, new)
 
     def _commit(self, batch: Sequence[_Entry]) -> Iterator[Event]:
         """Embed what is new in ``batch``, then write all of it in one transaction; the index follows now and then."""
@@ -327,11 +338,13 @@ class Ingest:
         if isinstance(entry, _Move):
             document_id = entry.old.document_id
             assert document_id is not None
-            self._groups.add(documents.move(connection, self._collection.id, document_id, new))
+            self._groups.add(documents.move(connection, self._collection.id, document_id, new, self._keeping))
+            if entry.recut:
+                documents.rewrite(connection, document_id, new, self._keeping)
             sources.forget(connection, self._record.id, [entry.old.path])
             self.report.moved += 1
         else:
-            document_id = documents.put(connection, self._collection.id, new)
+            document_id = documents.put(connection, self._collection.id, new, self._keeping)
             self.report.added += entry.is_new
             self.report.changed += not entry.is_new
         self._groups.add(new.group_key)
@@ -343,7 +356,7 @@ class Ingest:
         if document_id is None or document_id in self._placed:
             return
         if documents.stands_at(connection, document_id, self._record.id, self._record.location, path):
-            self._groups.add(documents.remove(connection, document_id))
+            self._groups.add(documents.remove(connection, document_id, self._keeping))
             self.report.removed += 1
 
     def _inherit(self, connection: Connection) -> None:
@@ -355,10 +368,9 @@ class Ingest:
 
     def _without(self, entry: _Entry, refused: Mapping[bytes, str]) -> _Entry:
         """Return ``entry``, or a note that its file failed if the model refused a passage of it."""
-        if isinstance(entry, _Put):
-            for chunk in entry.new.chunks:
-                if reason := refused.get(embedding_key(chunk)):
-                    return self._failed(entry.item, reason)
+        for chunk in _chunks_of(entry):
+            if not isinstance(entry, _Note) and (reason := refused.get(embedding_key(chunk))):
+                return self._failed(entry.item, reason)
         return entry
 
     def _embed(
@@ -405,6 +417,7 @@ class Ingest:
             sources.note(connection, self._record.id, skipped)
             failed = f"{len(self.report.failed)} files failed" if self.report.failed else None
             sources.finished(connection, self._record.id, scan.state, failed)
+            history.sweep(connection, self._collection.id, self._keeping)
         touched = self.report.added + self.report.changed + self.report.moved
         with self._tools.catalog.read() as connection:
             left_out = sources.problems(connection, source_id=self._record.id)
@@ -446,12 +459,24 @@ def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
         there = {item.path for item in scan.items}
         unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
         return {path: record for path, record in known.items() if path not in there and not path.startswith(unseen)}
-    left = {*scan.removed, *(entry.path for entry in scan.skipped)}
-    return {path: known[path] for path in left if path in known}
+    left = {*scan.removed, *(entry.path for entry in scan.skipped if not entry.path.endswith("/"))}
+    whole = any(path.endswith("/") for path in left)
+    among = known if whole else left & known.keys()
+    return {path: known[path] for path in among if not left.isdisjoint((path, *_folders_of(path)))}
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    """Yield the folders that ``path`` is in, each with a trailing slash."""
+    return (path[: end + 1] for end, char in enumerate(path) if char == "/")
 
 
 def _chunks(batch: Sequence[_Entry]) -> list[Chunk]:
-    return [chunk for entry in batch if isinstance(entry, _Put) for chunk in entry.new.chunks]
+    return [chunk for entry in batch for chunk in _chunks_of(entry)]
+
+
+def _chunks_of(entry: _Entry) -> Sequence[Chunk]:
+    """Return the chunks that an entry brings; a document that only changes its place keeps those it has."""
+    return entry.new.chunks if isinstance(entry, _Put) or (isinstance(entry, _Move) and entry.recut) else ()
 
 
 def _weight(batch: Sequence[_Entry]) -> int:

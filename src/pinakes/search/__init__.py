@@ -26,7 +26,7 @@ from pinakes.search.reranking import Reranking
 from pinakes.search.understanding import Understood, understand
 from pinakes.search.watch import Watch
 from pinakes.settings import SearchSettings
-from pinakes.types import JSON, Filter, Float32, Results
+from pinakes.types import JSON, Filter, Float32, Ranking, Results
 
 __all__ = [
     "FUSIONS",
@@ -35,12 +35,14 @@ __all__ = [
     "Gathered",
     "Holdings",
     "Parts",
+    "Placed",
     "QueryVectors",
     "Request",
     "Reranking",
     "Watch",
     "deepened",
     "gathered",
+    "placed",
     "rank",
     "search",
 ]
@@ -49,6 +51,9 @@ _HEAD = 10
 _MOST_REFINED = 20
 _REFINED_AT_ONCE = 4
 """Few enough to keep to the time, enough to keep two cores at work."""
+
+_OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
+"""How long a search waits for an index that has passages which were just replaced, and how often it looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,10 @@ class Gathered:
     found: Candidates
 
 
-def gathered(request: Request, parts: Parts) -> Gathered:
+def gathered(request: Request, parts: Parts, also: Ranking | None = None) -> Gathered:
     """Understand ``request`` and gather its candidates, which ``rank`` can then rank by one weighting after another.
+
+    Passages of ``also`` are among them in any case.
 
     Raises:
         as ``search``.
@@ -74,9 +81,40 @@ def gathered(request: Request, parts: Parts) -> Gathered:
     vector, degraded = _embedded(asked, parts)
     if degraded and asked.request.mode == "vector":  # "auto" had chosen it: words are what is left
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
-    found = gather(asked, vector, parts.index, parts.settings, parts.watch) if asked.text else nothing()
+    found = gather(asked, vector, parts.index, parts.settings, parts.watch, also) if asked.text else nothing()
     found = lifted(asked, found, parts)
     return Gathered(asked, vector, degraded, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Candidates in their final order, not yet looked up. ``notes`` say what was done, in words."""
+
+    known: Gathered
+    ranked: Ranked
+    notes: tuple[str, ...]
+
+
+def placed(request: Request, parts: Parts) -> Placed:
+    """Rank the candidates of ``request``: fused, made exact as far as the time for that goes, reranked.
+
+    Raises:
+        as ``search``.
+    """
+    watch = parts.watch
+    known = gathered(request, parts)
+    with watch.stage("fuse") as detail:
+        ranked = rank(known.asked.request, known.found, parts.settings.search)
+        detail |= {"candidates": len(known.found.ids), "fusion": request.fusion}
+    notes = [*known.asked.notes]
+    if known.vector is not None and known.found.exact is not None:
+        ranked = _made_exact(known.asked.request, ranked, known.vector, parts, notes)
+    if request.rerank and parts.reranking is not None and len(ranked.rows):
+        with parts.catalog.read() as connection, watch.stage("rerank") as detail:
+            ranked, report = parts.reranking.again(connection, known.asked.text, ranked)
+            detail |= report.detail()
+        notes += [report.note] if report.note else []
+    return Placed(known, ranked, tuple(notes))
 
 
 def search(request: Request, parts: Parts) -> Results:
@@ -89,21 +127,22 @@ def search(request: Request, parts: Parts) -> Results:
         ModelUnavailable: mode "vector" and there is no model. In mode "hybrid" the answer is by keywords
             alone and says ``degraded``.
     """
+    answer, until, behind = _searched(request, parts), time.monotonic() + _OVERTAKEN_S, 0
+    while parts.watch.overtaken and behind < 2 and time.monotonic() < until:  # what is replaced is never missing
+        time.sleep(_LOOK_AGAIN_S)
+        with parts.watch.stage("follow"):
+            behind = 0 if parts.follow() else behind + 1
+        answer = _searched(request, parts)
+    parts.watch.overtaken = parts.watch.overtaken and not behind
+    return answer
+
+
+def _searched(request: Request, parts: Parts) -> Results:
     collection, index, settings, watch = parts.collection, parts.index, parts.settings.search, parts.watch
-    known = gathered(request, parts)
-    asked, vector, degraded, found = known.asked, known.vector, known.degraded, known.found
-    with watch.stage("fuse") as detail:
-        ranked = rank(asked.request, found, settings)
-        detail |= {"candidates": len(found.ids), "fusion": request.fusion}
-    notes = [*asked.notes]
-    if vector is not None and found.exact is not None:
-        ranked = _made_exact(asked.request, ranked, vector, parts, notes)
+    order = placed(request, parts)
+    asked, vector, degraded, found = order.known.asked, order.known.vector, order.known.degraded, order.known.found
+    ranked, notes = order.ranked, [*order.notes]
     with parts.catalog.read() as connection:
-        if parts.reranking is not None and len(ranked.rows):
-            with watch.stage("rerank") as detail:
-                ranked, report = parts.reranking.again(connection, asked.text, ranked)
-                detail |= report.detail()
-            notes += [report.note] if report.note else []
         with watch.stage("hydrate"):
             where = asked.request.where
             total = parts.holdings.count(connection, collection, where)
@@ -114,6 +153,7 @@ def search(request: Request, parts: Parts) -> Results:
             diversity, passages = Diversity.wanted(parts, connection), Passages(connection, asked.text)
             hits = hydrated(connection, collection, ranked, asked.request, index, settings, passages, diversity)
             notes += ranked.doubts(request.min_score)
+        watch.overtaken = passages.overtaken
         answerable = None
         if ranked.candidates.wider is not None and not request.bare:
             with watch.stage("judge") as detail:

@@ -17,7 +17,8 @@ class Answers:
     """Remembers answers until their index moves on, as it does with every change. Thread-safe.
 
     An answer that would be better the next time is not kept: one by keywords alone, one with approximate vectors, one
-    whose reranking was cut short. Nor is a bare one, whose hits do not say of that.
+    whose reranking was cut short, one that lacks passages which were just replaced. Nor is a bare one, whose hits
+    do not say of that.
     """
 
     def __init__(self, most: int) -> None:
@@ -32,7 +33,8 @@ class Answers:
         record, today = parts.collection, datetime.now(UTC).date()  # what is recent changes by the day
         # The catalogue may be ahead of an index that cannot be written now: both decide on the answer.
         stands = (record.head, parts.index.position())
-        key = (request, record.id, record.line, record.generation, record.model_id, stands, today)
+        mine = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
+        key = (request, mine, stands, today)
         with self._lock:
             known = self._kept.get(key)
             if known is not None:
@@ -42,7 +44,7 @@ class Answers:
                 pass  # there is nothing to do
             return replace(known, trace=parts.watch.trace())
         answer = ask(request, parts)
-        if _is_final(answer):
+        if _is_final(answer) and not parts.watch.overtaken:
             with self._lock:
                 self._kept[key] = answer
                 while len(self._kept) > self._most:

@@ -32,7 +32,7 @@ def lifted(asked: Understood, found: Candidates, parts: Parts) -> Candidates:
     Only the mode "hybrid" knows any: the other two show one arm as it is.
     """
     query, settings = asked.text, parts.settings.boosts
-    rules = parts.settings.of_collection(parts.collection.name).boosts
+    rules = parts.settings.of_collection(parts.collection.name, parts.collection.kept).boosts
     if not len(found.ids) or asked.request.mode != "hybrid":
         return found
     signals = _structural(query, settings)

@@ -74,8 +74,18 @@ class Candidates:
         return index.vectors(self.ids[rows]) if self.wider is None else self.wider.vectors[rows]
 
 
-def gather(asked: Understood, vector: Float32 | None, index: Index, settings: Settings, watch: Watch) -> Candidates:
-    """Ask both arms, then give every candidate both scores, and those of its document."""
+def gather(
+    asked: Understood,
+    vector: Float32 | None,
+    index: Index,
+    settings: Settings,
+    watch: Watch,
+    also: Ranking | None = None,
+) -> Candidates:
+    """Ask both arms, then give every candidate both scores, and those of its document.
+
+    Passages of ``also`` are candidates in any case, though no arm found them.
+    """
     request = asked.request
     limit = max(settings.search.candidates, _CANDIDATES_PER_RESULT * (request.pool or request.top_k))
     where = request.where
@@ -100,7 +110,7 @@ def gather(asked: Understood, vector: Float32 | None, index: Index, settings: Se
         ask = partial(index.keyword, names, evidence="definitions")
         named = only.best(lambda most, among: ask(most, where, among), _DEFINITIONS)
         others.append(named)
-    rankings = [*arms.values(), *others]
+    rankings = [*arms.values(), *others, *([] if also is None else [also])]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     documents = np.concatenate([ranking.documents for ranking in rankings])[first]
     cosine = bm25 = exact = wider = None

@@ -65,19 +65,21 @@ def _arms(evidence: Evidence) -> list[str]:
         "vector": ("by meaning", "" if scores.cosine is None else f" (cosine {about}{scores.cosine:.2f})"),
     }
     return [
-        f"{_place(evidence.ranks.get(arm), evidence.asked[arm])} {how}{score}"
+        f"{placed(evidence.ranks.get(arm), evidence.asked[arm])} {how}{score}"
         for arm, (how, score) in said.items()
         if arm in evidence.asked
     ]
 
 
-def _place(place: int | None, of: int) -> str:
+def placed(place: int | None, of: int) -> str:
+    """Return such as "3rd of 100", or that it is not among them."""
     if place is None:
         return f"not among the {of} best" if of else "nothing is found"
-    return f"{place}{_ending(place)} of {of}"
+    return f"{ordinal(place)} of {of}"
 
 
-def _ending(number: int) -> str:
+def ordinal(number: int) -> str:
+    """Return such as "1st"."""
     if number % 100 in (11, 12, 13):
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+        return f"{number}th"
+    return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"

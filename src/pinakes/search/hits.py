@@ -26,6 +26,7 @@ from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
+from pinakes.suspicion import is_suspicious
 from pinakes.types import Duplicate, Hit, MatchKind, Scores
 
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
@@ -168,6 +169,7 @@ class _View:
             explanation=explained(self.query, evidence, word),
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
+            suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
         )
 
     def _chunk_index(self, passage: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from pinakes.catalog import selection
+from pinakes.suspicion import is_suspicious
 from pinakes.types import Hit, Neighbour
 
 
@@ -25,9 +26,14 @@ def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any],
         taken.update(wanted[-1])
     found = selection.passages_at(connection, [place for places in wanted for place in places])
     return [
-        replace(hit, neighbours=tuple(_neighbour(found[at], hit, row) for at in places if at in found))
+        _beside(hit, tuple(_neighbour(found[at], hit, row) for at in places if at in found))
         for hit, row, places in zip(hits, rows, wanted, strict=True)
     ]
+
+
+def _beside(hit: Hit, neighbours: tuple[Neighbour, ...]) -> Hit:
+    suspicious = hit.suspicious or any(is_suspicious(one.text) for one in neighbours)
+    return replace(hit, neighbours=neighbours, suspicious=suspicious)
 
 
 def _neighbour(row: Any, hit: Hit, own: Any) -> Neighbour:

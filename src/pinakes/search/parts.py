@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pinakes.catalog import Catalog
@@ -18,7 +19,8 @@ from pinakes.settings import Settings
 class Parts:
     """The catalogue, one generation of a collection with its index and model, and what else there is.
 
-    All but ``watch`` serve many searches at once.
+    All but ``watch`` serve many searches at once. ``follow`` has the index catch up, as far as that takes no
+    time, and says whether it has or is about to.
     """
 
     catalog: Catalog
@@ -30,3 +32,4 @@ class Parts:
     settings: Settings
     holdings: Holdings
     watch: Watch
+    follow: Callable[[], bool]

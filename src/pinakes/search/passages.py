@@ -13,9 +13,13 @@ from pinakes.search.excerpts import asked, places_in, terms_of
 
 
 class Passages:
-    """Rows of the catalogue, each fetched once, and where the words of a query stand in their texts."""
+    """Rows of the catalogue, each fetched once, and where the words of a query stand in their texts.
+
+    ``overtaken``: some passages were deleted, as they are when their document is replaced.
+    """
 
     def __init__(self, connection: Connection, query: str) -> None:
+        self.overtaken = False
         self._connection = connection
         self._rows: dict[int, Any] = {}
         self._places: dict[int, list[Place]] = {}
@@ -24,7 +28,9 @@ class Passages:
     def of(self, ids: Sequence[int]) -> dict[int, Any]:
         """Return chunk id → row, less those that were deleted."""
         if missing := [one for one in ids if one not in self._rows]:
-            self._rows |= selection.passages(self._connection, missing)
+            found = selection.passages(self._connection, missing)
+            self.overtaken = self.overtaken or len(found) < len(missing)
+            self._rows |= found
         return {one: self._rows[one] for one in ids if one in self._rows}
 
     def places(self, ids: Sequence[int]) -> dict[int, list[Place]]:

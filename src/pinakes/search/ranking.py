@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pinakes import fusion
-from pinakes.search.candidates import Candidates, Wider
+from pinakes.search.candidates import Candidates
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64
@@ -43,8 +43,13 @@ class Ranked:
         """Say in words that ``min_score`` leaves nothing, if so; the best score is rounded down, to be used instead."""
         if not len(self.scores) or self.scores[0] >= min_score:
             return []
-        best = math.floor(float(self.scores[0]) * 1000) / 1000
-        return [f"the best passage scores {best:.3f}, less than the least score asked for ({min_score:g})"]
+        return [too_low(float(self.scores[0]), min_score)]
+
+
+def too_low(best: float, min_score: float) -> str:
+    """Say in words that even the ``best`` score is below ``min_score``."""
+    shown = math.floor(best * 1000) / 1000
+    return f"the best passage scores {shown:.3f}, less than the least score asked for ({min_score:g})"
 
 
 def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranked:
@@ -60,28 +65,51 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
     elif request.fusion == "rrf":
         scores = fusion.rrf(found.ids, list(found.arms.values()), settings.rrf_k)
     else:
-        assert found.wider is not None
-        scores = _weighted(request, cosine, found.bm25, found.documents, found.wider, settings)
+        scores = weighed(request, found, settings).scores
     if found.lift is not None:
         scores = found.lift.applied(scores, found.documents)
     order = np.lexsort((found.ids, -np.round(scores, _DECIMALS)))
     return Ranked(found, order, np.minimum.accumulate(np.minimum(scores[order], 1)))
 
 
-def _weighted(
-    request: Request, cosine: Float32, bm25: Float32, documents: Int64, wider: Wider, settings: SearchSettings
-) -> Float32:
-    near = fusion.blended(cosine, np.nan_to_num(wider.document_cosine, nan=0.0), settings.document_cosine_share)
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What the weighted score of each of n candidates is made of, all float32 (n,).
+
+    (semantic · ``meaning`` + keyword · ``words``, weights summing to 1, + ``definition`` + feedback weight · ``like``)
+    / (1 + feedback weight) = ``scores``, which may exceed 1: the best still differ. ``passages`` and ``whole``: the
+    BM25 of passage and document as shares of the best, of which ``words`` is blended.
+    """
+
+    meaning: Float32
+    words: Float32
+    passages: Float32
+    whole: Float32
+    definition: Float32
+    like: Float32
+    scores: Float32
+
+
+def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Weighed:
+    """Weigh candidates of both arms, of which the documents are known."""
+    wider, bm25, cosine = found.wider, found.bm25, found.cosine
+    assert wider is not None
+    assert bm25 is not None
+    assert cosine is not None
+    near, document = np.nan_to_num(cosine, nan=0.0), np.nan_to_num(wider.document_cosine, nan=0.0)
+    meaning = fusion.blended(near, document, settings.document_cosine_share)
     least = 0.0 if wider.rarity is None else settings.bm25_attained * wider.rarity.attainable
     passages, whole = fusion.relative(bm25, least), fusion.relative(wider.document_bm25)
     words = fusion.blended(passages, whole, settings.document_bm25_share)
-    scores = fusion.weighted(near, words, request.semantic_weight, request.keyword_weight)
-    scores += np.where(wider.definitions > 0, np.float32(settings.definition_boost), np.float32(0))
+    definition = np.where(wider.definitions > 0, np.float32(settings.definition_boost), np.float32(0))
+    scores = fusion.weighted(meaning, words, request.semantic_weight, request.keyword_weight)
+    scores += definition
+    like = np.zeros(len(scores), np.float32)
     if settings.feedback_weight:
-        like = _feedback(scores, documents, wider.vectors)
+        like = _feedback(scores, found.documents, wider.vectors)
         scores += np.float32(settings.feedback_weight) * like
         scores /= np.float32(1 + settings.feedback_weight)
-    return scores  # may exceed 1: the best still differ
+    return Weighed(meaning, words, passages, whole, definition, like, scores)
 
 
 def _feedback(scores: Float32, documents: Int64, vectors: Float32) -> Float32:

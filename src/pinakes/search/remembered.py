@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import selection
+from pinakes.catalog import contents, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Embedder
 from pinakes.search.facts import KnownFacts
@@ -23,6 +23,7 @@ class Holdings:
         self.facts = KnownFacts()
         self._known: dict[tuple[int, int, Filter], int] = {}
         self._fields: dict[tuple[int, int], frozenset[str]] = {}
+        self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
         """Return the names of the metadata fields that documents of ``collection`` have."""
@@ -44,6 +45,16 @@ class Holdings:
             if len(self._known) >= _REMEMBERED_TOTALS:
                 self._known.clear()
             self._known[key] = known
+        return known
+
+    def totals(self, connection: Connection, collection: CollectionRecord, vectors: int) -> contents.Totals:
+        """Count what ``collection`` holds, of which an index has ``vectors``; forgotten, too, when one is added."""
+        key = (collection.id, collection.line, collection.model_id, collection.head)
+        known = self._totals.get(key)
+        if known is None:
+            if len(self._totals) >= _REMEMBERED_COLLECTIONS:
+                self._totals.clear()
+            known = self._totals[key] = contents.totals(connection, collection, vectors)
         return known
 
 

@@ -19,7 +19,7 @@ class Request:
     ``min_score`` applies to the score that is returned. ``neighbours``: so many passages before and after each hit are
     wanted with it.
     ``bare``: of the hits only what they are and how they rank is wanted, see ``search.bare``. ``pool``: as many
-    candidates are looked at as for so many results, None = ``top_k``.
+    candidates are looked at as for so many results, None = ``top_k``. ``rerank``: by the reranker, where one is in use.
     """
 
     query: str
@@ -33,6 +33,7 @@ class Request:
     neighbours: int = 0
     bare: bool = False
     pool: int | None = None
+    rerank: bool = True
 
 
 def check(request: Request) -> None:

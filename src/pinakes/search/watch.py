@@ -10,9 +10,13 @@ from pinakes.types import JSON, Stage, Trace
 
 
 class Watch:
-    """Collects the stages of a search."""
+    """Collects the stages of a search.
+
+    ``overtaken``: passages that the index had were gone when they were looked up, and it is about to learn of that.
+    """
 
     def __init__(self) -> None:
+        self.overtaken = False
         self._start = time.perf_counter()
         self._stages: list[Stage] = []
 

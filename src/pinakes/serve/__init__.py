@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pinakes.settings import Settings
 
-__all__ = ["serve", "serve_stdio"]
+__all__ = ["serve", "serve_mock", "serve_stdio"]
 
 
 def serve(settings: Settings, *, reindex: bool = False, on_ready: Callable[[str], None]) -> None:
@@ -23,6 +23,13 @@ def serve(settings: Settings, *, reindex: bool = False, on_ready: Callable[[str]
     from pinakes.serve.run import run
 
     run(settings, reindex=reindex, on_ready=on_ready)
+
+
+def serve_mock(settings: Settings, *, on_ready: Callable[[str], None]) -> None:
+    """Serve fixed answers, without documents, model and home, until SIGINT or SIGTERM; else as ``serve``."""
+    from pinakes.serve.mock import run
+
+    run(settings, on_ready=on_ready)
 
 
 def serve_stdio(settings: Settings, url: str | None = None) -> None:

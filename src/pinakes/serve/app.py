@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 
 from pinakes.errors import PinakesError, http_status
 from pinakes.library import Library
-from pinakes.serve import knowledge, mcp, monitoring, pages
+from pinakes.serve import access, envelope, knowledge, mcp, monitoring, pages, platform, rest, websocket
+from pinakes.serve.callers import Callers
 from pinakes.serve.greeting import version_of
 from pinakes.serve.guard import Guard
 from pinakes.serve.metrics import Meter
 from pinakes.serve.service import Service
 from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
+from pinakes.tools.knowledge import manage_knowledge
 from pinakes.types import JSON
 
 _DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
 _TAGS = [
     {"name": "root", "description": "What this server is."},
     {"name": "search", "description": "Finding passages."},
+    {"name": "tools", "description": "What agents can do, over plain HTTP."},
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
 ]
 _PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
 
 
-def create_app(library: Library, *, startup: Startup | None = None, instance_id: str = "") -> FastAPI:
+def create_app(
+    library: Library, *, startup: Startup | None = None, instance_id: str = "", local_key: str = ""
+) -> FastAPI:
     """Return the application that serves ``library``; closing the library is the caller's business."""
-    settings = library.settings
-    service = Service(library, Workers(settings.server.search_timeout_s), startup, instance_id)
+    server = library.settings.server
+    workers = Workers(server.search_timeout_s, server.write_timeout_s)
+    return assembled(Service(library, workers, startup, instance_id, local_key))
+
+
+def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
+    """Return the application over ``service``; ``inner`` see what passed the guard, before the routes do."""
+    settings = service.settings
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -50,46 +62,65 @@ def create_app(library: Library, *, startup: Startup | None = None, instance_id:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        middleware=list(inner),
     )
+    api.state.workers = service.workers
     for routes in (pages.routes(service, api), knowledge.routes(service), monitoring.routes(service)):
         api.include_router(routes)
+    if manage_knowledge.toolset in settings.toolsets:
+        api.include_router(platform.routes(service))
+    api.include_router(rest.routes(service, api))
+    api.include_router(websocket.routes(service))
     api.add_exception_handler(PinakesError, _our_error)
     api.add_exception_handler(RequestValidationError, _invalid_request)
     api.add_exception_handler(HTTPException, _http_error)
     api.add_exception_handler(UnicodeEncodeError, _broken_text)
     api.add_exception_handler(Exception, _internal_error)
     api.add_middleware(mcp.McpRoute, mcp=mcp_app)
+    api.add_middleware(Callers)
+    api.add_middleware(access.Access, service=service)
     api.add_middleware(Guard, settings=settings.server)
-    api.add_middleware(Meter, metrics=service.metrics, paths=_PATHS)
+    api.add_middleware(Meter, metrics=service.metrics, paths=_PATHS | rest.paths(settings))
     return api
 
 
 async def _our_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, PinakesError)
+    if envelope.of_this_interface(request.url.path):
+        return envelope.failed(error)
     status = http_status(error)
     failed = "Search failed: " if status == 500 and request.url.path == "/search" else ""
     told = {"code": error.code, "hint": error.hint, "retryable": error.retryable}
     return _json({"detail": failed + error.message, **told}, status)
 
 
-async def _invalid_request(_: Request, error: Exception) -> Response:
+async def _invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     problems = [{name: entry[name] for name in ("type", "loc", "msg")} for entry in error.errors()]
+    if envelope.of_this_interface(request.url.path):
+        return envelope.refused(400, "INVALID_REQUEST", "The request cannot be used", problems)
     return _json({"detail": problems}, 422)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     """A body that is not even text in JSON comes here as a 400."""
     assert isinstance(error, HTTPException)
+    if envelope.of_this_interface(request.url.path):
+        return envelope.unhandled(error.status_code, request.url.path, error.headers)
     return _json({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
 
 
-async def _broken_text(_: Request, _error: Exception) -> Response:
+async def _broken_text(request: Request, _error: Exception) -> Response:
     """Half of a surrogate pair is a string in JSON and in Python, but no text."""
-    return _json({"detail": "The request holds half a character (a lone surrogate)."}, 422)
+    what = "The request holds half a character (a lone surrogate)."
+    if envelope.of_this_interface(request.url.path):
+        return envelope.refused(400, "INVALID_REQUEST", what)
+    return _json({"detail": what}, 422)
 
 
 async def _internal_error(request: Request, _: Exception) -> Response:
+    if envelope.of_this_interface(request.url.path):
+        return envelope.refused(500, "EXECUTION_ERROR", "An internal error. The server's log has the details.")
     what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"
     return _json({"detail": f"{what}. The server's log has the details."}, 500)
 

@@ -18,6 +18,7 @@ from pinakes.settings import ServerSettings
 
 METHODS = "GET, POST, PUT, DELETE, OPTIONS"
 _PREFLIGHT_SECONDS = "600"
+_CODES = {403: "FORBIDDEN", 413: "TOO_LARGE"}
 
 
 class Guard:
@@ -150,7 +151,11 @@ async def _refuse(scope: Scope, send: Send, status: int, detail: str) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": detail[:120]})
         return
+    from pinakes.serve.envelope import of_this_interface, refused
+
     body = json.dumps({"detail": detail}).encode()
+    if of_this_interface(scope["path"]):
+        body = bytes(refused(status, _CODES[status], detail).body)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]})
     await send({"type": "http.response.body", "body": body})

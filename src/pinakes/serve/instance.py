@@ -21,12 +21,16 @@ _ASK_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A running server. ``serves`` is equal for servers with equal settings."""
+    """A running server. ``serves`` is equal for servers with equal settings.
+
+    ``key`` lets in who can read the file, as one who may do everything: whoever can read it can change the home, too.
+    """
 
     url: str
     id: str
     pid: int
     serves: str
+    key: str = ""
 
 
 def new_id() -> str:
@@ -37,16 +41,17 @@ def new_id() -> str:
 def serves(settings: Settings) -> str:
     """Return a hash of all settings that decide what a server answers."""
     relevant = settings.model_dump_json(exclude={"server", "cache", "profile"})
-    return hashlib.sha256(relevant.encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{relevant}{settings.server.read_only}".encode()).hexdigest()[:16]
 
 
 @contextmanager
-def announced(settings: Settings, url: str, instance_id: str) -> Iterator[None]:
+def announced(settings: Settings, url: str, instance_id: str, key: str = "") -> Iterator[None]:
     """Let others find this server while the body runs."""
     file = _file(settings.home)
     temporary = file.with_name(f"{file.name}.{instance_id}")
     temporary.touch(mode=0o600)
-    temporary.write_text(json.dumps(asdict(Instance(url, instance_id, os.getpid(), serves(settings)))), "utf-8")
+    instance = Instance(url, instance_id, os.getpid(), serves(settings), key)
+    temporary.write_text(json.dumps(asdict(instance)), "utf-8")
     temporary.replace(file)
     try:
         yield

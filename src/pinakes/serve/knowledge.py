@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
@@ -14,7 +14,7 @@ from pinakes.filters import nearest
 from pinakes.library import CollectionStatus
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
-from pinakes.types import JSON, Hit, Results
+from pinakes.types import JSON, Hit, Results, SearchMode
 
 MODES = ["hybrid", "vector", "keyword"]
 RRF = "Reciprocal Rank Fusion (RRF)"
@@ -54,7 +54,9 @@ class SearchRequest(BaseModel):
             description="Metadata that must match; a value may be a list, a range {gte, gt, lte, lt}, {ne} or {glob}."
         ),
     ] = None
-    collection: Annotated[str | None, Field(description="Collection; none = the default one.")] = None
+    collection: Annotated[
+        str | None, Field(description="Collection, several as `a,b`, or `*` for all; none = the default one.")
+    ] = None
     fusion: Annotated[Literal["weighted", "rrf"] | None, Field(description="How hybrid ranks are made.")] = None
     neighbours: Annotated[int, Field(ge=0, le=3, description="So many passages before and after each, too.")] = 0
     explain: Annotated[bool, Field(description="Say why each passage is there, and where the words stand.")] = False
@@ -107,6 +109,7 @@ class Place(BaseModel):
     start_line: int
     end_line: int
     score: float
+    collection: Annotated[str, Field(description="Empty: that of the result.")] = ""
 
 
 class Around(BaseModel):
@@ -128,8 +131,15 @@ class SearchResult(BaseModel):
     score: float
     metadata: dict[str, Any]
     chunk_index: int
+    collection: Annotated[str | None, Field(description="Where several were asked: the one it is from.")] = None
     approximate: Annotated[
         bool, Field(description="The passage is not embedded yet, so its score may change; absent else.")
+    ] = False
+    changed: Annotated[
+        bool, Field(description="Its file is another now than when it was indexed, or gone; absent else.")
+    ] = False
+    suspicious: Annotated[
+        bool, Field(description="It has instructions aimed at a model, which are not to be followed; absent else.")
     ] = False
     duplicates: Annotated[
         list[Place] | None, Field(description="Passages left out because this one says the same; absent when none.")
@@ -183,8 +193,8 @@ def routes(service: Service) -> APIRouter:
     )
     async def search(request: SearchRequest) -> Response:
         """Find the passages that answer a question, best first."""
-        results = await service.run(lambda: _search(service, request))
-        return Response(to_json(_rendered(service.settings, request, results)), media_type="application/json")
+        results = await service.run(lambda: recorded(service, request))
+        return Response(to_json(rendered(service.settings, request, results)), media_type="application/json")
 
     @router.get("/stats", tags=["monitoring"], response_model=Stats, responses={503: {"description": "Not ready."}})
     async def stats() -> Response:
@@ -194,19 +204,40 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _search(service: Service, request: SearchRequest) -> Results:
-    name = service.library.chosen(request.collection)
-    service.check_ready(name)
-    return service.library.search(
+def recorded(
+    service: Service, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True
+) -> Results:
+    """Answer as ``answered`` does, as a call that the audit log has."""
+    with service.library.audit.recording("search", request.model_dump(exclude_defaults=True)) as call:
+        results = answered(service, request, mode=mode, rerank=rerank)
+        call.found([hit.document_id for hit in results.hits], collection=results.collection)
+        return results
+
+
+def answered(
+    service: Service, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True
+) -> Results:
+    """Answer ``request``, by another ``mode`` than it wants where one is given.
+
+    Raises:
+        Busy: the collection is still being read.
+        PinakesError: as ``Library.search``.
+    """
+    names = service.library.named(request.collection)
+    unready = service.unready(names)
+    results = service.library.search(
         request.query,
-        name,
-        mode=request.search_type,
+        names,
+        mode=mode or request.search_type,
         top_k=request.top_k,
         filters=_filters(request.filters),
         fusion=request.fusion,
         min_score=request.min_score,
         neighbours=request.neighbours,
+        rerank=rerank,
     )
+    unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
+    return replace(results, notes=(*results.notes, *unread))
 
 
 def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
@@ -218,10 +249,15 @@ def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
     return filters
 
 
-def _rendered(settings: Settings, request: SearchRequest, results: Results) -> dict[str, JSON]:
-    key_field = settings.of_collection(results.collection).key_field
+def rendered(settings: Settings, request: SearchRequest, results: Results) -> dict[str, JSON]:
+    """Return ``results`` as ``SearchResponse`` has them."""
     answer: dict[str, JSON] = {
-        "results": [_result(hit, key_field) | _more(hit, request) for hit in results.hits],
+        "results": [
+            _result(hit, settings.of_collection(hit.collection).key_field)
+            | ({"collection": hit.collection} if results.several else {})
+            | _more(hit, request)
+            for hit in results.hits
+        ],
         "query": request.query,
         "search_type": request.search_type,
         "total_results": len(results.hits),
@@ -256,6 +292,8 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
 def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
     """Return what only some results have: what was asked for, and what there is seldom."""
     more: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
+    more |= {"changed": True} if hit.changed else {}
+    more |= {"suspicious": True} if hit.suspicious else {}
     if hit.duplicates:
         more["duplicates"] = [asdict(one) for one in hit.duplicates]
     if request.neighbours:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from functools import partial
 from typing import Any
 
 from fastmcp import FastMCP
@@ -16,6 +15,8 @@ from pydantic import PrivateAttr
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pinakes.serve.greeting import instructions, version_of
+from pinakes.serve.material import offer_material
+from pinakes.serve.offers import Offers
 from pinakes.serve.service import Service
 from pinakes.tools import Tool, tools_of
 from pinakes.tools.declare import listing
@@ -26,16 +27,20 @@ _HINT = "This is an MCP endpoint (streamable HTTP, no sessions): POST JSON-RPC m
 
 
 def create_mcp(service: Service) -> FastMCP[Any]:
-    """Return the MCP server with the tools that the settings offer."""
+    """Return the MCP server with the tools and prompts that the settings offer, and the resources there are."""
     settings = service.settings
     logging.getLogger("fastmcp").setLevel(logging.WARNING)
-    return FastMCP(
+    tools = tools_of(settings)
+    server: FastMCP[Any] = FastMCP(
         settings.server_name,
         instructions=instructions(settings),
         version=version_of(settings),
-        tools=[_declared(tool, service) for tool in tools_of(settings)],
+        tools=[_declared(tool, service) for tool in tools],
+        middleware=[Offers(settings, tools)],
         mask_error_details=True,
     )
+    offer_material(server, service)
+    return server
 
 
 def create_mcp_app(server: FastMCP[Any]) -> Any:
@@ -81,7 +86,7 @@ class _DeclaredTool(McpTool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Run the tool in a thread; a failure becomes a result that says so."""
-        outcome = await self._service.run(partial(self._service.call, self._tool, arguments))
+        outcome = await self._service.answer(self._tool, arguments)
         return ToolResult(
             content=[TextContent(type="text", text=outcome.text)],
             structured_content=outcome.data,

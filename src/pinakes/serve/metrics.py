@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -16,6 +17,7 @@ class Metrics:
     """What a server counts."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self.registry = CollectorRegistry()
         self.requests = Counter("pinakes_requests", "Requests.", ("path", "status"), registry=self.registry)
         self.seconds = Histogram(
@@ -25,11 +27,12 @@ class Metrics:
 
     def text(self, collections: list[CollectionStatus]) -> bytes:
         """Return everything in the text format of Prometheus."""
-        self._sizes.clear()
-        for status in collections:
-            for what in ("documents", "chunks", "pending", "exact", "approximate", "waiting"):
-                self._sizes.labels(status.name, what).set(getattr(status, what))
-        return generate_latest(self.registry)
+        with self._lock:  # callers may see different collections
+            self._sizes.clear()
+            for status in collections:
+                for what in ("documents", "chunks", "pending", "exact", "approximate", "waiting"):
+                    self._sizes.labels(status.name, what).set(getattr(status, what))
+            return generate_latest(self.registry)
 
 
 class Meter:

@@ -15,6 +15,7 @@ from pinakes.serve.instance import HEADER
 from pinakes.serve.knowledge import distinct
 from pinakes.serve.service import Service
 from pinakes.types import JSON
+from pinakes.watched import courses
 
 
 class Health(BaseModel):
@@ -60,6 +61,11 @@ def _health(service: Service) -> dict[str, JSON]:
     except NotFound:
         held, index, embedding = {"indexed_documents": 0, "indexed_chunks": 0}, {}, {}
     components: dict[str, JSON] = {"catalog": "ok", "index": index, "embedding": embedding}
+    if following := courses(service.library.shelves):
+        components["following"] = following
+    log = service.library.audit.status()
+    if log.lost or log.problem:
+        components["audit"] = {"waiting": log.waiting, "lost": log.lost, "problem": log.problem}
     if startup is not None and startup.running:
         components["progress"] = startup.progress()
     if startup is not None and startup.failure is not None:

@@ -9,11 +9,12 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import FrameType
 
 import uvicorn
 
+from pinakes.catalog import Catalog, keys
 from pinakes.errors import Busy, PinakesError, Refused
 from pinakes.library import Library
 from pinakes.serve.app import create_app
@@ -21,6 +22,7 @@ from pinakes.serve.background import Background
 from pinakes.serve.guard import is_loopback, is_unspecified
 from pinakes.serve.instance import announced, answering, new_id
 from pinakes.serve.startup import Startup
+from pinakes.serve.watching import Watching
 from pinakes.settings import ServerSettings, Settings
 
 _BACKLOG = 512
@@ -29,18 +31,20 @@ _GRACE_S = 5
 
 def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -> None:
     """See ``pinakes.serve.serve``."""
-    check_exposure(settings.server)
+    check_exposure(settings.server, lambda: _has_keys(settings))
     listener = bind(settings.server)
     url = url_of(listener)
     with listener, Library(settings) as library:
-        instance_id = new_id()
-        background = Background(library)
+        instance_id, local_key = new_id(), new_id()
+        background, watching = Background(library), Watching(library)
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
+        app = create_app(library, startup=startup, instance_id=instance_id, local_key=local_key)
         config = uvicorn.Config(
-            create_app(library, startup=startup, instance_id=instance_id),
+            app,
             access_log=False,
             log_level="warning",
             timeout_graceful_shutdown=_GRACE_S,
+            ws_max_size=settings.server.max_body_bytes,
             server_header=False,
         )
 
@@ -49,19 +53,22 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
             on_ready(url)
             startup.start()
             background.start()
+            watching.start()
 
-        server = _Server(config, on_started)
-        with announced(settings, url, instance_id):
+        server = Server(config, on_started)
+        with announced(settings, url, instance_id, local_key):
             server.run(sockets=[listener])
         background.end()
-        ended = all([startup.stop(), background.stop()])
+        watching.end()
+        ended = all([startup.stop(), background.stop(), watching.stop(), app.state.workers.close(_GRACE_S)])
         if startup.failure is not None:
             raise startup.failure
         if not ended:
+            library.audit.close()
             _leave()
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Says when it answers, and ends quietly on SIGINT and SIGTERM."""
 
     def __init__(self, config: uvicorn.Config, on_started: Callable[[], object]) -> None:
@@ -96,17 +103,24 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def check_exposure(server: ServerSettings) -> None:
-    """Let a server bind where others reach it only when that was asked for in words.
+def check_exposure(server: ServerSettings, has_keys: Callable[[], bool] = lambda: False) -> None:
+    """Let a server bind where others reach it only with keys, or when that was asked for in words.
 
     Raises:
-        Refused: it was not.
+        Refused: nobody has a valid key, and it was not.
     """
-    if not is_loopback(server.host) and not server.no_auth:
+    if not is_loopback(server.host) and not server.no_auth and not has_keys():
         raise Refused(
             f"{server.host or 'Every address'} can be reached from other machines, and there is no authentication.",
-            hint="Bind 127.0.0.1, or allow it: --no-auth.",
+            hint="Make a key (pinakes keys create NAME), bind 127.0.0.1, or allow it: --no-auth.",
         )
+
+
+def _has_keys(settings: Settings) -> bool:
+    if not (settings.home / "catalog.db").exists():
+        return False
+    with closing(Catalog.at(settings.home)) as catalog, catalog.read() as connection:
+        return keys.any_valid(connection)
 
 
 def bind(server: ServerSettings) -> socket.socket:

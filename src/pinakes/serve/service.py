@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from pinakes.errors import Busy, PinakesError
@@ -23,12 +24,16 @@ _WARM_UP_S = 10.0
 
 @dataclass(slots=True)
 class Service:
-    """A library being served; ``startup`` is None where nothing was left to do."""
+    """A library being served; ``startup`` is None where nothing was left to do.
+
+    ``local_key``: the secret by which programs on this machine are let in, "" where there is none.
+    """
 
     library: Library
     workers: Workers
     startup: Startup | None = None
     instance_id: str = ""
+    local_key: str = ""
     metrics: Metrics = field(default_factory=Metrics)
 
     @property
@@ -40,12 +45,21 @@ class Service:
         """Return what ``work`` returns, done in a thread."""
         return await self.workers.run(work)
 
+    async def answer(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
+        """Run ``tool`` in a thread, a call that writes with the time that writing may take; a failure is told."""
+        try:
+            return await self.workers.run(partial(self.call, tool, arguments), writes=not tool.reads(arguments))
+        except Busy as error:
+            return tool.failure(arguments, error)
+
     def call(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
         """Run ``tool`` once its collection is ready; whatever goes wrong is told, without internals."""
         try:
             if tool.collection:
                 self.check_ready(tool.collection, wait_s=_WARM_UP_S)
         except PinakesError as error:
+            with self.library.audit.recording(tool.name, arguments, tool.collection) as call:
+                call.failed(error)
             return tool.failure(arguments, error)
         outcome, unfinished = tool.answer(self.library, arguments), self._unfinished()
         if not unfinished or outcome.error or outcome.data is None or tool.returns is not None:
@@ -66,6 +80,17 @@ class Service:
             raise Busy(NOT_READY, hint=str(startup.failure)) from startup.failure
         words = startup.words()
         raise Busy(NOT_READY, hint=f"{words[0].upper()}{words[1:]}." if words else "")
+
+    def unready(self, collections: Sequence[str]) -> list[str]:
+        """Return those of ``collections`` that are still being loaded, or read for the first time.
+
+        Raises:
+            Busy: all of them are; or that failed.
+        """
+        waiting = [name for name in collections if self.startup is not None and not self.startup.ready(name)]
+        if len(waiting) == len(collections):
+            self.check_ready(collections[0])
+        return waiting
 
     def status_word(self) -> str:
         """Return "starting", "healthy" or "failed"."""

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any, Protocol
 
 from pinakes.errors import PinakesError
-from pinakes.serve.greeting import PROTOCOL_VERSIONS, instructions, version_of
+from pinakes.serve.greeting import CAPABILITIES, PROTOCOL_VERSIONS, instructions, version_of
 from pinakes.settings import Settings
 from pinakes.types import JSON
 
@@ -115,7 +115,7 @@ class Relay:
         self._version = asked if asked in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[-1]
         return {
             "protocolVersion": self._version,
-            "capabilities": {"tools": {"listChanged": False}},
+            "capabilities": CAPABILITIES,
             "serverInfo": {"name": self._settings.server_name, "version": version_of(self._settings)},
             "instructions": instructions(self._settings),
         }

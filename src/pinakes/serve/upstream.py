@@ -5,49 +5,67 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import closing
+from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
 
-from pinakes.errors import ServerUnreachable
+from pinakes.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
+from pinakes.errors import RateLimited, Refused, ServerUnreachable, Unauthorized
 from pinakes.serve.guard import is_loopback
-from pinakes.serve.instance import running
+from pinakes.serve.instance import Instance, running
 from pinakes.settings import Settings
 from pinakes.types import JSON
 
 _HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _CONNECT_TIMEOUT_S = 5.0
 _GRACE_S = 30.0
+_REFUSALS = {401: Unauthorized, 403: Refused, 429: RateLimited}
 Result = TypeVar("Result")
 
 
 class Remote:
-    """A Pinakes that is reached over HTTP; on this machine never through a proxy, which would see the questions."""
+    """A Pinakes that is reached over HTTP; on this machine never through a proxy, which would see the questions.
 
-    def __init__(self, settings: Settings, url: str, *, on_this_machine: bool = False) -> None:
+    ``key`` is what a server of the same home wants to see; any other is shown the one of the environment.
+    """
+
+    def __init__(self, settings: Settings, url: str, *, on_this_machine: bool = False, key: str = "") -> None:
         self._settings = settings
         self._url = url.rstrip("/").removesuffix("/mcp")
-        timeout = httpx.Timeout(settings.server.search_timeout_s + _GRACE_S, connect=_CONNECT_TIMEOUT_S)
+        server = settings.server
+        timeout = httpx.Timeout(server.search_timeout_s + _GRACE_S, connect=_CONNECT_TIMEOUT_S)
+        self._of_calls = httpx.Timeout(
+            max(server.search_timeout_s, server.write_timeout_s) + _GRACE_S, connect=_CONNECT_TIMEOUT_S
+        )
         direct = on_this_machine or _is_loopback(self._url)
-        self._client = httpx.Client(timeout=timeout, headers=_HEADERS, trust_env=not direct)
+        shown = {"Authorization": f"Bearer {key}"} if key else {} if on_this_machine else shown_key()
+        self._client = httpx.Client(timeout=timeout, headers=_headers() | shown, trust_env=not direct)
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the server's response.
 
         Raises:
-            ServerUnreachable: it does not answer, or not as a Pinakes does. The tools are listed all the same.
+            ServerUnreachable: it does not answer, or not as a Pinakes does. What needs no documents is listed all the
+                same.
         """
         try:
             headers = {"MCP-Protocol-Version": protocol_version}
-            response = self._client.post(f"{self._url}/mcp", content=json.dumps(message), headers=headers)
+            timeout = self._of_calls if message["method"] == "tools/call" else self._client.timeout
+            response = self._client.post(
+                f"{self._url}/mcp", content=json.dumps(message), headers=headers, timeout=timeout
+            )
             return _checked(response, self._url)
         except (httpx.HTTPError, httpx.InvalidURL, ServerUnreachable) as error:
-            if message["method"] == "tools/list":
-                return {"jsonrpc": "2.0", "id": message["id"], "result": {"tools": _tools(self._settings)}}
+            listed = _listed(self._settings, message["method"])
+            if listed is not None:
+                return {"jsonrpc": "2.0", "id": message["id"], "result": listed}
             if isinstance(error, ServerUnreachable):
                 raise
             raise ServerUnreachable(
@@ -65,24 +83,29 @@ class Local:
     def __init__(self, settings: Settings) -> None:
         from pinakes.library import Library
         from pinakes.serve.background import Background
+        from pinakes.serve.callers import Callers
         from pinakes.serve.mcp import create_mcp, create_mcp_app
         from pinakes.serve.service import Service
         from pinakes.serve.startup import Startup
+        from pinakes.serve.watching import Watching
         from pinakes.serve.work import Workers
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
         self._background = Background(self._library)
-        self._workers = Workers(settings.server.search_timeout_s)
+        self._watching = Watching(self._library)
+        self._workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
+        self._asked = Callers(self._app)
         self._loop = asyncio.new_event_loop()
         self._ending = asyncio.Event()
         self._client: Future[httpx.AsyncClient] = Future()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
+        self._thread = threading.Thread(target=self._live, daemon=True)
         self._thread.start()
         self._client.result()
         self._startup.start()
         self._background.start()
+        self._watching.start()
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the response of the server in this process."""
@@ -91,17 +114,24 @@ class Local:
     def close(self) -> None:
         """End the background work and the server, save and release everything."""
         self._background.end()
-        ended = all([self._startup.stop(), self._background.stop()])
+        self._watching.end()
+        ended = all([self._startup.stop(), self._background.stop(), self._watching.stop()])
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(_CONNECT_TIMEOUT_S)
         if not ended:
+            self._library.audit.close()
             os._exit(0)  # a thread is inside a library that cannot be interrupted; all is committed
         self._library.close()
 
+    def _live(self) -> None:
+        with closing(self._loop):
+            self._loop.run_until_complete(self._serve())
+
     async def _serve(self) -> None:
         async with self._app.lifespan(self._app):
-            transport = httpx.ASGITransport(app=self._app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=_HEADERS) as client:
+            transport = httpx.ASGITransport(app=self._asked)
+            client = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=_headers())
+            async with client:
                 self._client.set_result(client)
                 await self._ending.wait()
         self._workers.close()
@@ -122,7 +152,7 @@ class RunningOrLocal:
         self._settings = settings
         self._opening = threading.Lock()
         instance = running(settings)
-        self._remote = Remote(settings, instance.url, on_this_machine=True) if instance is not None else None
+        self._remote = _of_instance(settings, instance) if instance is not None else None
         self._local = None if self._remote is not None else Local(settings)
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
@@ -131,7 +161,7 @@ class RunningOrLocal:
         if remote is not None:
             try:
                 return remote.answer(message, protocol_version)
-            except ServerUnreachable:
+            except (ServerUnreachable, Unauthorized):
                 self._switch()
         local = self._local
         assert local is not None
@@ -155,6 +185,20 @@ def open_upstream(settings: Settings, url: str | None) -> Remote | RunningOrLoca
     return Remote(settings, url) if url else RunningOrLocal(settings)
 
 
+def _of_instance(settings: Settings, instance: Instance) -> Remote:
+    return Remote(settings, instance.url, on_this_machine=True, key=instance.key)
+
+
+@cache
+def _session() -> str:
+    """Return what this process is called in the audit log: it serves one client."""
+    return f"stdio-{secrets.token_hex(4)}"
+
+
+def _headers() -> dict[str, str]:
+    return {**_HEADERS, SESSION_HEADER: _session()}
+
+
 def _is_loopback(url: str) -> bool:
     try:
         return is_loopback(urlsplit(url).hostname or "")
@@ -167,20 +211,35 @@ def _checked(response: httpx.Response, where: str) -> dict[str, JSON]:
 
     Raises:
         ServerUnreachable: it holds none.
+        Unauthorized, Refused, RateLimited: the server wants another key, or fewer questions.
     """
     try:
         content = response.json()
     except ValueError:
         content = None
-    if isinstance(content, dict) and content.get("jsonrpc") == "2.0":
+    if isinstance(content, dict) and content.get("jsonrpc") == "2.0" and response.status_code not in _REFUSALS:
         return content
+    error = content.get("error") if isinstance(content, dict) else None
+    if response.status_code in _REFUSALS and isinstance(error, dict):
+        about = error.get("data") or {}
+        hint = f"Put a key into {KEY_VARIABLE}." if response.status_code == 401 else str(about.get("hint", ""))
+        raise _REFUSALS[response.status_code](str(error.get("message", "")), hint=hint)
     detail = content.get("detail", "") if isinstance(content, dict) else ""
     hint = str(detail) or "Is it a Pinakes?"
     raise ServerUnreachable(f"{where} answers with HTTP {response.status_code}.", hint=hint)
 
 
-def _tools(settings: Settings) -> list[dict[str, JSON]]:
-    from pinakes.tools import tools_of
+def _listed(settings: Settings, method: str) -> dict[str, JSON] | None:
+    """Return what is listed where no server answers, None where that is nothing to list."""
+    from pinakes.tools import prompts_of, tools_of
     from pinakes.tools.declare import listing
+    from pinakes.tools.prompts import prompt_listing
+    from pinakes.tools.resources import TEMPLATES
 
-    return [listing(tool) for tool in tools_of(settings)]
+    lists: dict[str, Callable[[], dict[str, JSON]]] = {
+        "tools/list": lambda: {"tools": [listing(tool) for tool in tools_of(settings)]},
+        "prompts/list": lambda: {"prompts": [prompt_listing(prompt) for prompt in prompts_of(settings)]},
+        "resources/list": lambda: {"resources": []},
+        "resources/templates/list": lambda: {"resourceTemplates": [dict(one) for one in TEMPLATES]},
+    }
+    return lists[method]() if method in lists else None

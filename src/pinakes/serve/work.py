@@ -1,13 +1,13 @@
-"""Searches run in threads, with a time limit; the event loop only waits for them."""
+"""What is asked runs in threads, with a time limit; the event loop only waits for it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pinakes.errors import Busy
 
@@ -17,27 +17,36 @@ _THREADS = max(2, os.cpu_count() or 1)
 
 
 class Workers:
-    """A few threads that answer requests."""
+    """A few threads that answer requests, and as many for those that write: searches never wait behind a long write."""
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, timeout_s: float, write_timeout_s: float) -> None:
         self._timeout_s = timeout_s
+        self._write_timeout_s = write_timeout_s
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pinakes-work")
+        self._writers = ThreadPoolExecutor(_THREADS, thread_name_prefix="pinakes-write")
+        self._running: set[Future[Any]] = set()
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """Return what ``work`` returns; it knows who is asking as the task that waits for it does.
 
         Raises:
             Busy: it took, or waited, too long. A thread cannot be stopped: it ends by itself.
         """
-        future = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, work)
+        threads, most_s, setting = self._threads, self._timeout_s, "search_timeout_s"
+        if writes:
+            threads, most_s, setting = self._writers, self._write_timeout_s, "write_timeout_s"
+        future = threads.submit(copy_context().run, work)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
         try:
-            return await asyncio.wait_for(future, self._timeout_s)
+            return await asyncio.wait_for(asyncio.wrap_future(future), most_s)
         except TimeoutError:
             raise Busy(
-                f"This took longer than {self._timeout_s:g} seconds.",
-                hint="Try again, or raise server.search_timeout_s.",
+                f"This took longer than {most_s:g} seconds.", hint=f"Try again, or raise server.{setting}."
             ) from None
 
-    def close(self) -> None:
-        """Take no more work; what waits is dropped."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def close(self, within_s: float = 0) -> bool:
+        """Take no more work; what waits is dropped. Say whether what runs ended in time."""
+        for threads in (self._threads, self._writers):
+            threads.shutdown(wait=False, cancel_futures=True)
+        return not wait(self._running.copy(), within_s).not_done

@@ -18,6 +18,7 @@ from pinakes.settings.sections import (
     HistorySettings,
     IndexSettings,
     IngestSettings,
+    KnowledgeBaseSettings,
     NamedSearch,
     Purpose,
     RerankSettings,
@@ -28,6 +29,8 @@ from pinakes.settings.sections import (
     SourceSettings,
     SpellingSettings,
     SummarySettings,
+    Toolset,
+    WatchSettings,
     Words,
 )
 
@@ -48,6 +51,7 @@ __all__ = [
     "HistorySettings",
     "IndexSettings",
     "IngestSettings",
+    "KnowledgeBaseSettings",
     "NamedSearch",
     "Purpose",
     "RerankSettings",
@@ -59,6 +63,8 @@ __all__ = [
     "SourceSettings",
     "SpellingSettings",
     "SummarySettings",
+    "Toolset",
+    "WatchSettings",
     "Words",
     "load",
     "profiles",

@@ -23,7 +23,7 @@ from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch
 from pinakes.types import JSON
 
 ENV_PREFIX = "PINAKES_"
-_NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|SERVICE_.*|PORT(_\d.*)?)")
+_NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SERVICE_.*|PORT(_\d.*)?)")
 """Read elsewhere, or set by container runtimes for a service that is called pinakes."""
 
 _TEXTS = {"home": "a path", "cache": "a path", "profile": "a name or a path"}

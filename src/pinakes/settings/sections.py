@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -12,13 +13,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from pinakes.settings.refusals import shortened
-from pinakes.types import SearchMode
+from pinakes.types import JSON, SearchMode
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 
 Purpose: TypeAlias = Literal["embedding", "rerank"]
 """What a model that runs here is for; the section of its settings goes by the same name."""
+
+Toolset: TypeAlias = Literal["code", "history", "knowledge", "manage", "observe", "retrieve", "search"]
+"""A group of tools; a test compares these with the tools that there are."""
 
 
 class Section(BaseModel):
@@ -61,6 +65,7 @@ class SearchSettings(Section):
 
     top_k: int = Field(10, ge=1, description="Results when the caller does not say.")
     max_top_k: int = Field(50, ge=1, description="Most results a caller may ask for.")
+    min_score: float = Field(0, ge=0, le=1, description="Lower scores are left out; a caller may ask for more.")
     max_query_chars: int = Field(2000, ge=1, description="A longer query is cut here, and the answer says so.")
     remembered_queries: int = Field(1000, ge=0, description="Questions whose vectors are remembered; 0 = none.")
     remembered_answers: int = Field(
@@ -305,12 +310,26 @@ class ServerSettings(Section):
 
     host: str = Field("127.0.0.1", description="Address to bind.")
     port: int = Field(8000, ge=0, le=65535, description="Port to bind; 0 = any free one.")
-    max_body_bytes: int = Field(2_000_000, ge=1, description="Larger request bodies are refused, in bytes.")
+    max_body_bytes: int = Field(4_000_000, ge=1, description="Larger request bodies are refused, in bytes.")
     allowed_hosts: tuple[str, ...] = Field((), description="Host names accepted besides loopback and `host`.")
     allowed_origins: tuple[str, ...] = Field((), description="Web origins allowed besides the server's own.")
     search_timeout_s: float = Field(30, gt=0, description="A search that takes longer is answered with an error.")
+    write_timeout_s: float = Field(1800, gt=0, description="A call that writes may take so long, in seconds.")
     no_auth: bool = Field(False, description="Allow an address that other machines reach, without authentication.")
+    require_keys: bool = Field(
+        False, description="Let in only who shows a key; so it is anyway where other machines reach the address."
+    )
+    per_minute: int = Field(
+        0, ge=0, description="So many requests a minute by each key, or address without one; 0 = any number."
+    )
     read_only: bool = Field(False, description="Offer only what changes nothing.")
+
+
+_TAGS = "Tags of every file beside its own, with {extension}, {suffix}, {name}, {path}; one for each {folder} above it."
+_METADATA = "Metadata of every file, as `name=text` with {path}, {name}, {extension}, {suffix}; {size} is a number."
+
+MetadataTemplate: TypeAlias = Annotated[str, Field(pattern=r"^\w[^=]*=")]
+"""A field of the metadata and the template of its value."""
 
 
 class SourceSettings(Section):
@@ -321,6 +340,51 @@ class SourceSettings(Section):
     ref: str | None = Field(None, description="Branch or tag of a git source; none = the default branch.")
     include: tuple[str, ...] = Field((), description="Globs of paths to read; none = all that can be read.")
     exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")
+    watch: bool = Field(False, description="Follow a folder as it changes, for as long as a server runs.")
+    max_file_bytes: int | None = Field(None, ge=1, description="Its own `ingest.max_file_bytes`; none = that one.")
+    tags: tuple[str, ...] = Field((), description=_TAGS)
+    metadata: tuple[MetadataTemplate, ...] = Field((), description=_METADATA)
+
+
+class WatchSettings(Section):
+    """How folders are followed as they change."""
+
+    settle_ms: float = Field(300, ge=0, description="A changed file is read once it stays the same so long, in ms.")
+    polling: Literal["auto", "always", "never"] = Field(
+        "auto", description="Look again and again; auto = where the file system does not tell of changes."
+    )
+    poll_s: float = Field(5, gt=0, description="So often, in seconds; less often where looking takes long.")
+    rescan_s: float = Field(300, gt=0, description="Also look at everything so often, in seconds.")
+
+
+class KnowledgeBaseSettings(Section):
+    """A folder that is followed without being added: whatever is put there is found."""
+
+    enabled: bool = Field(False, description="Follow the folder.")
+    folder: Path = Field(Path("knowledge_base"), description="The folder; seen from the home where it is relative.")
+    collection: str = Field("", description="Collection of its documents; none = the default one.")
+    max_file_bytes: int = Field(10_485_760, ge=1, description="Larger files are skipped, in bytes.")
+    include: tuple[str, ...] = Field(
+        (
+            "*.{txt,md,markdown,rst,json,yaml,yml,csv,tsv,py,js,ts,java,c,cpp,h,go,rs,html,htm,xml,log,cfg,ini,toml}",
+            "*.pdf",
+        ),
+        description="Globs of paths to read; none = all that can be read.",
+    )
+    exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")
+    tags: tuple[str, ...] = Field(
+        ("source:knowledge_base", "filetype:{extension}", "folder:{folder}"), description=_TAGS
+    )
+    metadata: tuple[MetadataTemplate, ...] = Field(
+        (
+            "source=knowledge_base:{path}",
+            "ingested_from=knowledge_base",
+            "kb_relative_path={path}",
+            "file_extension={suffix}",
+            "file_size={size}",
+        ),
+        description=_METADATA,
+    )
 
 
 class BoostRule(Section):
@@ -391,19 +455,30 @@ class Settings(Section):
     summary: SummarySettings = SummarySettings()
     chat: ChatSettings = ChatSettings()
     audit: AuditSettings = AuditSettings()
+    watch: WatchSettings = WatchSettings()
+    knowledge_base: KnowledgeBaseSettings = KnowledgeBaseSettings()
     index: IndexSettings = IndexSettings()
     server: ServerSettings = ServerSettings()
     server_name: str = Field("pinakes", description="Name given to MCP clients.")
     server_title: str = Field("Pinakes", description="Name shown to people: the page, the documentation of the API.")
     server_version: str = Field("", description="Version told to clients; none = that of Pinakes.")
-    toolsets: tuple[str, ...] = Field(("retrieve",), description="Groups of tools that agents see, besides `tools`.")
+    toolsets: tuple[Toolset, ...] = Field(
+        ("retrieve", "manage", "observe"), description="Groups of tools that agents see, besides `tools`."
+    )
     collections: dict[str, CollectionSettings] = Field({}, description="Collections and their sources.")
     tools: tuple[NamedSearch, ...] = Field((), description="Searches that agents see as tools of their own.")
 
-    def of_collection(self, name: str) -> CollectionSettings:
-        """Return the settings of collection ``name``, the defaults where none are given."""
-        return self.collections.get(name) or CollectionSettings()
+    def of_collection(self, name: str, kept: Mapping[str, JSON] | None = None) -> CollectionSettings:
+        """Return the settings of collection ``name``, the defaults where none are given.
 
-    def chunking_of(self, collection: str) -> ChunkingSettings:
-        """Return how ``collection`` is chunked."""
-        return self.of_collection(collection).chunking or self.chunking
+        ``kept`` are those that the catalogue has of it; what files say wins over them.
+        """
+        given = self.collections.get(name)
+        if not kept:
+            return given or CollectionSettings()
+        own = given.model_dump(exclude_unset=True) if given else {}
+        return CollectionSettings.model_validate({**kept, **own})
+
+    def chunking_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> ChunkingSettings:
+        """Return how ``collection`` is chunked; ``kept`` as for ``of_collection``."""
+        return self.of_collection(collection, kept).chunking or self.chunking

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from pinakes.errors import SourceError, TooLarge, Unreadable
 from pinakes.settings import SourceSettings
 from pinakes.sources.globs import IGNORE_FILES, Rules, Tally
+from pinakes.sources.stamp import fingerprint
 from pinakes.types import Item, Scan, Skipped
 
 READ_ATTEMPTS = 3
@@ -83,6 +85,26 @@ class FolderSource:
                 hint="Was a disk unmounted? Mount it again. If the folder is meant to be empty, use a new collection.",
             )
         return walk.result(new_state)
+
+    def look(self, paths: Collection[str], state: str | None) -> Scan:
+        """Look at ``paths``, relative to the folder, and at all below them; ``state`` is that of an earlier scan.
+
+        Everything is looked at where these alone do not tell what is to be read: an ignore file or a link is among
+        them or on the way to one, or this is a single file.
+
+        Raises:
+            SourceError: as ``scan``.
+        """
+        before = self._stat()
+        if not stat.S_ISDIR(before.st_mode) or any(path.rpartition("/")[2] in IGNORE_FILES for path in paths):
+            return self.scan(state)
+        walk = _Walk(self._location, self._rules(), self._max_file_bytes, self._avoid)
+        try:
+            gone = [path for path in sorted(set(paths)) if not walk.visit(path)]
+        except OSError:
+            return self.scan(state)
+        removed = [name for path in gone for name in (path, f"{path}/")]
+        return replace(walk.result(f"device:{before.st_dev}"), complete=False, removed=tuple(removed))
 
     def read(self, item: Item) -> bytes:
         """Return the content of ``item`` as it is now.
@@ -186,6 +208,7 @@ class _Walk:
         self._links: list[tuple[str, Rules]] = []
         self._read: set[tuple[int, int]] = set()
         self._followed: set[tuple[int, int]] = set()
+        self._inside: dict[str, Rules | None] = {}
 
     def run(self) -> None:
         """Visit everything.
@@ -198,6 +221,64 @@ class _Walk:
             links, self._links = sorted(self._links, key=lambda link: link[0]), []
             for path, rules in links:
                 self._follow(path, rules)
+
+    def visit(self, path: str) -> bool:
+        """Offer what is at ``path`` and below; say False when nothing is there, and rules do not leave it out anyway.
+
+        Raises:
+            OSError: a link is met, or something that may not be looked at.
+        """
+        try:
+            rules = self._rules_inside(path.rpartition("/")[0])
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if rules is None:
+            return True
+        try:
+            status = Path(self._full(path)).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return rules.why_not(path, folder=False) is not None
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if self._leaves_out(path, rules, folder=is_folder):
+            return True
+        if is_folder:
+            self._descend(path, rules)
+        elif stat.S_ISREG(status.st_mode):
+            self.take(path, status, rules)
+        elif not stat.S_ISLNK(status.st_mode):
+            self._skip(path, _special(status.st_mode))
+        if self._links or stat.S_ISLNK(status.st_mode):
+            raise OSError(errno.ELOOP, "A link", path)
+        return True
+
+    def _rules_inside(self, folder: str) -> Rules | None:
+        """Return the rules for what lies in ``folder``, None where they leave it out.
+
+        Raises:
+            OSError: it is not there, or a link leads to it.
+        """
+        if folder in self._inside:
+            return self._inside[folder]
+        rules: Rules | None = self.rules
+        if folder:
+            rules = self._rules_inside(folder.rpartition("/")[0])
+            mode = Path(self._full(folder)).lstat().st_mode
+            if stat.S_ISLNK(mode):
+                raise OSError(errno.ELOOP, "A link", folder)
+            if not stat.S_ISDIR(mode):
+                raise NotADirectoryError(folder)
+            if rules is not None and self._leaves_out(folder, rules, folder=True):
+                rules = None
+        if rules is not None:
+            rules = rules.with_ignore_file(folder, _ignore_files(self._full(folder), IGNORE_FILES))
+        self._inside[folder] = rules
+        return rules
+
+    def _leaves_out(self, path: str, rules: Rules, *, folder: bool) -> bool:
+        """Say whether rules leave out the entry at ``path``, or it is to be avoided or has a name we cannot keep."""
+        if rules.why_not(path, folder=folder) or not _is_utf8(path):
+            return True
+        return folder and bool(self._avoid) and self._is_avoided(os.path.realpath(self._full(path)))
 
     def result(self, state: str) -> Scan:
         """Return what was found, sorted by path."""
@@ -216,8 +297,7 @@ class _Walk:
         elif not os.access(self._full(path), os.R_OK, effective_ids=_EFFECTIVE_IDS):
             self._skip(path, "No permission to read it")
         else:
-            fingerprint = f"{size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-            self._items.append(Item(path, f"{self._uri}/{quote(path)}", size, fingerprint))
+            self._items.append(Item(path, f"{self._uri}/{quote(path)}", size, fingerprint(status)))
             self._read.add((status.st_dev, status.st_ino))
 
     def _descend(self, start: str, rules: Rules, *, linked: bool = False) -> None:

@@ -8,6 +8,7 @@ nothing inside a left-out folder can be taken back. ``{a,b}`` stands for each of
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -153,7 +154,9 @@ class _Line:
 
 def _pattern(text: str) -> Pattern:
     try:
-        patterns = GitIgnoreSpec.from_lines([text]).patterns
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # ``[[`` may mean something else to Python one day
+            patterns = GitIgnoreSpec.from_lines([text]).patterns
     except re.error as error:
         raise ValueError(f"{text!r}: {error}") from error
     if not patterns or patterns[0].include is None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, get_type_hints
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from pinakes import caller
-from pinakes.errors import InvalidInput, PinakesError
+from pinakes.errors import InvalidInput, PinakesError, Refused
 from pinakes.library import Library
-from pinakes.settings import refusal
+from pinakes.settings import Settings, refusal
 from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
@@ -28,6 +31,7 @@ ALIASES = {
     "q": "query",
     "text": "query",
     "question": "query",
+    "doc_id": "doc_ids",
     "document_id": "doc_id",
     "id": "doc_id",
     "document_ids": "doc_ids",
@@ -73,17 +77,27 @@ class Reply(BaseModel):
 class Outcome:
     """How a call ended, as interfaces show it. ``error`` is what went wrong, also where the tool hides it in its data.
 
-    ``failed``: the interface is to mark it as an error.
+    ``failed``: the interface is to mark it as an error. ``found``: ids of what was found, for the audit log, where the
+    answer has a method of that name; else its data tell.
     """
 
     text: str
     data: dict[str, JSON] | None = None
     failed: bool = False
     error: PinakesError | None = None
+    found: tuple[str, ...] | None = None
 
 
 ErrorData: TypeAlias = Callable[["Tool", Mapping[str, JSON], PinakesError], dict[str, JSON]]
 """Takes a tool, the arguments of a call and what went wrong; returns the data that tells of it."""
+
+
+@cache
+def usual_library() -> Library:
+    """Return the library of the home that the environment names, for tools that are called as functions."""
+    library = Library.open()
+    atexit.register(library.close)
+    return library
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,34 @@ class Tool:
     """How a failure is told as the data of an answer that is none to the protocol; None: as an error with code and
     hint."""
     returns: type[Reply] | None = None
+    tags: tuple[str, ...] = ()
+    """Words to find it by in a list of tools."""
+    reads_when: Callable[[Mapping[str, JSON]], bool] | None = None
+    """Says of the arguments of a call whether it only reads, for a tool that does both."""
+
+    @property
+    def reads_sometimes(self) -> bool:
+        """Whether there are calls that change nothing."""
+        return self.read_only or self.reads_when is not None
+
+    def __call__(self, *values: JSON, library: Library | None = None, **arguments: JSON) -> dict[str, JSON]:
+        """Run the tool in this process and return its answer as plain data; what goes wrong is in the data, too.
+
+        ``library`` is that of the usual home unless another is given; it stays open until the program ends.
+        """
+        if len(values) > len(self.parameters.model_fields):
+            raise TypeError(f"{self.name} takes {len(self.parameters.model_fields)} arguments, not {len(values)}")
+        named = dict(zip(self.parameters.model_fields, values, strict=False))
+        outcome = self.answer(library or usual_library(), {**named, **arguments})
+        return {"text": outcome.text} if outcome.data is None else outcome.data
+
+    def reads(self, arguments: Mapping[str, JSON]) -> bool:
+        """Say whether a call with these arguments changes nothing."""
+        return self.read_only or (self.reads_when is not None and self.reads_when(arguments))
+
+    def is_for(self, who: caller.Caller) -> bool:
+        """Say whether ``who`` can do anything with it."""
+        return (not self.collection or who.sees(self.collection)) and (self.reads_sometimes or who.may("write"))
 
     def schema(self) -> dict[str, JSON]:
         """Return the JSON Schema of the parameters: plain types, no unions, no references."""
@@ -127,11 +169,25 @@ class Tool:
         return schema
 
     def answer(self, library: Library, arguments: Mapping[str, JSON]) -> Outcome:
-        """Run the tool for the caller of this moment; whatever goes wrong is told, without internals."""
+        """Run the tool for the caller of this moment and record it; whatever goes wrong is told, without internals."""
+        with library.audit.recording(self.name, self._named(arguments), self.collection) as call:
+            outcome = self._outcome(library, arguments)
+            call.answered(outcome.data)
+            if outcome.found is not None:
+                call.found(outcome.found)
+            if outcome.error is not None:
+                call.failed(outcome.error)
+        return outcome
+
+    def _outcome(self, library: Library, arguments: Mapping[str, JSON]) -> Outcome:
         try:
-            caller.current().check("read" if self.read_only else "write")
+            reads = self.reads(arguments)
+            caller.current().check("read" if reads else "write")
+            if not reads:
+                check_writable(library.settings)
             answer = self.call(library, arguments)
-            return Outcome(answer.as_text(), answer.as_data())
+            found = getattr(answer, "found", None)
+            return Outcome(answer.as_text(), answer.as_data(), found=None if found is None else tuple(found()))
         except PinakesError as error:
             return self.failure(arguments, error)
         except Exception as error:  # noqa: BLE001 - the last door before a client
@@ -147,6 +203,14 @@ class Tool:
             InvalidInput: an argument is missing, unknown or impossible.
             PinakesError: whatever the function raises.
         """
+        return self.function(library, **self.checked(arguments))
+
+    def checked(self, arguments: Mapping[str, JSON]) -> dict[str, Any]:
+        """Return the values of all parameters.
+
+        Raises:
+            InvalidInput: an argument is missing, unknown or impossible.
+        """
         given = {name: value for name, value in self._named(arguments).items() if value is not None}
         try:
             json.dumps(given, ensure_ascii=False).encode()
@@ -155,7 +219,7 @@ class Tool:
             raise InvalidInput("An argument holds half a character (a lone surrogate).") from error
         except ValidationError as error:
             raise self._invalid(error) from error
-        return self.function(library, **{name: getattr(checked, name) for name in self.parameters.model_fields})
+        return {name: getattr(checked, name) for name in self.parameters.model_fields}
 
     def failure(self, arguments: Mapping[str, JSON], error: PinakesError) -> Outcome:
         """Return the outcome that tells a caller of this tool about ``error``."""
@@ -187,6 +251,16 @@ class Tool:
         )
 
 
+def check_writable(settings: Settings) -> None:
+    """Let nothing be changed where only reading is offered.
+
+    Raises:
+        Refused: it is.
+    """
+    if settings.server.read_only:
+        raise Refused("Nothing can be changed here: only reading is offered.", hint="See server.read_only.")
+
+
 def tool(
     *,
     toolset: str,
@@ -195,6 +269,8 @@ def tool(
     idempotent: bool | None = None,
     error_data: ErrorData | None = None,
     name: str = "",
+    tags: tuple[str, ...] = (),
+    reads_when: Callable[[Mapping[str, JSON]], bool] | None = None,
 ) -> Callable[[Callable[..., Answer]], Tool]:
     """Make a function ``(library, **parameters) -> Answer`` a tool, described by its docstring.
 
@@ -215,6 +291,8 @@ def tool(
             idempotent=read_only if idempotent is None else idempotent,
             error_data=error_data,
             returns=returns if isinstance(returns, type) and issubclass(returns, Reply) else None,
+            tags=tags,
+            reads_when=reads_when,
         )
 
     return declare
@@ -229,8 +307,17 @@ def _parameters(function: Callable[..., Answer]) -> type[BaseModel]:
     hints = get_type_hints(function, include_extras=True)
     _, *names = inspect.signature(function).parameters.values()
     required = inspect.Parameter.empty
-    fields = {p.name: (hints[p.name], ... if p.default is required else p.default) for p in names}
+    fields = {p.name: (_given(hints[p.name]), ... if p.default is required else p.default) for p in names}
     return parameters_model(function.__name__, fields)
+
+
+def _given(hint: Any) -> Any:
+    """Return the type that a parameter has where it is given: without the None that says it may be left out."""
+    inner = hint.__origin__ if get_origin(hint) is Annotated else None
+    if get_origin(inner) not in (Union, UnionType):
+        return hint
+    kept = [one for one in get_args(inner) if getattr(one, "__origin__", one) is not NoneType]
+    return Annotated[(kept[0], *hint.__metadata__)] if len(kept) == 1 else hint
 
 
 class _Plain(GenerateJsonSchema):
@@ -263,6 +350,18 @@ def object_from(value: JSON) -> JSON:
         except json.JSONDecodeError:
             return value
     return {} if value == "" else value
+
+
+def list_from(value: JSON) -> JSON:
+    """Return ``value``, taken apart where it is text: a JSON list, or words between commas, as some models write."""
+    if not isinstance(value, str):
+        return value
+    if value.strip().startswith("["):
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError:
+            return value
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def listing(declared: Tool) -> dict[str, JSON]:

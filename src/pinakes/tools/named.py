@@ -12,7 +12,9 @@ from pydantic import Field
 from pinakes.errors import InvalidSetting, PinakesError
 from pinakes.library import Library
 from pinakes.settings import NamedSearch
+from pinakes.suspicion import WARNING
 from pinakes.tools.declare import Tool, parameters_model
+from pinakes.tools.fence import one_line
 from pinakes.types import JSON, Hit
 
 
@@ -21,12 +23,17 @@ class TextAnswer:
     """An answer that is text alone, as its template wants it."""
 
     text: str
+    document_ids: tuple[str, ...] = ()
 
     def as_text(self) -> str:
         return self.text
 
     def as_data(self) -> None:
         return None
+
+    def found(self) -> tuple[str, ...]:
+        """Return the documents it is about."""
+        return self.document_ids
 
 
 def named_tool(named: NamedSearch) -> Tool:
@@ -50,7 +57,9 @@ def named_tool(named: NamedSearch) -> Tool:
             return TextAnswer(named.empty)
         limits = [results.degraded, *results.notes] if results.degraded else results.notes
         told = [f"Note: {limit}." for limit in limits]
-        return TextAnswer("\n".join([*(rendered(named.hit, hit) for hit in results.hits), *told]))
+        told += [f"Note: {one_line(hit.path)} is suspicious: {WARNING}." for hit in results.hits if hit.suspicious]
+        documents = tuple(hit.document_id for hit in results.hits)
+        return TextAnswer("\n".join([*(rendered(named.hit, hit) for hit in results.hits), *told]), documents)
 
     query = Annotated[str, Field(description=named.query_description)]
     top_k = Annotated[int, Field(description=named.top_k_description, ge=1, json_schema_extra={"type": "number"})]

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import CollectionStatus, Library, Text
+from pinakes.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import object_from, tool
 from pinakes.tools.exactness import exactness
 from pinakes.tools.fence import Fence, one_line
@@ -41,7 +42,10 @@ class SearchAnswer:
         if not results.hits:
             return " ".join([*head, "Try other words or fewer filters."])
         fence = Fence()
-        blocks = [_heading(i, hit) + "\n" + fence.around(_shown(hit)) for i, hit in enumerate(results.hits, start=1)]
+        blocks = [
+            _heading(i, hit, several=results.several) + "\n" + fence.around(_shown(hit))
+            for i, hit in enumerate(results.hits, start=1)
+        ]
         return "\n\n".join([" ".join([*head, fence.notice()]), *blocks])
 
     def as_data(self) -> dict[str, JSON]:
@@ -52,7 +56,7 @@ class SearchAnswer:
             "mode": results.mode,
             "fusion": results.fusion,
             "total_candidates": results.total_candidates,
-            "passages": [_passage(hit) for hit in results.hits],
+            "passages": [_passage(hit, several=results.several) for hit in results.hits],
         }
         if results.degraded:
             data["degraded"] = results.degraded
@@ -80,6 +84,7 @@ class ReadAnswer:
         lines = f"lines {self.start_line}-{self._end_line} of {self.text.total_lines}"
         lines += f", from character {self.start_char}" if self.start_char else ""
         head = f"{one_line(document.path)} · {one_line(document.title)} · {lines}. {fence.notice()}"
+        head += f" This text is suspicious: {WARNING}." if self._suspicious else ""
         again = ", ".join(f"{name}={value}" for name, value in (self.go_on or {}).items())
         more = f"\nThere is more: read again with {again}." if again else ""
         return f"{head}\n{fence.around(self.shown)}{more}"
@@ -100,7 +105,12 @@ class ReadAnswer:
             "cut": self.go_on is not None,
             "text": self.shown,
         }
+        data |= {"suspicious": True} if self._suspicious else {}
         return data | ({"go_on": dict(self.go_on)} if self.go_on is not None else {})
+
+    @property
+    def _suspicious(self) -> bool:
+        return is_suspicious(f"{self.text.document.title}\n{self.shown}")
 
     @property
     def _end_line(self) -> int:
@@ -122,12 +132,14 @@ class StatusAnswer:
         return {"collections": [_collection_data(status) for status in self.collections]}
 
 
-@tool(toolset="retrieve")
+@tool(toolset="search")
 def search(
     library: Library,
     query: Annotated[str, Field(description="A question in plain words, or exact names and terms.", min_length=1)],
     top_k: Annotated[int, Field(description="How many passages.", ge=1)] = 5,
-    collection: Collection = "",
+    collection: Annotated[
+        str, Field(description="Collection, several as `a,b`, or `*` for all; empty = the default one.")
+    ] = "",
     mode: Annotated[
         Literal["default", "hybrid", "vector", "keyword", "auto"],
         Field(description="keyword for exact identifiers, vector for meaning alone, auto chooses; leave it for most."),
@@ -160,7 +172,7 @@ def search(
     )
 
 
-@tool(toolset="retrieve")
+@tool(toolset="search")
 def read(
     library: Library,
     document: Annotated[str, Field(description="Path, uri or id as `search` shows it, or path:10-40.", min_length=1)],
@@ -187,7 +199,7 @@ def read(
     return ReadAnswer(name, text, text.text[start_char:stop], *_place_of(text, start_char), go_on)
 
 
-@tool(toolset="retrieve")
+@tool(toolset="search")
 def status(library: Library, collection: Collection = "") -> StatusAnswer:
     """List the collections: what is in them, where from, and whether all of it is indexed."""
     return StatusAnswer(tuple(library.status(collection or None)))
@@ -208,11 +220,14 @@ def _place_of(text: Text, offset: int) -> tuple[int, int]:
     return text.start_line + before.count("\n"), len(before) - (before.rfind("\n") + 1)
 
 
-def _heading(number: int, hit: Hit) -> str:
+def _heading(number: int, hit: Hit, *, several: bool) -> str:
     place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
+    place += f" in collection {hit.collection!r}" if several else ""
     names = " › ".join(dict.fromkeys([hit.title, *hit.heading_path]))
     score = f"{'~' if hit.approximate else ''}{hit.score:.2f} ({hit.confidence_word} match)"
-    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}{_copies(hit)}"
+    stale = " · its file has changed since" if hit.changed else ""
+    stale += f" · suspicious: {WARNING}" if hit.suspicious else ""
+    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}{stale}{_copies(hit)}"
 
 
 def _copies(hit: Hit) -> str:
@@ -220,7 +235,7 @@ def _copies(hit: Hit) -> str:
     if not hit.duplicates:
         return ""
     first, more = hit.duplicates[0], len(hit.duplicates) - 1
-    place = one_line(f"{first.path}:{first.start_line}-{first.end_line}", 500)
+    place = one_line(first.place, 500)
     return f" · same in {place}" + (f" and {more} more" if more else "")
 
 
@@ -233,8 +248,11 @@ def _shown(hit: Hit) -> str:
     return "\n".join(f"(lines {first}-{last})\n{text}" for _, first, last, text in sorted(parts))
 
 
-def _passage(hit: Hit) -> dict[str, JSON]:
+def _passage(hit: Hit, *, several: bool) -> dict[str, JSON]:
     data: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
+    data |= {"collection": hit.collection} if several else {}
+    data |= {"changed": True} if hit.changed else {}
+    data |= {"suspicious": True} if hit.suspicious else {}
     data |= {
         "path": hit.path,
         "start_line": hit.start_line,
@@ -242,6 +260,7 @@ def _passage(hit: Hit) -> dict[str, JSON]:
         "uri": hit.uri,
         "title": hit.title,
         "heading_path": list(hit.heading_path),
+        "metadata": dict(hit.metadata),
         "score": round(hit.score, 4),
         "confidence": round(hit.confidence, 2),
         "confidence_word": hit.confidence_word,

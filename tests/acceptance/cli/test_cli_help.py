@@ -11,8 +11,13 @@ from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.app import app
 
 COMMANDS = {
-    "add", "compare", "config", "evaluate", "init", "mcp", "model install", "model status", "read", "reindex",
-    "search", "serve", "status", "sync", "tune", "verify",
+    "add", "audit export", "call", "collections configure", "collections copy", "collections create",
+    "collections delete", "collections describe", "collections remove-source", "collections rename",
+    "collections stats", "compare", "config", "document delete", "document deleted", "document history",
+    "document put", "document restore", "document show", "document update", "evaluate", "explain", "init",
+    "keys create", "keys list", "keys revoke", "mcp",
+    "model install", "model status", "outline", "read", "reindex", "search", "serve", "status", "summarize", "sync",
+    "tools", "tune", "verify", "watch",
 }  # fmt: skip
 ALIASES = {"index", "index-directory", "query", "verify-index"}
 EVERYWHERE = {"--home", "--profile", "--set", "--json", "--verbose", "--quiet"}

@@ -46,7 +46,7 @@ def test_whatever_breaks_while_starting_ends_it(home: Path, caplog: pytest.LogCa
 def test_who_asks_after_a_failed_start_is_told_why(tmp_path: Path) -> None:
     home, ended = tmp_path / "home", threading.Event()
     configure_folder(home, (tmp_path / "nowhere.git").as_uri(), "git")
-    with Library(settings_for(home, server__port=0, toolsets=["retrieve"])) as library:
+    with Library(settings_for(home, server__port=0, toolsets=["search"])) as library:
         startup = Startup(library, say=silent, on_failure=ended.set)
         running = Running(create_app(library, startup=startup), library.settings)
         try:

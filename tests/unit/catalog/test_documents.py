@@ -86,7 +86,7 @@ def test_a_move_keeps_document_and_chunks(catalog: Catalog, collection: Collecti
         assert documents.move(connection, collection.id, document_id, moved) == "g"
         assert [entry.chunk_id for entry in changes.entries(connection, [document_id], None)] == before
     record = get(catalog, document_id)
-    assert (record.path, record.metadata, record.version, record.group_key) == ("new.md", {"at": "new"}, 1, "h")
+    assert (record.path, record.metadata, record.version, record.group_key) == ("new.md", {"at": "new"}, 2, "h")
     assert found(catalog, collection, path="new.md", at="new") == [document_id]
     assert found(catalog, collection, path="old.md") == []
 
@@ -115,13 +115,15 @@ def _with(made: documents.NewDocument, **values: object) -> documents.NewDocumen
     return dataclasses.replace(made, **values)  # type: ignore[arg-type]
 
 
-def test_remove_takes_everything_along_and_may_be_repeated(catalog: Catalog, collection: CollectionRecord) -> None:
+def test_remove_leaves_the_history_alone_and_may_be_repeated(catalog: Catalog, collection: CollectionRecord) -> None:
     [document_id] = put(catalog, collection, new("a.md", "one", metadata={"x": 1}, group="g"))
     with catalog.write() as connection:
         assert documents.remove(connection, document_id) == "g"
         assert documents.remove(connection, document_id) == ""
-        for table in (schema.documents, schema.chunks, schema.fields, schema.versions):
+        for table in (schema.documents, schema.chunks, schema.fields):
             assert connection.execute(select(func.count()).select_from(table)).scalar() == 0
+        ops = connection.scalars(select(schema.versions.c.op).order_by(schema.versions.c.number)).all()
+        assert ops == ["created", "deleted"]
     assert changed(catalog, collection) == [(document_id, "remove")]
 
 

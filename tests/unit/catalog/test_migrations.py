@@ -12,7 +12,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from pinakes.catalog import Catalog, changes, collections, engine
+from pinakes.catalog import Catalog, changes, collections, documents, engine, history, schema
 from pinakes.catalog.changes import Change
 
 
@@ -35,6 +35,8 @@ def old(tmp_path: Path) -> Iterator[sqlite3.Connection]:
                 "'h', 1, 1, 1, 'then', 'then')",
                 (number, f"uid{number}", f"uri{number}"),
             )
+        for number, content, at in [(1, "h0", "then"), (2, "h", "later")]:
+            connection.execute("INSERT INTO versions VALUES (1, ?, ?, ?)", (number, content, at))
         connection.execute("INSERT INTO embeddings VALUES (1, x'00112233445566778899aabbccddeeff', 1, x'003c00000000')")
         for seq, document, op in [(3, 7, "remove"), (5, 1, "put"), (8, 2, "put"), (41, 9, "remove")]:
             connection.execute("INSERT INTO changes VALUES (?, 1, ?, ?)", (seq, document, op))
@@ -42,20 +44,54 @@ def old(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def tables(connection: sqlite3.Connection) -> dict[str, list[Any]]:
+def tables(connection: sqlite3.Connection) -> dict[str, list[dict[str, Any]]]:
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     left_out = ("alembic_version", "sqlite_sequence")
-    return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in names if name not in left_out}
+    return {name: rows(connection, name) for name in names if name not in left_out}
+
+
+def rows(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    found = connection.execute(f"SELECT * FROM {table}")
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def test_everything_is_kept(old: sqlite3.Connection, tmp_path: Path) -> None:
     before = tables(old)
     assert len(before["documents"]) == 2
     Catalog.at(tmp_path).close()
-    own_model, line, newest = None, 0, 0
-    before["collections"] = [(*row, own_model, line, newest) for row in before["collections"]]
-    assert tables(old) == before | {"beside": []}
+    after = tables(old)
+    for table in before.keys() - {"versions"}:
+        kept = [{name: now[name] for name in was} for was, now in zip(before[table], after[table], strict=False)]
+        assert kept == before[table], table
     assert old.execute("SELECT version_num FROM alembic_version").fetchone() == (engine.HEAD,)
+
+
+def test_what_was_known_of_versions_begins_the_histories(old: sqlite3.Connection, tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        newer, older = history.everything(connection, 1, "uid1")
+        assert (older.number, older.op, older.at, older.content_hash, older.readable) == (
+            1,
+            "created",
+            "then",
+            "h0",
+            False,
+        )
+        assert (newer.number, newer.op, newer.at, newer.content_hash, newer.readable) == (
+            2,
+            "updated",
+            "later",
+            "h",
+            True,
+        )
+        connection.execute(schema.documents.update().where(schema.documents.c.id == 1).values(version=2))
+        documents.remove(connection, 1)
+        assert [one.op for one in history.everything(connection, 1, "uid1")] == ["deleted", "updated", "created"]
+        state = history.state(connection, 1, "uid1", 2)
+        assert state is not None
+        assert (state.text, state.uri, state.created_at) == ("words", "uri1", "then")
+    catalog.close()
 
 
 def test_the_numbers_of_changes_go_on_where_they_were(old: sqlite3.Connection, tmp_path: Path) -> None:
@@ -89,3 +125,11 @@ def test_it_is_done_once_and_what_is_dropped_with_a_collection_still_is(
     old.execute("DELETE FROM collections")
     assert tables(old)["changes"] == []
     assert tables(old)["documents"] == []
+
+
+def test_documents_can_be_filtered_by_what_they_are_there_for(old: sqlite3.Connection, tmp_path: Path) -> None:
+    old.execute("UPDATE documents SET path = 'mm/Kconfig', kind = 'code' WHERE id = 1")
+    old.execute("INSERT INTO fields VALUES (1, 2, 1, 'content_type', 'text/plain', NULL)")
+    Catalog.at(tmp_path).close()
+    found = old.execute("SELECT document_id, value FROM fields WHERE name = 'content_type' ORDER BY document_id, id")
+    assert found.fetchall() == [(1, "config"), (2, "text/plain"), (2, "documentation")]

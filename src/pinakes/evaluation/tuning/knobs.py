@@ -111,10 +111,12 @@ def place(name: str, settings: Settings, collection: str) -> str:
     return f"collections.{collection}.{name}" if own else name
 
 
-def current_values(settings: Settings, every: Iterable[Knob], collection: str = "") -> dict[str, JSON]:
-    """Return what the settings that ``every`` knob turns are set to now."""
+def current_values(
+    settings: Settings, every: Iterable[Knob], collection: str = "", kept: Mapping[str, JSON] | None = None
+) -> dict[str, JSON]:
+    """Return what the settings that ``every`` knob turns are set to now; ``kept`` are the collection's own."""
     values: dict[str, JSON] = {line.name: line.value for line in table(settings)}
-    chunking = settings.chunking_of(collection)
+    chunking = settings.chunking_of(collection, kept)
     values |= {f"chunking.{name}": getattr(chunking, name) for name in type(chunking).model_fields}
     return {name: values[name] for knob in every for choice in knob.choices for name in choice}
 

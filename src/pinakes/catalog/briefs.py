@@ -1,0 +1,193 @@
+"""Documents as far as choosing and reading them goes: what they are about, how long, where their passages lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from pinakes.catalog.documents import UNNAMED
+from pinakes.catalog.schema import chunks, documents
+from pinakes.types import JSON, Metadata
+
+_BATCH = 1000
+_SYMBOL_CHUNKS = 50
+"""Names that code defines further behind are not among those that say what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A document without its text. ``metadata`` includes what its group gives it.
+
+    ``summary`` is "" where none is kept; ``summary_by`` is then "", too.
+    """
+
+    id: int
+    uid: str
+    collection_id: int
+    uri: str
+    path: str
+    title: str
+    kind: str
+    language: str | None
+    metadata: Metadata
+    token_count: int
+    chunk_count: int
+    version: int
+    created_at: str
+    updated_at: str
+    summary: str
+    summary_by: str
+
+    @property
+    def source(self) -> str:
+        """Where it comes from: as its metadata say, else its uri; "" where it was given neither."""
+        return str(self.metadata.get("source") or ("" if self.uri.startswith(UNNAMED) else self.uri))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags, as its metadata have them."""
+        return tags_of(self.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a passage lies in the text of its document, and how long it is."""
+
+    id: int
+    ordinal: int
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    token_count: int
+    heading_path: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+
+def tags_of(metadata: Metadata) -> tuple[str, ...]:
+    """Return the tags among ``metadata``: a list of texts, or one text."""
+    value: JSON = metadata.get("tags")
+    if isinstance(value, str):
+        return (value,) if value else ()
+    return tuple(str(one) for one in value if one not in (None, "")) if isinstance(value, list | tuple) else ()
+
+
+def of_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Brief]:
+    """Return document id → brief, of those that are there."""
+    found: dict[int, Brief] = {}
+    for start in range(0, len(ids), _BATCH):
+        rows = connection.execute(_BY_ID, {"ids": list(ids[start : start + _BATCH])})
+        found |= {row.id: _brief(row) for row in rows}
+    return found
+
+
+def of_uids(connection: Connection, collection_ids: Sequence[int], uids: Sequence[str]) -> dict[str, Brief]:
+    """Return document uid → brief, of those that are in one of these collections."""
+    found: dict[str, Brief] = {}
+    for start in range(0, len(uids), _BATCH):
+        wanted = {"uids": list(uids[start : start + _BATCH]), "collections": list(collection_ids)}
+        found |= {row.uid: _brief(row) for row in connection.execute(_BY_UID, wanted)}
+    return found
+
+
+def following(connection: Connection, collection_id: int, after: int, limit: int) -> list[Brief]:
+    """Return the next ``limit`` documents of a collection behind the id ``after``, by id."""
+    query = _BRIEF.where(documents.c.collection_id == collection_id, documents.c.id > after)
+    return [_brief(row) for row in connection.execute(query.order_by(documents.c.id).limit(limit))]
+
+
+def count(connection: Connection, collection_id: int) -> int:
+    """Return how many documents a collection has."""
+    query = select(func.count()).where(documents.c.collection_id == collection_id)
+    return int(connection.execute(query).scalar_one())
+
+
+def beginnings(connection: Connection, ids: Sequence[int], chars: int) -> dict[int, str]:
+    """Return document id → the first ``chars`` of its text."""
+    cut = func.substr(documents.c.text, 1, chars)
+    rows = connection.execute(select(documents.c.id, cut).where(documents.c.id.in_(ids)))
+    return {row[0]: str(row[1]) for row in rows}
+
+
+def without_summary(connection: Connection, collection_id: int, *, again: bool = False) -> list[int]:
+    """Return the documents of a collection that have no summary of their own; ``again``: or one that a model wrote."""
+    writers = ("", "extractive", "chat") if again else ("", "extractive")
+    query = select(documents.c.id).where(
+        documents.c.collection_id == collection_id, documents.c.summary_by.in_(writers)
+    )
+    return list(connection.scalars(query.order_by(documents.c.id)))
+
+
+def symbols(connection: Connection, document_id: int) -> tuple[str, ...]:
+    """Return the names that a document's code defines, in the order of the text, less those far behind."""
+    query = select(chunks.c.symbols).where(chunks.c.document_id == document_id, chunks.c.ordinal < _SYMBOL_CHUNKS)
+    rows = connection.scalars(query.order_by(chunks.c.ordinal))
+    return tuple(dict.fromkeys(str(name) for names in rows for name in names))
+
+
+def marks(connection: Connection, document_id: int) -> list[Mark]:
+    """Return where the passages of a document lie, in their order."""
+    return [
+        Mark(*row[:-2], tuple(row.heading_path), tuple(row.symbols))
+        for row in connection.execute(_MARKS, {"document": document_id})
+    ]
+
+
+def ordinals(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Mark]:
+    """Return chunk id → where the passage lies."""
+    rows = connection.execute(_MARKS_OF, {"ids": list(chunk_ids)})
+    return {row.id: Mark(*row[:-2], tuple(row.heading_path), tuple(row.symbols)) for row in rows}
+
+
+def chunk_ids(connection: Connection, document_ids: Sequence[int]) -> list[int]:
+    """Return the ids of the passages of these documents, ascending."""
+    query = select(chunks.c.id).where(chunks.c.document_id.in_(document_ids)).order_by(chunks.c.id)
+    return list(connection.scalars(query))
+
+
+def _brief(row: Any) -> Brief:
+    values = row._asdict()
+    values["metadata"] = {**values.pop("inherited"), **values["metadata"]}
+    return Brief(**values)
+
+
+_BRIEF = select(
+    documents.c.id,
+    documents.c.uid,
+    documents.c.collection_id,
+    documents.c.uri,
+    documents.c.path,
+    documents.c.title,
+    documents.c.kind,
+    documents.c.language,
+    documents.c.metadata,
+    documents.c.inherited,
+    documents.c.token_count,
+    documents.c.chunk_count,
+    documents.c.version,
+    documents.c.created_at,
+    documents.c.updated_at,
+    documents.c.summary,
+    documents.c.summary_by,
+)
+_BY_ID = _BRIEF.where(documents.c.id.in_(bindparam("ids", expanding=True)))
+_BY_UID = _BRIEF.where(
+    documents.c.uid.in_(bindparam("uids", expanding=True)),
+    documents.c.collection_id.in_(bindparam("collections", expanding=True)),
+)
+_MARK = select(
+    chunks.c.id,
+    chunks.c.ordinal,
+    chunks.c.start,
+    chunks.c.end,
+    chunks.c.start_line,
+    chunks.c.end_line,
+    chunks.c.token_count,
+    chunks.c.heading_path,
+    chunks.c.symbols,
+)
+_MARKS = _MARK.where(chunks.c.document_id == bindparam("document")).order_by(chunks.c.ordinal)
+_MARKS_OF = _MARK.where(chunks.c.id.in_(bindparam("ids", expanding=True)))

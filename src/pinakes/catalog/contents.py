@@ -1,0 +1,101 @@
+"""Documents as contents of a kind: what each is there for, and whether it has all of its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import BindParameter, Connection, bindparam, distinct, func, select
+
+from pinakes.catalog.changes import with_embeddings
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.schema import chunks, documents, embeddings, fields, files, sources
+from pinakes.content_types import CONTENT_TYPES, FIELD
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a collection holds: documents by type, chunks with a vector by its model, and which documents lack some."""
+
+    by_type: Mapping[str, int]
+    vectors: int
+    waiting: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    """A file that could not be read, and why; ``document_id`` is what it gave before."""
+
+    path: str
+    reason: str
+    document_id: int | None
+
+
+def types_of(connection: Connection, uids: Collection[str]) -> dict[str, str]:
+    """Return document uid → what it is there for."""
+    rows = connection.execute(_TYPES, {"uids": list(uids)})
+    return {row.uid: row.value for row in rows}
+
+
+def uid_at(connection: Connection, collection_id: int, path: str) -> str | None:
+    """Return the uid of the document at a path or uri, None where there is none."""
+    of_collection = select(documents.c.uid).where(documents.c.collection_id == collection_id)
+    exact = (of_collection.where(column == path) for column in (documents.c.uri, documents.c.path))
+    return next((uid for query in exact if (uid := connection.scalar(query.limit(1)))), None)
+
+
+def waiting(connection: Connection, document_id: int, model_id: int | None) -> int:
+    """Return how many chunks of a document have no vector by the model."""
+    query = select(func.count()).select_from(with_embeddings(model_id))
+    of_document = query.where(chunks.c.document_id == document_id, embeddings.c.id.is_(None))
+    return int(connection.execute(of_document).scalar_one())
+
+
+def chunk_ids(connection: Connection, document_id: int) -> list[int]:
+    """Return the ids of the chunks of a document, in its order."""
+    query = select(chunks.c.id).where(chunks.c.document_id == document_id)
+    return list(connection.scalars(query.order_by(chunks.c.ordinal)))
+
+
+def failed(connection: Connection, collection_id: int, path: str = "") -> list[FailedFile]:
+    """Return the files of a collection that could not be read the last time, or the one at ``path``."""
+    query = (
+        select(files.c.path, func.coalesce(files.c.reason, "").label("reason"), files.c.document_id)
+        .select_from(files.join(sources))
+        .where(sources.c.collection_id == collection_id, files.c.status == "error")
+        .order_by(files.c.path)
+    )
+    rows = connection.execute(query.where(files.c.path == path) if path else query)
+    return [FailedFile(*row) for row in rows]
+
+
+def totals(connection: Connection, collection: CollectionRecord, vectors: int = 0) -> Totals:
+    """Count what a collection holds. Looks at every chunk, unless an index has as many ``vectors`` of its model."""
+    types = select(fields.c.value, func.count(distinct(fields.c.document_id)))
+    types = types.where(fields.c.collection_id == collection.id, *_STATED).group_by(fields.c.value)
+    of_collection = documents.c.collection_id == collection.id
+    chunk_total = select(func.coalesce(func.sum(documents.c.chunk_count), 0)).where(of_collection)
+    total = int(connection.execute(chunk_total).scalar_one())
+    waits = {} if vectors >= total else _lacking(connection, collection)
+    return Totals(
+        by_type={row[0]: row[1] for row in connection.execute(types)},
+        vectors=total - sum(waits.values()),
+        waiting=frozenset(waits),
+    )
+
+
+def _lacking(connection: Connection, collection: CollectionRecord) -> dict[int, int]:
+    """Return document id → how many of its chunks have no vector by the model, of those that have such chunks."""
+    joined = with_embeddings(collection.model_id).join(documents, documents.c.id == chunks.c.document_id)
+    lacking = select(chunks.c.document_id, func.count()).select_from(joined).group_by(chunks.c.document_id)
+    of_collection = documents.c.collection_id == collection.id
+    return {row[0]: row[1] for row in connection.execute(lacking.where(of_collection, embeddings.c.id.is_(None)))}
+
+
+_STATED = fields.c.name == FIELD, fields.c.value.in_(CONTENT_TYPES)
+_UIDS: BindParameter[str] = bindparam("uids", expanding=True)
+_TYPES = (
+    select(documents.c.uid, fields.c.value)
+    .select_from(documents.join(fields, fields.c.document_id == documents.c.id))
+    .where(documents.c.uid.in_(_UIDS), *_STATED)
+)

@@ -1,0 +1,121 @@
+"""A collection made as a copy of another: all inside the database, nothing is read, cut or embedded again."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Integer, Table, Text, and_, cast, func, insert, literal, select
+
+from pinakes.catalog import changes, history
+from pinakes.catalog.collections import CollectionRecord, create, get
+from pinakes.catalog.engine import now
+from pinakes.catalog.history import Keeping
+from pinakes.catalog.schema import chunks, collections, documents, fields, files, sources
+
+_BATCH = 500
+
+
+def copy(connection: Connection, record: CollectionRecord, name: str, keeping: Keeping) -> CollectionRecord:
+    """Make the collection ``name`` with all that ``record`` holds, under new ids; return it.
+
+    Its vectors are those of ``record``, and so is its model. History and a generation beside are not copied.
+
+    Raises:
+        InvalidName: it cannot be called so, or there is one of that name.
+    """
+    made = create(connection, name, record.description, record.kept)
+    own = dict(record.embedding) if record.embedding is not None else None
+    model = {"model_id": record.model_id, "embedding": own}
+    connection.execute(collections.update().where(collections.c.id == made.id).values(**model))
+    source_ids = _copy_sources(connection, record.id, made.id)
+    for ids in _batches(connection, record.id):
+        _copy_documents(connection, ids, made.id)
+    _copy_parts(connection, record.id, made.id, source_ids, keeping)
+    changes.record_everything(connection, made.id)
+    return get(connection, name)
+
+
+def _batches(connection: Connection, collection_id: int) -> Iterator[Sequence[int]]:
+    query = select(documents.c.id).where(documents.c.collection_id == collection_id).order_by(documents.c.id)
+    ids = connection.scalars(query).all()
+    for start in range(0, len(ids), _BATCH):
+        yield ids[start : start + _BATCH]
+
+
+def _copy_sources(connection: Connection, old: int, new: int) -> dict[int, int]:
+    """Return id of a source → id of its copy."""
+    columns = _besides(sources, "id", "collection_id")
+    made = {}
+    for row in connection.execute(select(sources.c.id, *columns).where(sources.c.collection_id == old)).all():
+        values = {**row._asdict(), "collection_id": new}
+        source_id = values.pop("id")
+        made[source_id] = _only_key(connection.execute(sources.insert().values(**values)))
+    return made
+
+
+def _copy_documents(connection: Connection, ids: Sequence[int], new: int) -> None:
+    uids = {one: str(uuid.uuid4()) for one in ids}
+    named = func.json_each(json.dumps(uids)).table_valued("key", "value").alias("named")
+    columns = _besides(documents, "id", "uid", "collection_id", "source_id", "version")
+    rows = (
+        select(cast(named.c.value, Text), literal(new), literal(1), *columns)
+        .select_from(documents.join(named, documents.c.id == cast(named.c.key, Integer)))
+        .order_by(documents.c.id)
+    )
+    _insert(connection, documents, ["uid", "collection_id", "version", *_names(columns)], rows)
+
+
+def _copy_parts(connection: Connection, old: int, new: int, source_ids: Mapping[int, int], keeping: Keeping) -> None:
+    """Copy what belongs to the documents, which are paired by their uris: those are unique in a collection."""
+    was, now_is = documents.alias("was"), documents.alias("now_is")
+    pairs = was.join(now_is, and_(now_is.c.collection_id == new, now_is.c.uri == was.c.uri))
+    of_old = was.c.collection_id == old
+
+    columns = _besides(chunks, "id", "document_id")
+    rows = select(now_is.c.id, *columns).select_from(pairs.join(chunks, chunks.c.document_id == was.c.id))
+    _insert(connection, chunks, ["document_id", *_names(columns)], rows.where(of_old).order_by(chunks.c.id))
+
+    columns = _besides(fields, "id", "document_id", "collection_id")
+    rows = select(now_is.c.id, literal(new), *columns)
+    rows = rows.select_from(pairs.join(fields, fields.c.document_id == was.c.id)).where(of_old).order_by(fields.c.id)
+    _insert(connection, fields, ["document_id", "collection_id", *_names(columns)], rows)
+
+    columns = _besides(files, "id", "source_id", "document_id")
+    for source_id, its_copy in source_ids.items():
+        known = files.outerjoin(was, was.c.id == files.c.document_id)
+        known = known.outerjoin(now_is, and_(now_is.c.collection_id == new, now_is.c.uri == was.c.uri))
+        rows = select(literal(its_copy), now_is.c.id, *columns).select_from(known)
+        _insert(
+            connection,
+            files,
+            ["source_id", "document_id", *_names(columns)],
+            rows.where(files.c.source_id == source_id).order_by(files.c.id),
+        )
+        mine = select(was.c.uri).where(of_old, was.c.source_id == source_id)
+        owned = documents.update().where(documents.c.collection_id == new, documents.c.uri.in_(mine))
+        connection.execute(owned.values(source_id=its_copy))
+
+    at = now()
+    begun = select(documents.c.uid, documents.c.content_hash).where(documents.c.collection_id == new)
+    for row in connection.execute(begun.order_by(documents.c.id)).all():
+        history.began(connection, new, row.uid, at, keeping, row.content_hash)
+
+
+def _besides(table: Table, *left_out: str) -> list[Any]:
+    """Return the columns of ``table`` that are copied as they are."""
+    return [column for column in table.c if column.name not in left_out]
+
+
+def _names(columns: Sequence[Any]) -> list[str]:
+    return [column.name for column in columns]
+
+
+def _only_key(result: Any) -> int:
+    return int(result.inserted_primary_key[0])
+
+
+def _insert(connection: Connection, table: Table, names: list[str], rows: Any) -> None:
+    connection.execute(insert(table).from_select(names, rows))

@@ -1,0 +1,96 @@
+"""Which documents came from which files: for telling whether a file has changed, and for lists of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import BindParameter, Connection, bindparam, delete, func, select, update
+
+from pinakes.catalog.documents import remove
+from pinakes.catalog.schema import documents, files, sources
+from pinakes.catalog.sources import FileStatus
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The file that a document was read from: ``path`` in the folder (or the file itself) at ``location``.
+
+    ``fingerprint`` is how it was when it was last looked at, ``digest`` the SHA-256 of its content.
+    """
+
+    location: str
+    path: str
+    fingerprint: str
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    """One file of a source; all from ``uid`` on only where it gave a document."""
+
+    path: str
+    status: FileStatus
+    reason: str | None
+    fingerprint: str
+    digest: str | None
+    uid: str | None
+    created_at: str | None
+    updated_at: str | None
+
+
+def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp]:
+    """Return document uid → the file it was read from, of those that were read from files of a folder."""
+    wanted = list(uids)
+    parts = (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
+    return {row.uid: Stamp(*row[1:]) for part in parts for row in connection.execute(_STAMPS, {"uids": part})}
+
+
+def lines(connection: Connection, source_id: int, most: int) -> list[FileLine]:
+    """Return files of a source, at most so many: first those that failed, then those left out, then by path."""
+    return [FileLine(*row) for row in connection.execute(_LINES.limit(most), {"source": source_id})]
+
+
+def source_id(connection: Connection, collection: int, kind: str, location: str) -> int | None:
+    """Return the id of a source of a collection, None where it was never read."""
+    row = select(sources.c.id).filter_by(collection_id=collection, kind=kind, location=location)
+    return connection.execute(row).scalar()
+
+
+def empty(connection: Connection, source: int) -> int:
+    """Remove all documents of a source and what is known of its files; return how many documents there were.
+
+    The source itself stays, as one that was never read.
+    """
+    ids: Sequence[int] = connection.scalars(select(documents.c.id).where(documents.c.source_id == source)).all()
+    for one in ids:
+        remove(connection, one)
+    connection.execute(delete(files).where(files.c.source_id == source))
+    connection.execute(update(sources).where(sources.c.id == source).values(state=None))
+    return len(ids)
+
+
+_UIDS: BindParameter[str] = bindparam("uids", expanding=True)
+_STAMPS = (
+    select(documents.c.uid, sources.c.location, files.c.path, files.c.fingerprint, files.c.content_hash)
+    .join(files, files.c.document_id == documents.c.id)
+    .join(sources, sources.c.id == files.c.source_id)
+    .where(documents.c.uid.in_(_UIDS), files.c.source_id == documents.c.source_id, sources.c.kind == "folder")
+)
+_LINES = (
+    select(
+        files.c.path,
+        files.c.status,
+        files.c.reason,
+        files.c.fingerprint,
+        files.c.content_hash,
+        documents.c.uid,
+        documents.c.created_at,
+        documents.c.updated_at,
+    )
+    .outerjoin(documents, documents.c.id == files.c.document_id)
+    .where(files.c.source_id == bindparam("source"))
+    .order_by(func.instr("errorskippedindexed", files.c.status), files.c.path)
+)

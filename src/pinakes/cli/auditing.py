@@ -1,0 +1,217 @@
+"""``audit`` and ``explain``: what was asked before, and why documents rank where they do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pinakes.cli.options import Searched, with_common_options
+from pinakes.cli.passage import one_line
+from pinakes.cli.screen import Screen, printable
+from pinakes.cli.session import IncompleteError, Session
+from pinakes.errors import NotFound
+
+if TYPE_CHECKING:
+    from pinakes.catalog.audit import Entry, Wanted
+    from pinakes.explaining import Arm, Explanation, Explanations
+    from pinakes.search.matches import Match
+
+_SHOWN_CHARS = 100
+
+Tool = Annotated[str, typer.Option("--tool", metavar="NAME", help="Only calls of this tool or command.")]
+OfSession = Annotated[str, typer.Option("--session", metavar="ID", help="Only calls of this session.")]
+OfCaller = Annotated[str, typer.Option("--caller", metavar="NAME", help="Only calls by this caller.")]
+Interface = Annotated[str, typer.Option("--interface", metavar="NAME", help="cli, http, mcp, websocket or python.")]
+About = Annotated[str, typer.Option("--collection", "-c", metavar="NAME", help="Only calls about this collection.")]
+Outcome = Annotated[str, typer.Option("--outcome", metavar="CODE", help="ok, failed, or the code of an error.")]
+Since = Annotated[str, typer.Option("--since", metavar="TIME", help="From this day or time on, UTC: 2026-01-31.")]
+Until = Annotated[str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included.")]
+Text = Annotated[str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words.")]
+
+audit_app = typer.Typer(help="See what was asked before.", context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@audit_app.callback(invoke_without_command=True)
+@with_common_options
+def listed(
+    session: Session,
+    context: typer.Context,
+    last: Annotated[int, typer.Option("--last", "-n", metavar="N", help="How many.")] = 20,
+    tool: Tool = "",
+    of_session: OfSession = "",
+    caller: OfCaller = "",
+    interface: Interface = "",
+    collection: About = "",
+    outcome: Outcome = "",
+    since: Since = "",
+    until: Until = "",
+    text: Text = "",
+) -> None:
+    """Show the last calls, newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    wanted = _wanted(tool, of_session, caller, interface, collection, outcome, since, until, text)
+    with session.library() as library:
+        entries = library.audit.entries(last, wanted)
+        session.found((), len(entries))
+    from pinakes.audit import as_data
+
+    session.screen.document({"entries": [as_data(entry) for entry in entries], "total_entries": len(entries)})
+    for entry in entries:
+        _show(session.screen, entry)
+    if not entries:
+        session.screen.say("no call was recorded" if wanted == type(wanted)() else "no call is like that")
+
+
+@audit_app.command("export")
+@with_common_options
+def exported(
+    session: Session,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File to write, JSON lines; - is stdout.")],
+    tool: Tool = "",
+    of_session: OfSession = "",
+    caller: OfCaller = "",
+    interface: Interface = "",
+    collection: About = "",
+    outcome: Outcome = "",
+    since: Since = "",
+    until: Until = "",
+    text: Text = "",
+) -> None:
+    """Write calls to a file as JSON lines, oldest first."""
+    from pinakes.audit import as_data
+
+    wanted = _wanted(tool, of_session, caller, interface, collection, outcome, since, until, text)
+    with session.library() as library:
+        if file == "-":
+            for entry in library.audit.lines(wanted):
+                sys.stdout.write(json.dumps(as_data(entry), ensure_ascii=False) + "\n")
+            return
+        count = library.audit.export(Path(file), wanted)
+        session.found((), count)
+    session.screen.document({"file": file, "entries": count})
+    session.screen.report(f"{count:,} calls written to {file}")
+
+
+def explain(
+    session: Session,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What was searched for.")],
+    documents: Annotated[
+        list[str], typer.Argument(metavar="DOCUMENT", help="Path, end of a path, uri or id. One or several.")
+    ],
+    collection: Searched = None,
+    mode: Annotated[
+        Literal["hybrid", "vector", "keyword", "auto"] | None, typer.Option("--mode", help="As in `pinakes search`.")
+    ] = None,
+    filters: Annotated[
+        list[str] | None, typer.Option("--filter", "-f", metavar="NAME=VALUE", help="As in `pinakes search`.")
+    ] = None,
+    paths: Annotated[list[str] | None, typer.Option("--path", metavar="GLOB", help="As in `pinakes search`.")] = None,
+    fusion: Annotated[
+        Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="As in `pinakes search`.")
+    ] = None,
+) -> None:
+    """Say why documents rank where they do for a query, or why they are not found."""
+    from pinakes.cli.searching import Question, where_of
+
+    where = where_of(Question(query, filters=filters or (), paths=paths or ()))
+    with session.library() as library:
+        found = library.explain(query, documents, collection, mode=mode, filters=where, fusion=fusion)
+        session.found([one.document_id for one in found.documents])
+    document = asdict(found)
+    _say(session.screen, found)
+    if found.unknown:
+        error = NotFound(
+            f"There is no document {', '.join(map(repr, found.unknown))} in {found.collection!r}.",
+            hint="`pinakes search` shows paths and ids.",
+        )
+        if not session.screen.as_json:
+            session.screen.fail(error.message, error.hint)
+        raise IncompleteError(error, document)
+    session.screen.document(document)
+
+
+def _wanted(
+    tool: str,
+    session: str,
+    caller: str,
+    interface: str,
+    collection: str,
+    outcome: str,
+    since: str,
+    until: str,
+    text: str,
+) -> Wanted:
+    from pinakes.catalog.audit import Wanted
+
+    return Wanted(tool, session, caller, interface, collection, outcome, since, until, text)
+
+
+def _show(screen: Screen, entry: Entry) -> None:
+    """Print a call in a line: when, what, who, how long, how it went."""
+    given = json.dumps(dict(entry.parameters), ensure_ascii=False) if entry.parameters else ""
+    results = f"{entry.result_count} result{'s'[: entry.result_count != 1]}"
+    went = results if entry.outcome == "ok" else f"{entry.outcome}: {entry.message}"
+    who = entry.interface if entry.caller == "local" else f"{entry.interface} ({entry.caller})"
+    line = f"{entry.at[:19]}Z  {entry.tool:<18} {who:<9} {entry.latency_ms:>8.1f} ms  {one_line(went)}"
+    screen.show(printable(f"{line}  {_cut(given)}").rstrip())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
+
+
+def _say(screen: Screen, found: Explanations) -> None:
+    if screen.as_json:
+        return
+    for one in found.documents:
+        _show_document(screen, one)
+    if found.degraded:
+        screen.warn(found.degraded)
+    for note in found.notes:
+        screen.note(note)
+    screen.say(f"{found.candidates:,} passages of {found.ranked:,} documents were ranked for {found.searched_for!r}")
+
+
+def _show_document(screen: Screen, one: Explanation) -> None:
+    from rich.text import Text as Rich
+
+    screen.show(Rich.assemble((one_line(one.path), "cyan"), f"  {one_line(one.title)}"))
+    screen.show(printable(f"    {one.text}"))
+    for name, arm, what in (("by words", one.keyword, "BM25"), ("by meaning", one.vector, "cosine")):
+        if arm is not None:
+            screen.show(f"    {name:<12} {_arm(arm, what)}")
+    if one.document_cosine is not None or one.document_bm25 is not None:
+        cosine = "none" if one.document_cosine is None else f"{one.document_cosine:.4f}"
+        screen.show(f"    {'as a whole':<12} cosine {cosine}, BM25 {one.document_bm25 or 0:.2f}")
+    if one.parts:
+        screen.show(f"    {'score from':<12} " + ", ".join(f"{name} {value:.3f}" for name, value in one.parts.items()))
+    if one.passage is not None:
+        hit = one.passage
+        screen.show(f"    {'passage':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")
+    for match in one.matches:
+        screen.show(printable(f"    {'has':<12} {_match(match)}"))
+    for match in one.partly:
+        screen.show(printable(f"    {'has parts of':<12} {_match(match)}: {', '.join(match.parts)}"))
+    if one.missing:
+        screen.show(printable(f"    {'lacks':<12} {', '.join(one.missing)}"))
+    screen.show()
+
+
+def _arm(arm: Arm, what: str) -> str:
+    from pinakes.search.explanation import placed
+
+    score = f"{what} {arm.score:.4g} (best {arm.best:.4g})" if arm.score is not None else f"no {what}"
+    return f"{placed(arm.rank, arm.of)}, {score}"
+
+
+def _match(match: Match) -> str:
+    lines = ", ".join(map(str, match.lines))
+    weight = "" if match.weight is None else f", {match.weight:.0%} of the weight"
+    where = ", ".join(match.fields) + (f", line{'s'[: len(match.lines) > 1]} {lines}" if lines else "")
+    return f"{match.word}: {where}{weight}"

@@ -1,0 +1,239 @@
+"""``tools`` and ``call``: what agents can do, done from the command line; here, or by a running server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pinakes.caller import KEY_VARIABLE, shown_key
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+from pinakes.errors import (
+    Busy,
+    InvalidInput,
+    NotFound,
+    PinakesError,
+    RateLimited,
+    Refused,
+    ServerUnreachable,
+    TooLarge,
+    Unauthorized,
+    exit_code,
+)
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.tools import Tool
+
+_CONNECT_TIMEOUT_S = 5.0
+_ERRORS = {
+    400: InvalidInput,
+    401: Unauthorized,
+    403: Refused,
+    404: NotFound,
+    413: TooLarge,
+    422: InvalidInput,
+    429: RateLimited,
+    503: Busy,
+}
+
+Url = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="Ask this running server instead of opening the home.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool answered. ``error``: what went wrong; ``shown``: the answer itself tells of that."""
+
+    text: str
+    data: Mapping[str, JSON] | None
+    error: PinakesError | None = None
+    shown: bool = True
+
+
+def tools(
+    session: Session,
+    every: Annotated[bool, typer.Option("--all", help="Also those that the setting `toolsets` leaves out.")] = False,
+    url: Url = None,
+) -> None:
+    """List the tools that agents have."""
+    listed = _remote_tools(session, url) if url else _own_tools(session, every)
+    session.screen.document({"tools": listed})
+    width = max((len(tool["name"]) for tool in listed), default=0)
+    for tool in listed:
+        first = tool["description"].partition("\n")[0]
+        session.screen.show(f"{tool['name']:<{width}}  {printable(first)}")
+
+
+def call(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool; `pinakes tools` lists them.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg", "-a", metavar="NAME=VALUE", help="An argument; =@FILE takes the text of a file, =@- stdin."
+        ),
+    ] = None,
+    as_object: Annotated[
+        str | None, typer.Option("--json-args", metavar="JSON", help="The arguments as one JSON object.")
+    ] = None,
+    url: Url = None,
+) -> None:
+    """Call a tool as an agent would."""
+    told = _called_there(session, url, name, words or (), as_object) if url else None
+    told = told or _called_here(session, name, words or (), as_object)
+    if told.error is not None and not told.shown:
+        raise told.error
+    session.screen.document(told.data if told.data is not None else {"text": told.text})
+    if not session.screen.as_json:
+        text = printable(told.text) if sys.stdout.isatty() else told.text
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    if told.error is not None:
+        raise typer.Exit(exit_code(told.error))
+
+
+def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: str | None) -> dict[str, JSON]:
+    """Return the arguments that ``words`` (``name=value``) and a JSON object give, by the types of ``schema``.
+
+    Raises:
+        InvalidInput: of another form, or a file that cannot be read.
+    """
+    given = _parsed(as_object, "--json-args") if as_object else {}
+    if not isinstance(given, dict):
+        raise InvalidInput("--json-args is no JSON object.", hint='As in --json-args \'{"query": "keys"}\'')
+    for word in words:
+        name, sign, text = word.partition("=")
+        if not sign or not name:
+            raise InvalidInput(f"--arg {word!r} is not of the form name=value.", hint="As in --arg query=keys")
+        about = schema.get("properties", {}).get(name, {})
+        given[name] = _value(name, _content(text), about.get("type", "string"))
+    return given
+
+
+def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
+    from pinakes.tools import TOOLS, tools_of
+    from pinakes.tools.declare import listing
+
+    offered = tools_of(session.settings)
+    names = {tool.name for tool in offered}
+    rest = [tool for tool in TOOLS if tool.name not in names] if every else []
+    return [listing(tool) for tool in (*offered, *rest)]
+
+
+def _called_here(session: Session, name: str, words: Sequence[str], as_object: str | None) -> Told:
+    from pinakes.caller import calling, current
+
+    tool = _own_tool(session, name)
+    arguments = arguments_of(tool.schema(), words, as_object)
+    with (
+        calling(replace(current(), interface="cli")),
+        session.library(create=not tool.read_only, recorded=False) as library,
+    ):
+        outcome = tool.answer(library, arguments)
+    return Told(outcome.text, outcome.data, outcome.error, shown=not outcome.failed)
+
+
+def _own_tool(session: Session, name: str) -> Tool:
+    from rapidfuzz import process
+
+    from pinakes.tools import TOOLS, tools_of
+
+    known = {tool.name: tool for tool in (*TOOLS, *tools_of(session.settings))}
+    if name not in known:
+        near = [found for found, _, _ in process.extract(name, list(known), limit=1, score_cutoff=60)]
+        hint = f"Did you mean {near[0]!r}?" if near else "`pinakes tools --all` lists them."
+        raise NotFound(f"There is no tool {name!r}.", hint=hint)
+    return known[name]
+
+
+def _remote_tools(session: Session, url: str) -> list[dict[str, JSON]]:
+    status, body = _ask(session, "GET", url, "/api/v1/tools")
+    if status != 200:
+        raise _refusal(status, body)
+    listed: list[dict[str, JSON]] = body["data"]["tools"]
+    return listed
+
+
+def _called_there(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> Told:
+    schemas: dict[str, dict[str, JSON]] = {tool["name"]: tool["inputSchema"] for tool in _remote_tools(session, url)}
+    schema = schemas.get(name, {})
+    status, body = _ask(session, "POST", url, f"/api/v1/tools/{name}", arguments_of(schema, words, as_object))
+    if status != 200:
+        raise _refusal(status, body)
+    result = body["data"]["result"]
+    text = result["text"] if set(result) == {"text"} else json.dumps(result, ensure_ascii=False, indent=2)
+    error = PinakesError("The tool failed.") if "error" in body else None
+    return Told(text, result, error)
+
+
+def _ask(
+    session: Session, method: str, url: str, path: str, body: Mapping[str, JSON] | None = None
+) -> tuple[int, dict[str, JSON]]:
+    """Return status and JSON of a server's answer; one on this machine is never asked through a proxy.
+
+    Raises:
+        ServerUnreachable: it does not answer, or not as a Pinakes does.
+    """
+    import httpx
+
+    from pinakes.serve.guard import is_loopback
+
+    place = url.rstrip("/").removesuffix("/mcp")
+    timeout = httpx.Timeout(session.settings.server.write_timeout_s, connect=_CONNECT_TIMEOUT_S)
+    try:
+        direct = is_loopback(httpx.URL(place).host)
+        with httpx.Client(timeout=timeout, trust_env=not direct) as client:
+            response = client.request(method, place + path, json=body, headers=shown_key())
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ServerUnreachable(
+            f"No Pinakes answers at {place} ({type(error).__name__}).", hint="Start it: pinakes serve"
+        ) from error
+    try:
+        answer = response.json()
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict) or "success" not in answer:
+        raise ServerUnreachable(f"{place} answers with HTTP {response.status_code}.", hint="Is it a Pinakes?")
+    return response.status_code, answer
+
+
+def _refusal(status: int, body: Mapping[str, JSON]) -> PinakesError:
+    error = body.get("error") or {}
+    details = error.get("details")
+    hint = details.get("hint", "") if isinstance(details, dict) else ""
+    hint = f"Put a key into {KEY_VARIABLE}." if status == 401 else hint
+    return _ERRORS.get(status, PinakesError)(error.get("message", "The server refused."), hint=hint)
+
+
+def _content(text: str) -> str:
+    if not text.startswith("@"):
+        return text
+    if text == "@-":
+        return sys.stdin.read()
+    try:
+        return Path(text[1:]).expanduser().read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{text[1:]!r} cannot be read: {error}.", hint="Check the path.") from error
+
+
+def _value(name: str, text: str, kind: JSON) -> JSON:
+    """Return ``text`` as a parameter of JSON Schema's type ``kind`` wants it; lists may be separated by commas."""
+    if kind == "string":
+        return text
+    if kind == "array" and not text.lstrip().startswith("["):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return _parsed(text, f"--arg {name}")
+
+
+def _parsed(text: str, what: str) -> JSON:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"{what} is not JSON: {error}.", hint="Put texts in double quotes.") from error

@@ -1,0 +1,198 @@
+"""``collections``: list them, make, describe, rename, copy and delete them, and take sources out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+from pinakes.errors import InvalidInput
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.catalog.collections import CollectionRecord
+
+_Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
+_NewName: TypeAlias = Annotated[str, typer.Argument(metavar="NEW", help="A name that no collection has.")]
+_Keep: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep", metavar="NAME=VALUE", help="A setting of its own: chunking.size=100, retrieval=vector. Repeatable."
+    ),
+]
+_Forget: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--forget", metavar="NAME", help="A setting of its own that it gives up. Repeatable."),
+]
+_Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+_HEADS = ("collection", "documents", "passages", "tokens")
+
+
+def everything(session: Session) -> None:
+    """List the collections, with what they hold."""
+    with session.library() as library:
+        rows = [asdict(held) for held in library.collecting.everything()]
+    session.screen.document({"collections": rows})
+    shown = [(row["name"], *(f"{row[name]:,}" for name in ("documents", "chunks", "tokens"))) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_HEADS, *shown, strict=True)]
+    for cells, about in zip((_HEADS, *shown), ("", *(row["description"] for row in rows)), strict=True) if rows else ():
+        numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True))
+        session.screen.show(printable(f"{cells[0]:<{widths[0]}}  {numbers}  {about}".rstrip().replace("\n", " ")))
+    if not rows:
+        session.screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
+
+
+def create(
+    session: Session,
+    name: _NewName,
+    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What is in it.")] = "",
+    keep: _Keep = None,
+) -> None:
+    """Make an empty collection, with settings of its own where it needs other ones."""
+    with session.library(create=True) as library:
+        record = library.collecting.create(name, description, **_settings(keep or ()))
+    _tell(session, record, f"{record.name}: made")
+
+
+def describe(
+    session: Session, name: _Name, description: Annotated[str, typer.Argument(metavar="TEXT", help="What is in it.")]
+) -> None:
+    """Say what is in a collection, for people and agents."""
+    with session.library() as library:
+        record = library.collecting.describe(name, description)
+    _tell(session, record, f"{record.name}: {record.description}")
+
+
+def configure(session: Session, name: _Name, keep: _Keep = None, forget: _Forget = None) -> None:
+    """Change the settings of its own that a collection keeps, or show them."""
+    wanted: dict[str, JSON] = {**_settings(keep or ()), **dict.fromkeys(forget or ())}
+    with session.library() as library:
+        record = library.collecting.configure(name, **wanted)
+    _tell(session, record, f"{record.name}: {json.dumps(dict(record.kept or {}), ensure_ascii=False)}")
+    if "chunking" in wanted:
+        session.screen.say(f"files are cut anew by: {session.command('sync', '-c', record.name)}")
+
+
+def rename(session: Session, name: _Name, new: _NewName) -> None:
+    """Give a collection another name."""
+    with session.library() as library:
+        record = library.collecting.rename(name, new)
+    _tell(session, record, f"{name}: called {record.name} now")
+
+
+def copy(session: Session, name: _Name, new: _NewName) -> None:
+    """Make a collection that holds the same; nothing is embedded again."""
+    with session.library() as library:
+        record = library.collecting.copy(name, new)
+    _tell(session, record, f"{name}: copied to {record.name}")
+
+
+def delete(session: Session, name: _Name, yes: _Yes = False) -> None:
+    """Delete a collection with all it holds, for good. Files and repositories stay as they are."""
+    with session.library() as library:
+        name = library.collection(name).name
+        [held] = [one for one in library.collecting.everything() if one.name == name]
+        if not yes:
+            _ask(session, f"Delete collection {name!r} with its {held.documents:,} documents, for good?")
+        removed = library.collecting.delete(name)
+        configured = name in library.settings.collections
+    session.screen.document(asdict(removed))
+    session.screen.show(printable(f"{name}: deleted, {removed.documents:,} documents"))
+    if configured:
+        session.screen.warn(f"the settings name {name!r}: the next sync or server makes it anew")
+
+
+def remove_source(
+    session: Session,
+    name: _Name,
+    location: Annotated[
+        str, typer.Argument(metavar="LOCATION", help="Folder or repository, as `pinakes status` shows it.")
+    ],
+) -> None:
+    """Take a source out of a collection, with the documents read from it. Its files stay as they are."""
+    with session.library() as library:
+        removed = library.collecting.remove_source(name, location)
+        days = library.settings.history.days
+    session.screen.document(asdict(removed))
+    session.screen.show(printable(f"{removed.collection}: {removed.documents:,} documents removed"))
+    if removed.documents and days:
+        session.screen.say(f"each of them can be restored for {days:g} days; to have all again, add the source again")
+
+
+def stats(session: Session, name: _Name) -> None:
+    """Show what a collection holds in figures: by tag, by origin, from when to when."""
+    with session.library() as library:
+        found = asdict(library.collecting.stats(name))
+    session.screen.document(found)
+    for figure, value in found.items():
+        if not isinstance(value, dict):
+            shown = f"{value:,}" if isinstance(value, int) else str(value)
+            session.screen.show(printable(f"{figure:<20} {shown}".rstrip()))
+        for part, count in value.items() if isinstance(value, dict) else ():
+            session.screen.show(printable(f"{figure.partition('_')[0]:<20} {count:>8,}  {part}".replace("\n", " ")))
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "create": create,
+    "describe": describe,
+    "configure": configure,
+    "rename": rename,
+    "copy": copy,
+    "delete": delete,
+    "remove-source": remove_source,
+    "stats": stats,
+}
+
+
+def _tell(session: Session, record: CollectionRecord, line: str) -> None:
+    document = {"name": record.name, "description": record.description, "settings": dict(record.kept or {})}
+    session.screen.document(document)
+    session.screen.show(printable(line))
+
+
+def _ask(session: Session, question: str) -> None:
+    """Have the user agree.
+
+    Raises:
+        InvalidInput: there is nobody to ask, or the answer is no.
+    """
+    if session.screen.as_json or not sys.stdin.isatty():
+        raise InvalidInput(question, hint="Say --yes to do it.")
+    sys.stderr.write(f"{printable(question)} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidInput("Nothing was deleted.", hint="Say --yes, or answer y, to do it.")
+
+
+def _settings(words: Sequence[str]) -> dict[str, JSON]:
+    """Return the settings that NAME=VALUE words spell; tables and lists are JSON.
+
+    Raises:
+        InvalidInput: not of that form.
+    """
+    found: dict[str, JSON] = {}
+    for word in words:
+        name, sign, text = word.partition("=")
+        if not sign or not name.strip():
+            raise InvalidInput(f"--keep {word!r} is not of the form NAME=VALUE.", hint="As in --keep chunking.size=100")
+        section, dot, rest = name.strip().partition(".")
+        value = _value(text)
+        if not dot:
+            found[section] = value
+        elif isinstance(table := found.setdefault(section, {}), dict):
+            table[rest] = value
+    return found
+
+
+def _value(text: str) -> JSON:
+    try:
+        return json.loads(text) if text.lstrip().startswith(("[", "{")) else text
+    except ValueError as error:
+        raise InvalidInput(f"{text!r} is no JSON: {error}.", hint="Quote it for the shell.") from error

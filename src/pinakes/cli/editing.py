@@ -1,0 +1,281 @@
+"""``document``: single documents put, shown, changed, deleted and brought back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pinakes.cli.options import Collection, Searched, with_common_options
+from pinakes.cli.passage import one_line
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+from pinakes.errors import InvalidInput, NotFound, storing
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.editing import FullDocument, Written
+    from pinakes.library import Library
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+document_app = typer.Typer(help="Put, show, change, delete and restore single documents.", context_settings=_HELP)
+
+Reference = Annotated[str, typer.Argument(metavar="REFERENCE", help="Id, uri, path or end of a path.")]
+Known = Annotated[str, typer.Argument(metavar="REFERENCE", help="As before, or the id of a deleted document.")]
+TextFile = Annotated[str, typer.Argument(metavar="FILE", help="File with the text; - is stdin.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="WORD", help="A tag. May be repeated.")]
+Fields = Annotated[
+    list[str] | None, typer.Option("--field", metavar="NAME=VALUE", help="A metadata field. May be repeated.")
+]
+Summary = Annotated[str | None, typer.Option("--summary", metavar="TEXT", help="What it is about.")]
+Source = Annotated[str | None, typer.Option("--source", metavar="TEXT", help="Where it comes from.")]
+IfVersion = Annotated[
+    int | None, typer.Option("--if-version", metavar="N", help="Only if it still is this version; else exit code 13.")
+]
+
+
+@document_app.command("put")
+@with_common_options
+def put(
+    session: Session,
+    file: TextFile,
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is called.")],
+    uri: Annotated[str, typer.Option("--uri", metavar="URI", help="Its address; what stands there is replaced.")] = "",
+    kind: Annotated[
+        Literal["markdown", "code", "text"], typer.Option("--kind", help="How it is cut into passages.")
+    ] = "markdown",
+    tags: Tags = None,
+    fields: Fields = None,
+    summary: Summary = None,
+    source: Source = None,
+    if_version: IfVersion = None,
+    collection: Collection = None,
+) -> None:
+    """Put a document that is no file of a source: a note, an answer, a page fetched elsewhere."""
+    text = _read(file)
+    with session.library(create=True) as library:
+        written = library.documents.put(
+            text,
+            title=title,
+            uri=uri,
+            collection=collection,
+            kind=kind,
+            tags=tags,
+            metadata=_fields(fields),
+            summary=summary,
+            source=source or "",
+            if_version=if_version,
+        )
+        session.found([written.document.uid])
+    _tell(session, written)
+
+
+@document_app.command("show")
+@with_common_options
+def show(session: Session, reference: Reference, collection: Searched = None) -> None:
+    """Show all that is known of a document, without its text; ``--json`` gives text and chunks, too."""
+    with session.library() as library:
+        record = library.collection(collection)
+        uid = library.read(reference, record.name).document.uid
+        document = library.documents.get(uid, collection=record.name, chunks=True)
+        session.found([uid])
+    session.screen.document(asdict(document))
+    _show(session, document)
+
+
+@document_app.command("history")
+@with_common_options
+def history(
+    session: Session,
+    reference: Known,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", help="Print the text of this version instead.")
+    ] = None,
+    collection: Searched = None,
+) -> None:
+    """Show what happened to a document, newest first: when, by whom, what changed. Also of a deleted one."""
+    with session.library() as library:
+        name, uid = _known(library, reference, collection)
+        session.found([uid])
+        if version is not None:
+            text = library.documents.version(uid, version, collection=name)
+            session.screen.document({"uid": uid, "version": version, "text": text})
+            if not session.screen.as_json:
+                sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            return
+        versions = library.documents.history(uid, collection=name)
+    session.screen.document({"uid": uid, "versions": [asdict(one) for one in versions]})
+    for one in versions:
+        changed = f": {', '.join(one.changed)}" if one.changed else ""
+        lost = "" if one.readable or one.op == "deleted" else "  (not kept)"
+        line = f"{one.number:>4}  {one.at[:19]}Z  {one.op}{changed}  by {one.by or 'unknown'}{lost}"
+        session.screen.show(printable(line))
+
+
+@document_app.command("update")
+@with_common_options
+def update(
+    session: Session,
+    reference: Reference,
+    file: Annotated[
+        str | None, typer.Option("--text", metavar="FILE", help="File with a new text; - is stdin.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="A new title.")] = None,
+    tags: Tags = None,
+    fields: Fields = None,
+    summary: Summary = None,
+    source: Source = None,
+    if_version: IfVersion = None,
+    collection: Searched = None,
+) -> None:
+    """Change what is given of a document; an empty value takes a field away, ``--tag ''`` all tags."""
+    text = None if file is None else _read(file)
+    with session.library() as library:
+        record = library.collection(collection)
+        written = library.documents.update(
+            library.read(reference, record.name).document.uid,
+            collection=record.name,
+            title=title,
+            text=text,
+            tags=tags,
+            metadata=_fields(fields),
+            summary=summary,
+            source=source,
+            if_version=if_version,
+        )
+        session.found([written.document.uid])
+    _tell(session, written)
+
+
+@document_app.command("delete")
+@with_common_options
+def delete(session: Session, reference: Reference, if_version: IfVersion = None, collection: Searched = None) -> None:
+    """Delete a document. It can be restored for some time (``history.days``)."""
+    with session.library() as library:
+        record = library.collection(collection)
+        uid = library.read(reference, record.name).document.uid
+        gone = library.documents.delete(uid, collection=record.name, if_version=if_version)
+        days = library.settings.history.days
+        session.found([uid])
+    undo = session.command("document", "restore", uid, "-c", record.name)
+    restorable = {"days": days, "undo": undo} if days else {}
+    session.screen.document({"uid": uid, "path": gone.path, "collection": record.name, "deleted": True, **restorable})
+    session.screen.show(printable(f"{uid}  deleted: {one_line(gone.path)}"))
+    session.screen.say(f"to have it back, within {days:g} days: {undo}" if days else "It is gone: history.days is 0.")
+
+
+@document_app.command("restore")
+@with_common_options
+def restore(
+    session: Session,
+    reference: Known,
+    version: Annotated[int | None, typer.Option("--version", metavar="N", help="As it was in this version.")] = None,
+    collection: Searched = None,
+) -> None:
+    """Bring back a deleted document, or an older version of one."""
+    with session.library() as library:
+        name, uid = _known(library, reference, collection)
+        written = library.documents.restore(uid, collection=name, version=version)
+        session.found([uid])
+    _tell(session, written, done="restored")
+
+
+@document_app.command("deleted")
+@with_common_options
+def deleted(session: Session, collection: Searched = None) -> None:
+    """List the deleted documents that can be restored, deleted latest first."""
+    with session.library() as library:
+        name = library.collection(collection).name
+        found = library.documents.deleted(name)
+        session.found([uid for uid, _ in found])
+    documents = [{"uid": uid, **asdict(version)} for uid, version in found]
+    session.screen.document({"collection": name, "documents": documents})
+    for uid, version in found:
+        by = f" by {version.by}" if version.by else ""
+        session.screen.show(printable(f"{uid}  {version.at[:19]}Z{by}  {one_line(version.title)}"))
+    if not found:
+        session.screen.say("nothing that could be restored")
+
+
+def _known(library: Library, reference: str, collection: str | None) -> tuple[str, str]:
+    """Return the collection and the id of a document, which may be a deleted one."""
+    name = library.collection(collection).name
+    try:
+        return name, library.read(reference, name).document.uid
+    except NotFound as error:
+        try:
+            library.documents.history(reference, collection=name)
+        except NotFound:
+            raise error from None
+        return name, reference
+
+
+def _read(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    path = Path(file)
+    if not path.is_file():
+        raise NotFound(f"There is no file {file!r}.", hint="- reads the text from stdin.")
+    with storing(f"The file {file!r}"):
+        return path.read_text("utf-8", "replace")
+
+
+def _fields(words: list[str] | None) -> Mapping[str, JSON] | None:
+    """Return metadata as ``name=value`` words state it; a value may be JSON, an empty one takes the field away."""
+    if not words:
+        return None
+    found: dict[str, JSON] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not name.strip():
+            raise InvalidInput(f"--field {word!r} is not of the form name=value.", hint="As in --field status=draft")
+        found[name.strip()] = _value(value)
+    return found
+
+
+def _value(text: str) -> JSON:
+    """Return what ``text`` spells in JSON, else the text itself; None where there is none."""
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return text
+
+
+def _tell(session: Session, written: Written, *, done: str = "") -> None:
+    document, screen = written.document, session.screen
+    about = {"outcome": written.outcome, "degraded": written.degraded, "document": asdict(document)}
+    screen.document(about)
+    screen.show(
+        printable(
+            f"{document.uid}  {done or written.outcome}: {one_line(document.title)} "
+            f"(version {document.version}, passages: {document.chunk_count:,}, collection: {document.collection})"
+        )
+    )
+    if written.degraded:
+        screen.say(f"found by words only until a model is there: {written.degraded}")
+
+
+def _show(session: Session, document: FullDocument) -> None:
+    rows = {
+        "id": document.uid,
+        "title": document.title,
+        "collection": document.collection,
+        "path": document.path,
+        "uri": document.uri,
+        "source": document.source,
+        "kind": f"{document.kind} {document.language or ''}".strip(),
+        "tags": ", ".join(document.tags),
+        **{str(name): str(value) for name, value in document.metadata.items()},
+        "holds": f"{document.chunk_count:,} passages, {document.token_count:,} tokens",
+        "version": f"{document.version}, of {document.updated_at[:19]}Z; there since {document.created_at[:19]}Z",
+        "summary": f"({document.summary_by}) {document.summary}" if document.summary else "",
+    }
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        if value:
+            session.screen.show(printable(f"{name:<{width}}  {one_line(value)}"))

@@ -1,0 +1,132 @@
+"""``keys``: make, list and revoke the keys by which others are let in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pinakes.cli.options import with_common_options
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+from pinakes.errors import InvalidInput
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.catalog.keys import Key
+
+_SPAN = re.compile(r"(?P<count>\d{1,5})(?P<unit>[hdw])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_HEADS = ("key", "begins with", "scope", "collections", "last used", "state")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What it is called: who, or what, it is for.")]
+
+keys_app = typer.Typer(help="List, make and revoke keys.", context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@keys_app.callback(invoke_without_command=True)
+@with_common_options
+def every_key(session: Session, context: typer.Context) -> None:
+    """List the keys, those included that are valid no more."""
+    if context.invoked_subcommand is None:
+        listed(session)
+
+
+@keys_app.command("list")
+@with_common_options
+def list_keys(session: Session) -> None:
+    """List the keys, those included that are valid no more."""
+    listed(session)
+
+
+@keys_app.command("create")
+@with_common_options
+def create(
+    session: Session,
+    name: Name,
+    scope: Annotated[
+        Literal["read", "write", "admin"],
+        typer.Option("--scope", help="What may be done with it; each has the former."),
+    ] = "read",
+    collections: Annotated[
+        list[str] | None,
+        typer.Option("--collection", "-c", metavar="NAME", help="Only for this collection. May be repeated."),
+    ] = None,
+    per_minute: Annotated[
+        int, typer.Option("--per-minute", metavar="N", help="So many requests; 0 = as server.per_minute says.")
+    ] = 0,
+    expires: Annotated[
+        str, typer.Option("--expires", metavar="TIME", help="12h, 30d, 8w, or a day: 2030-01-31. Else it does not.")
+    ] = "",
+) -> None:
+    """Make a key. It is shown this once: what is kept recognises it, but cannot tell it."""
+    from pinakes.catalog import keys
+
+    at = expiry(expires) if expires else None
+    with session.library(create=True) as library, library.shelves.catalog.write() as connection:
+        key, secret = keys.create(connection, name, scope, collections or None, per_minute=per_minute, expires_at=at)
+    session.screen.document({**_as_data(key), "key": secret})
+    session.screen.show(secret)
+    session.screen.say(printable(f"{key.name}: made, {_what(key)}. Keep it well: it is not shown again."))
+
+
+@keys_app.command("revoke")
+@with_common_options
+def revoke(session: Session, name: Name) -> None:
+    """Make a key valid no more, at once, also for servers that run."""
+    from pinakes.catalog import keys
+
+    with session.library() as library, library.shelves.catalog.write() as connection:
+        key = keys.revoke(connection, name)
+    session.screen.document(_as_data(key))
+    session.screen.show(printable(f"{key.name}: revoked"))
+
+
+def listed(session: Session) -> None:
+    """Show all keys, without their secrets."""
+    from pinakes.catalog import keys
+
+    with session.library() as library, library.shelves.catalog.read() as connection:
+        every = keys.everything(connection)
+    session.screen.document({"keys": [_as_data(key) for key in every]})
+    rows = [_row(key) for key in every]
+    widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]
+    for row in (_HEADS, *rows) if rows else ():
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        session.screen.show(printable("  ".join(cells).rstrip()))
+    if not rows:
+        session.screen.say(f"There are no keys. Make one: {session.command('keys', 'create', 'NAME')}")
+
+
+def expiry(text: str) -> datetime:
+    """Return the time that ``30d`` (hours, days, weeks from now) or a day, which is its end, stands for.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    if span := _SPAN.fullmatch(text.strip()):
+        return datetime.now(UTC) + int(span["count"]) * _UNITS[span["unit"]]
+    try:
+        return datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(f"{text!r} is no time to expire at.", hint="Write 12h, 30d, 8w or 2030-01-31.") from error
+
+
+def _as_data(key: Key) -> dict[str, JSON]:
+    data: dict[str, JSON] = {name: value for name, value in asdict(key).items() if name != "id"}
+    return {**data, "collections": None if key.collections is None else list(key.collections), "state": key.state}
+
+
+def _row(key: Key) -> tuple[str, ...]:
+    used = key.last_used_at[:16].replace("T", " ") if key.last_used_at else "never"
+    state = f"valid until {key.expires_at[:10]}" if key.state == "valid" and key.expires_at else key.state
+    return key.name, f"pnk_{key.prefix}", key.scope, ", ".join(key.collections or ("all",)), used, state
+
+
+def _what(key: Key) -> str:
+    held = "all collections" if key.collections is None else ", ".join(key.collections)
+    until = f", until {key.expires_at[:10]}" if key.expires_at else ""
+    return f"may {key.scope}, {held}{until}"

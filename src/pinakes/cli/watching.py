@@ -1,0 +1,127 @@
+"""``watch``: read folders and follow them as they change, until stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pinakes.cli.adding import Wanted, prepare_or_warn, show_report
+from pinakes.cli.progress import following
+from pinakes.cli.screen import Screen, printable
+from pinakes.cli.session import Session
+from pinakes.errors import Busy, InvalidInput
+
+if TYPE_CHECKING:
+    from pinakes.ingest import Report
+    from pinakes.library import Library
+    from pinakes.watched import Watched
+
+_LOOK_EVERY_S = 0.5
+_MOST_NAMED = 5
+
+
+def watch(session: Session, wanted: Wanted) -> None:
+    """Follow folders until Ctrl+C, telling on stdout what was read; with ``--json`` one document a line.
+
+    Raises:
+        InvalidInput: something is no folder and no file, or nothing is to be followed.
+        Busy: another process follows it.
+    """
+    from pinakes.serve.watching import Watching
+    from pinakes.watched import Beacon
+
+    screen = session.screen
+    with session.library(create=True) as library:
+        prepare_or_warn(session)
+        chosen = _added(screen, library, wanted) if wanted.locations else _configured(library, wanted.collection)
+        for one in chosen:
+            if Beacon(library.shelves.home, one).told() is not None:
+                raise Busy(f"Another process follows {one.root}.", hint="A running server does so by itself.")
+        watching = Watching(
+            library, chosen, say=screen.warn, on_read=lambda one, report, names: _show(screen, one, report, names)
+        )
+        with _until_stopped() as stopped:
+            watching.start()
+            names = ", ".join(str(one.root) for one in chosen)
+            screen.say(f"Following {names} (Ctrl+C stops it).")
+            while watching.running and not stopped.wait(_LOOK_EVERY_S):
+                pass
+        watching.stop()
+
+
+def _added(screen: Screen, library: Library, wanted: Wanted) -> list[Watched]:
+    """Add what was named, as ``add`` does, and return it as it is remembered."""
+    from pinakes.catalog import sources
+    from pinakes.shelves import settings_of
+    from pinakes.sources import recognise
+    from pinakes.watched import Watched
+
+    places = [recognise(location) for location in wanted.locations]
+    for place in places:
+        if place.kind != "folder":
+            raise InvalidInput(f"{place.location} cannot be followed: it is no folder.", hint="Read it: pinakes add")
+    name = wanted.collection or library.settings.collection
+    for place in places:
+        with following(screen) as on_event:
+            report = library.add(
+                place.location, name, include=wanted.include, exclude=wanted.exclude, on_event=on_event
+            )
+        if not screen.as_json:
+            show_report(screen, report)
+    with library.shelves.catalog.read() as connection:
+        kept = {one.location: one for one in sources.everything(connection, library.collection(name).id)}
+    return [Watched(name, settings_of(kept[place.location])) for place in places]
+
+
+def _configured(library: Library, collection: str | None) -> list[Watched]:
+    from pinakes.watched import watched_in
+
+    chosen = [one for one in watched_in(library.settings) if collection in (None, one.collection)]
+    if not chosen:
+        raise InvalidInput(
+            "Nothing is to be followed: no folder was named, and the settings name none.",
+            hint="Name one: pinakes watch PATH; or set watch = true in a source, or knowledge_base.enabled.",
+        )
+    return chosen
+
+
+def _show(screen: Screen, watched: Watched, report: Report, names: Sequence[str]) -> None:
+    """Tell of a run that changed something."""
+    from pinakes.watched import summary
+
+    words = summary(report)
+    if not words:
+        return
+    at = datetime.now().astimezone()
+    if screen.as_json:
+        counts = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed")}
+        failed = [{"path": entry.path, "reason": entry.reason} for entry in report.failed]
+        told = {"at": at.isoformat(timespec="milliseconds"), "collection": watched.collection}
+        line = {**told, "folder": str(watched.root), **counts, "read": list(names), "failed": failed}
+        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+        return
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    shown = f": {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
+    screen.show(printable(f"{at:%H:%M:%S}  {watched.collection}  {words}{shown}"))
+
+
+@contextmanager
+def _until_stopped() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM sets; Ctrl+C ends the block, and neither is an error."""
+    stopped = threading.Event()
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set()) if main else None
+    try:
+        yield stopped
+    except KeyboardInterrupt:
+        return
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,373 @@
+"""Collections as a whole: made, described, renamed, copied, deleted, counted; and their sources taken out again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ValidationError
+
+from pinakes import caller
+from pinakes.catalog import changes, collections, copying, documents, embeddings, figures, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.figures import Held
+from pinakes.catalog.sources import SourceRecord
+from pinakes.errors import Busy, InvalidInput, InvalidSetting, NotFound, storing
+from pinakes.ingest import keeping_of
+from pinakes.settings import CollectionSettings, refusal
+from pinakes.shelves import Shelves, settings_of
+from pinakes.types import JSON
+from pinakes.watched import knowledge_base
+
+KEPT = ("boosts", "chunking", "label", "retrieval")
+"""Settings that a collection may be made with; the others belong to sources, which settings files name."""
+
+_REMOVED_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStats:
+    """What a collection holds, in figures.
+
+    ``tag_distribution``: tag → documents with it. ``source_distribution``: where from → documents. The dates, ISO 8601
+    in UTC, are when the oldest and the newest document were put there, "" where there is none.
+    """
+
+    collection: str
+    document_count: int
+    total_tokens: int
+    avg_tokens_per_doc: float
+    total_chunks: int
+    tag_distribution: Mapping[str, int]
+    source_distribution: Mapping[str, int]
+    oldest_document: str
+    newest_document: str
+    index_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What was taken out: of a collection as a whole (``location`` is "" then), or of one of its sources."""
+
+    collection: str
+    location: str
+    documents: int
+    chunks: int
+
+
+class Collections:
+    """The collections of a home. Safe to share between threads and processes."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        """Drop what deleted collections have left in the home, where their deletion did not come to its end."""
+        self._shelves = shelves
+        self._drop_leftovers()
+
+    def create(self, name: str, description: str = "", **settings: Any) -> CollectionRecord:
+        """Make an empty collection that keeps these ``settings``: any of ``KEPT``, as they stand in settings files.
+
+        What settings files say of a collection of that name wins over them.
+
+        Raises:
+            InvalidName: it cannot be called so, or there is one of that name.
+            InvalidSetting: there is no such setting, or it cannot be kept, or the value is impossible.
+        """
+        with self._shelves.catalog.write() as connection:
+            return collections.create(connection, name, description, _checked(settings))
+
+    def describe(self, name: str, description: str) -> CollectionRecord:
+        """Say what is in a collection, for people and agents.
+
+        Raises:
+            NotFound: there is no such collection.
+            InvalidInput: the settings describe it.
+        """
+        if self._shelves.settings.of_collection(name).description:
+            raise InvalidInput(
+                f"Collection {name!r} is described by the settings.", hint=f"Change collections.{name}.description."
+            )
+        with self._shelves.catalog.write() as connection:
+            record = collections.get(connection, name)
+            return collections.change(connection, record, description=description, kept=record.kept)
+
+    def configure(self, name: str, **settings: Any) -> CollectionRecord:
+        """Change the settings that a collection keeps: those that are given; None gives one up.
+
+        Documents that are there keep their passages until they are read or put again.
+
+        Raises:
+            NotFound: there is no such collection.
+            InvalidSetting: see ``create``.
+        """
+        wanted = _checked({key: value for key, value in settings.items() if value is not None}, known=settings)
+        with self._shelves.catalog.write() as connection:
+            record = collections.get(connection, name)
+            others = {key: value for key, value in (record.kept or {}).items() if key not in settings}
+            return collections.change(connection, record, description=record.description, kept=others | wanted)
+
+    def rename(self, old: str, new: str) -> CollectionRecord:
+        """Give a collection another name; nothing else changes.
+
+        Raises:
+            NotFound: there is no such collection.
+            InvalidName: it cannot be called so, or there is one of that name.
+            InvalidInput: the settings name it: they would make it anew.
+            Busy: something is being read into it, or built beside it.
+        """
+        base = knowledge_base(self._shelves.settings)
+        if old in self._shelves.settings.collections or (base is not None and base.collection == old):
+            raise InvalidInput(f"The settings name collection {old!r}.", hint="Rename it there, then rename it here.")
+        record = self._shelves.record(old)
+        read = self._sources(record)
+        locks = [self._shelves.home.changing(record), *self._following(record, read), *self._reading(record, read)]
+        with _held(record, locks), self._shelves.catalog.write() as connection:
+            return collections.rename(connection, collections.get(connection, old), new)
+
+    def copy(self, name: str, new: str) -> CollectionRecord:
+        """Make a collection that holds the same, in one transaction; nothing is embedded again.
+
+        Documents get new ids. Sources are copied, too: ``sync`` reads them into both. History is not.
+
+        Raises:
+            NotFound: there is no such collection.
+            InvalidName: it cannot be called so, or there is one of that name.
+        """
+        shelves = self._shelves
+        with shelves.catalog.write() as connection:
+            record = collections.get(connection, name)
+            made = copying.copy(connection, record, new, keeping_of(shelves.settings.history))
+        self._copy_map(record, made)
+        shelves.index(made.name)
+        return made
+
+    def delete(self, name: str) -> Removed:
+        """Remove a collection with all it holds, for good: documents, history, sources, index.
+
+        Searches that run find nothing of it any more; runs that read into it end with ``NotFound``.
+
+        Raises:
+            NotFound: there is no such collection.
+            Busy: one of its folders is followed as it changes, so that it would be made anew at once.
+        """
+        shelves, record = self._shelves, self._shelves.record(name)
+        locks = self._following(record, self._sources(record))
+        with _held(record, locks), shelves.catalog.write() as connection:
+            record = collections.get(connection, name)
+            beside = collections.beside(connection, name)
+            [held] = figures.held(connection, record.id)
+            read = sources.everything(connection, record.id)
+            keys = embeddings.keys_of(connection, record.id)
+            collections.remove(connection, record)
+        for generation in (record, beside):
+            if generation is not None:
+                shelves.followers.forget(generation)
+        self._drop_leftovers()
+        self._drop_fetched(record.name, read)
+        self._drop_vectors(keys)
+        return Removed(record.name, "", held.documents, held.chunks)
+
+    def remove_source(self, name: str, location: str) -> Removed:
+        """Take a source out of a collection, with the documents that were read from it.
+
+        They are kept like other deleted documents, for ``history.days``. A run that is killed goes on with the next.
+
+        Raises:
+            NotFound: there is no such collection, or it has no such source.
+            InvalidInput: the settings name that source: it would be read again.
+            Busy: it is being read, or followed.
+        """
+        shelves, record = self._shelves, self._shelves.record(name)
+        kept = self._source(record, location)
+        if any((one.kind, one.location) == (kept.kind, kept.location) for one in shelves.rules(record).sources):
+            raise InvalidInput(
+                f"The settings name the source {kept.location!r} of collection {name!r}.",
+                hint=f"Take it out of collections.{name}.sources before.",
+            )
+        with _held(record, [*self._following(record, [kept]), *self._reading(record, [kept])]):
+            documents_, chunks = self._remove_documents(record, kept)
+        self._drop_fetched(record.name, [kept])
+        shelves.index(name)
+        return Removed(record.name, kept.location, documents_, chunks)
+
+    def stats(self, name: str) -> CollectionStats:
+        """Return what a collection holds, in figures.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        record, index = self._shelves.index(name, wait=False)
+        with self._shelves.catalog.read() as connection:
+            [held] = figures.held(connection, record.id)
+            tags = figures.values(connection, record.id, "tags")
+            origins = figures.origins(connection, record.id)
+        return CollectionStats(
+            collection=held.name,
+            document_count=held.documents,
+            total_tokens=held.tokens,
+            avg_tokens_per_doc=round(held.tokens / held.documents, 1) if held.documents else 0.0,
+            total_chunks=held.chunks,
+            tag_distribution=tags,
+            source_distribution=origins,
+            oldest_document=held.oldest,
+            newest_document=held.newest,
+            index_size_bytes=sum(int(size) for part, size in index.describe().items() if part.endswith("_bytes")),
+        )
+
+    def everything(self) -> list[Held]:
+        """Return what each collection holds that the caller may use, by name. No index is opened for that."""
+        settings = self._shelves.settings
+        with self._shelves.catalog.read() as connection:
+            found = [held for held in figures.held(connection) if caller.current().sees(held.name)]
+        return [
+            replace(held, description=settings.of_collection(held.name).description or held.description)
+            for held in found
+        ]
+
+    def visible(self) -> list[str]:
+        """Return the names of the collections that the caller may use."""
+        with self._shelves.catalog.read() as connection:
+            names = [record.name for record in collections.everything(connection)]
+        return [name for name in names if caller.current().sees(name)]
+
+    def model_of(self, name: str) -> str:
+        """Return the fingerprint of the model that a collection's vectors come from, "" while it has none."""
+        return self._shelves.record(name).fingerprint
+
+    def _sources(self, record: CollectionRecord) -> list[SourceRecord]:
+        with self._shelves.catalog.read() as connection:
+            return sources.everything(connection, record.id)
+
+    def _source(self, record: CollectionRecord, location: str) -> SourceRecord:
+        """Return the source that ``location`` names: as it is kept, or as a path from here."""
+        known = self._sources(record)
+        for wanted in (location, _from_here(location)):
+            for kept in known:
+                if kept.location == wanted:
+                    return kept
+        there = ", ".join(kept.location for kept in known)
+        raise NotFound(
+            f"Collection {record.name!r} has no source {location!r}.",
+            hint=f"Its sources: {there}." if there else "It has none.",
+        )
+
+    def _reading(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> list[FileLock]:
+        """Return the locks of those who read these sources into a collection."""
+        return [self._shelves.home.reading(record.name, kept.kind, kept.location) for kept in read]
+
+    def _following(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> list[FileLock]:
+        """Return the locks of those who follow these sources as they change."""
+        return [self._shelves.home.following(record.name, kept.location) for kept in read if kept.kind == "folder"]
+
+    def _remove_documents(self, record: CollectionRecord, kept: SourceRecord) -> tuple[int, int]:
+        """Remove what was read from a source, then the source; return how many documents and chunks that were."""
+        keeping = keeping_of(self._shelves.settings.history)
+        file_name = self._shelves.rules(record).group_metadata
+        total = chunks = 0
+        while True:
+            with self._shelves.catalog.write() as connection:
+                found = sources.documents_of(connection, kept.id, _REMOVED_AT_ONCE)
+                groups = {documents.remove(connection, document_id, keeping) for document_id in found}
+                for key in groups - {""} if file_name else ():
+                    documents.inherit(connection, record.id, key, file_name)
+                if not found:
+                    sources.drop(connection, kept.id)
+                    return total, chunks
+            total += len(found)
+            chunks += sum(found.values())
+
+    def _copy_map(self, record: CollectionRecord, made: CollectionRecord) -> None:
+        """Give a copy the map of approximate vectors, if there is one; passages that wait are found by it."""
+        old, new = self._shelves.home.map(record), self._shelves.home.map(made)
+        beside = new.with_suffix(".copying")
+        with storing("The search index"), suppress(FileNotFoundError):
+            shutil.copyfile(old, beside)
+            beside.replace(new)
+            with self._shelves.catalog.write() as connection:
+                changes.record_waiting(connection, made.id, made.model_id)
+
+    def _drop_leftovers(self) -> None:
+        def there() -> set[int]:
+            with self._shelves.catalog.read() as connection:
+                return collections.ids(connection)
+
+        self._shelves.home.keep_only(there)
+
+    def _drop_fetched(self, collection: str, read: Iterable[SourceRecord]) -> None:
+        """Remove locks of sources that are gone, and what they fetched, unless another collection has the same."""
+        home = self._shelves.home
+        with self._shelves.catalog.read() as connection:
+            used = {_fetched(kept) for kept in sources.everything(connection)}
+        for kept in read:
+            home.drop_locks(collection, kept.kind, kept.location)
+            if _fetched(kept) not in used:
+                home.drop_source(*_fetched(kept))
+
+    def _drop_vectors(self, keys: list[bytes]) -> None:
+        """Remove the vectors of texts that nothing has any more, some at a time, so that nobody waits long."""
+        with self._shelves.catalog.read() as connection:
+            summaries = embeddings.of_summaries(connection)
+        keys = [key for key in keys if key not in summaries]
+        for start in range(0, len(keys), _REMOVED_AT_ONCE):
+            with self._shelves.catalog.write() as connection:
+                embeddings.drop_unused(connection, keys[start : start + _REMOVED_AT_ONCE])
+
+
+@contextmanager
+def _held(record: CollectionRecord, locks: Iterable[FileLock]) -> Iterator[None]:
+    """Hold ``locks``, which others hold while they work on a collection.
+
+    Raises:
+        Busy: somebody does.
+    """
+    with ExitStack() as stack:
+        for lock in locks:
+            with storing("The lock of a collection"):
+                try:
+                    stack.enter_context(lock.acquire(blocking=False))
+                except Timeout as error:
+                    raise Busy(
+                        f"Collection {record.name!r} is being read, followed or built anew by another process.",
+                        hint="Try again when that is done, or stop it.",
+                    ) from error
+        yield
+
+
+def _from_here(location: str) -> str:
+    """Return a path as sources are kept; what is none stays as it is."""
+    try:
+        return str(Path(location).expanduser().absolute())
+    except RuntimeError:  # a home folder of nobody
+        return location
+
+
+def _fetched(kept: SourceRecord) -> tuple[str, str, str | None]:
+    return kept.kind, kept.location, settings_of(kept).ref
+
+
+def _checked(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
+    """Return settings of a collection as they are kept.
+
+    Raises:
+        InvalidSetting: one, or one of the names ``known``, cannot be kept, or has an impossible value.
+    """
+    for name in (*settings, *known):
+        if name not in KEPT:
+            raise InvalidSetting(
+                f"A collection keeps no setting {name!r} of its own.", hint=f"It may keep {', '.join(KEPT)}."
+            )
+    plain = {
+        name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
+        for name, value in settings.items()
+    }
+    try:
+        checked = CollectionSettings.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidSetting(f"Setting {where!r} {refusal(first)}.", hint="`pinakes config` explains it.") from error
+    return checked.model_dump(mode="json", exclude_unset=True)

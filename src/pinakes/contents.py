@@ -1,0 +1,236 @@
+"""Contents, as the tools for code see them: a file put in by its path, and how one or all of them stand."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pinakes import caller, readers
+from pinakes.catalog import collections, contents, documents, embeddings
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import DocumentRecord
+from pinakes.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
+from pinakes.editing import Written
+from pinakes.errors import InvalidInput, NotFound
+from pinakes.library import Library
+from pinakes.types import Document, Metadata
+
+Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
+"""Of a content: all of it is embedded; some of it waits for that; it could not be read; it could not be read again,
+and what is there is what it was before."""
+
+STANDINGS: tuple[Standing, ...] = ("completed", "pending", "failed", "stale")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentStatus:
+    """How one content stands. ``indexed_at`` is UTC in ISO form, None while it is not completed."""
+
+    content_id: str
+    status: Standing
+    indexed_at: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """How all contents stand. ``by_type`` and ``statuses`` each add up to ``total``; ``models``: vectors by each."""
+
+    total: int
+    vectors: int
+    by_type: Mapping[str, int]
+    statuses: Mapping[str, int]
+    models: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A content that was put in. ``previous`` is the id of what stood at its path before; ``embedding_id`` names its
+    first vector, None while it waits. ``length`` is in characters; the times are in seconds.
+    """
+
+    status: ContentStatus
+    previous: str | None
+    embedding_id: str | None
+    content_hash: str
+    length: int
+    embed_s: float
+    store_s: float
+
+
+def index(
+    library: Library,
+    content: str,
+    path: str,
+    purpose: ContentType,
+    *,
+    title: str = "",
+    metadata: Metadata | None = None,
+    collection: str | None = None,
+    again: bool = False,
+) -> Indexed:
+    """Put the content of a file at ``path``, read and cut as a file of that name is; what is unchanged stays.
+
+    ``again``: its passages are embedded anew, whether it changed or not.
+
+    Raises:
+        Unreadable: it cannot be read as a file of that name.
+        InvalidInput: something of it cannot be used.
+        Refused: at that path stands a file of a source, and that has another text.
+        ModelUnavailable: it is to be embedded ``again``, and there is no model; it is stored all the same.
+    """
+    if not path:
+        raise InvalidInput("source_path must not be empty")
+    limits, name = library.settings.ingest, collection or library.usual
+    start = time.perf_counter()
+    document = readers.read(content.encode(), path, max_chars=limits.max_text_chars, timeout_s=limits.read_timeout_s)
+    before = _at(library, name, path)
+    written = _put(
+        library, name, path, document, before, title, {**document.metadata, **(metadata or {}), FIELD: purpose}
+    )
+    embed_s = written.embed_s
+    record = library.collection(name)
+    with library.shelves.catalog.read() as connection:
+        [stored] = documents.find(connection, record.id, written.document.uid)
+    if again:
+        embed_s += _embed(library, record, stored.id)
+    status = standing(library, record, stored)
+    return Indexed(
+        status=status,
+        previous=before,
+        embedding_id=_embedding_id(library, stored.id) if status.status == "completed" else None,
+        content_hash=hashlib.sha256(content.encode()).hexdigest(),
+        length=len(content),
+        embed_s=embed_s,
+        store_s=time.perf_counter() - start - embed_s,
+    )
+
+
+def status_of(library: Library, reference: str, collection: str | None = None) -> ContentStatus:
+    """Return how the content with this id, uri or path stands, also a file that could not be read.
+
+    Raises:
+        NotFound: there is no such content or collection.
+        InvalidInput: several go by that name.
+    """
+    record = library.collection(collection)
+    try:
+        document = library.read(reference, record.name).document
+    except NotFound:
+        with library.shelves.catalog.read() as connection:
+            broken = contents.failed(connection, record.id, reference)
+        if not broken:
+            raise
+        return ContentStatus(reference, "failed", error=broken[0].reason)
+    return standing(library, record, document)
+
+
+def standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
+    """Return how a document of a collection stands."""
+    with library.shelves.catalog.read() as connection:
+        waiting = contents.waiting(connection, document.id, record.model_id)
+        broken = contents.failed(connection, record.id, document.path)
+    if stale := next((one for one in broken if one.document_id == document.id), None):
+        return ContentStatus(document.uid, "stale", document.updated_at, stale.reason)
+    if waiting:
+        words = f"{waiting} of {document.chunk_count} passages wait to be embedded"
+        return ContentStatus(document.uid, "pending", error=words)
+    return ContentStatus(document.uid, "completed", document.updated_at)
+
+
+def overview(library: Library, collection: str | None = None) -> Overview:
+    """Return how all contents of a collection stand, or of all collections.
+
+    Raises:
+        NotFound: there is no such collection.
+    """
+    by_type, statuses, models = Counter[str](), Counter[str](), Counter[str]()
+    shelves = library.shelves
+    for record in library.collections(collection):
+        if not caller.current().sees(record.name):
+            continue
+        _, index = shelves.index(record.name, wait=False)
+        described = index.describe()
+        vectors = int(described.get("exact_vectors", described.get("vectors", 0)))
+        with shelves.catalog.read() as connection:
+            held = shelves.holdings.totals(connection, record, vectors)
+            broken = contents.failed(connection, record.id)
+        stale = {one.document_id for one in broken if one.document_id is not None}
+        failed = [one.path for one in broken if one.document_id is None]
+        by_type.update(held.by_type)
+        by_type.update(content_type("code" if readers.language_of(path) else "text", path) for path in failed)
+        pending = len(held.waiting - stale)
+        completed = sum(held.by_type.values()) - pending - len(stale)
+        statuses.update({"completed": completed, "pending": pending, "failed": len(failed), "stale": len(stale)})
+        if held.vectors:
+            models[record.fingerprint] += held.vectors
+    return Overview(
+        total=statuses.total(),
+        vectors=models.total(),
+        by_type={name: by_type[name] for name in CONTENT_TYPES},
+        statuses={name: statuses[name] for name in STANDINGS},
+        models=dict(models),
+    )
+
+
+def _at(library: Library, name: str, path: str) -> str | None:
+    """Return the id of the document that stands at ``path``, None where there is none."""
+    with library.shelves.catalog.read() as connection:
+        record = collections.find(connection, name)
+        return contents.uid_at(connection, record.id, path) if record else None
+
+
+def _put(
+    library: Library,
+    name: str,
+    path: str,
+    document: Document,
+    before: str | None,
+    title: str,
+    fields: Metadata,
+) -> Written:
+    """Write a content at a path, in place of what stands there; of a source's file only what is beside its text."""
+    old = library.documents.get(before, collection=name) if before else None
+    if old is not None and old.of_file:
+        other = document.text if document.text != old.text else None
+        return library.documents.update(old.uid, collection=name, title=title or None, text=other, metadata=fields)
+    return library.documents.put(
+        document.text,
+        title=title or document.title or path,
+        uri=path,
+        collection=name,
+        kind=document.kind,
+        metadata=fields,
+        source=path,
+        path=path,
+        language=document.language,
+    )
+
+
+def _embed(library: Library, record: CollectionRecord, document_id: int) -> float:
+    """Embed the passages of a document anew; return how long the model took, in seconds."""
+    shelves = library.shelves
+    with shelves.catalog.read() as connection:
+        rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id))
+    start = time.perf_counter()
+    embedder = shelves.embedder_of(record)
+    vectors = embedder.embed([text for _, _, text in rows])
+    spent = time.perf_counter() - start
+    with shelves.catalog.write() as connection:
+        model_id = collections.bind_model(connection, record.id, embedder.fingerprint, embedder.dimension)
+        embeddings.replace(
+            connection, model_id, {key: vector for (_, key, _), vector in zip(rows, vectors, strict=True)}
+        )
+    shelves.index(record.name)
+    return spent
+
+
+def _embedding_id(library: Library, document_id: int) -> str | None:
+    with library.shelves.catalog.read() as connection:
+        rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id)[:1])
+    return next((str(uuid.UUID(bytes=key)) for _, key, _ in rows), None)

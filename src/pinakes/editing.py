@@ -1,0 +1,368 @@
+"""Documents one by one: put, read, changed, deleted, brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import briefs, documents, history, selection, whole
+from pinakes.catalog.briefs import Brief
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import UNNAMED, DocumentRecord
+from pinakes.catalog.history import Version
+from pinakes.catalog.whole import ChunkText, Content
+from pinakes.drafting import Draft, Edit, Plan, check_version, editing, existing, putting, restoring, unknown
+from pinakes.errors import NotFound, PinakesError
+from pinakes.ingest import keeping_of
+from pinakes.shelves import Shelves
+from pinakes.summarizing import Summaries
+from pinakes.types import DocumentKind, Filter, Metadata, Summary
+from pinakes.writing import Writer, Wrote
+
+__all__ = ["ChunkText", "Documents", "Draft", "Edit", "FullDocument", "Version", "Written"]
+
+_LEFT_OUT = "deleted by hand; it comes back when the file changes, or by: pinakes document restore {uid}"
+
+
+@dataclass(frozen=True, slots=True)
+class FullDocument:
+    """A document with all that is known of it. ``uid`` is its id.
+
+    ``source`` says where it comes from: what was given, else where it stands. ``metadata`` is the rest of the
+    metadata, also what its group gives it. ``summary_by``: "given", "chat", "extractive", or "" where there is none.
+    ``of_file``: text and title come from a file. ``chunks`` only where they were asked for.
+    """
+
+    uid: str
+    collection: str
+    title: str
+    text: str
+    summary: str
+    summary_by: str
+    source: str
+    tags: tuple[str, ...]
+    metadata: Metadata
+    kind: str
+    language: str | None
+    uri: str
+    path: str
+    token_count: int
+    chunk_count: int
+    version: int
+    created_at: str
+    updated_at: str
+    of_file: bool
+    chunks: tuple[ChunkText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A document as it was written. ``degraded`` says why its passages wait for their vectors, None where they do not.
+
+    ``unchanged``: it was so already, and nothing was written. ``embed_s``: how long the model took for it and what was
+    put with it, in seconds.
+    """
+
+    document: FullDocument
+    outcome: Literal["created", "updated", "unchanged"]
+    degraded: str | None = None
+    embed_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Documents:
+    """Works on single documents of a library's collections. Safe to share between threads.
+
+    Every method takes the name of a collection; without one it is that of ``chosen``. Ids of other collections are
+    not found. What is written can be searched when the call returns.
+    """
+
+    shelves: Shelves
+    chosen: Callable[[str | None], str]
+    _summaries: Summaries = field(init=False)
+    _writer: Writer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._summaries = Summaries(self.shelves)
+        self._writer = Writer(self.shelves, self._summaries)
+
+    def put(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        uri: str = "",
+        collection: str | None = None,
+        kind: DocumentKind = "markdown",
+        tags: Sequence[str] | None = None,
+        metadata: Metadata | None = None,
+        summary: str | None = None,
+        source: str = "",
+        path: str = "",
+        language: str | None = None,
+        if_version: int | None = None,
+    ) -> Written:
+        """Put a document; where it is there already, it becomes what is given. See ``Draft`` and ``put_many``.
+
+        Raises:
+            InvalidInput: empty or too long text or title, or something else that cannot be used.
+            Refused: at the uri stands the document of a file.
+            Conflict: it is not ``if_version``.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        draft = Draft(text, title, uri, kind, tags, metadata, summary, source, path, language, if_version)
+        return _only(self.put_many([draft], collection=collection))
+
+    def put_many(self, drafts: Sequence[Draft], *, collection: str | None = None) -> list[Written | PinakesError]:
+        """Put several documents, embedded together; return what became of each, in their order.
+
+        One that is refused does not keep the others out. With a uri, the document at that uri is replaced; without,
+        the same title, source and text are the same document. Nothing is embedded again that ever was.
+        A collection that is not there is made.
+
+        Raises:
+            InvalidName: no collection can be called so.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        name = self.chosen(collection)
+        plans = [_attempted(putting, draft) for draft in drafts]
+        return self._written(name, self._writer.write(name, plans, create=True))
+
+    def update(
+        self,
+        doc_id: str,
+        *,
+        collection: str | None = None,
+        title: str | None = None,
+        text: str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Metadata | None = None,
+        summary: str | None = None,
+        source: str | None = None,
+        if_version: int | None = None,
+    ) -> Written:
+        """Change what is given of a document; see ``Edit``. A new text gets a new summary unless one is given.
+
+        Of a file's document text and title cannot be changed here; what else is given stays when the file changes.
+
+        Raises:
+            NotFound: the collection has no such document.
+            InvalidInput: empty or too long text or title, or something else that cannot be used.
+            Refused: it is a file whose text or title is to be changed.
+            Conflict: it is not ``if_version``.
+        """
+        edit = Edit(title, text, tags, metadata, summary, source, if_version)
+        return self._one(collection, editing(doc_id, edit))
+
+    def restore(self, doc_id: str, *, collection: str | None = None, version: int | None = None) -> Written:
+        """Bring back a deleted document as it last was, or an older ``version`` of any document, under its id.
+
+        Raises:
+            NotFound: there never was such a document, or that version is not kept.
+            InvalidInput: it is not deleted, and no version was named.
+            Conflict: another document stands at its uri by now.
+            Refused: it is the document of a file.
+        """
+        return self._one(collection, restoring(doc_id, version))
+
+    def delete(self, doc_id: str, *, collection: str | None = None, if_version: int | None = None) -> DocumentRecord:
+        """Delete a document; it can be restored for ``history.days``. A file is left out until it changes.
+
+        Raises:
+            NotFound: the collection has no such document.
+            Conflict: it is not ``if_version``.
+        """
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.write() as connection:
+            base = existing(connection, record.id, doc_id)
+            check_version(base, if_version)
+            [gone] = self._remove(connection, record, [base.id])
+        self.shelves.index(record.name)
+        return gone
+
+    def delete_many(
+        self, collection: str | None, where: Filter, only: Callable[[DocumentRecord], bool] = lambda _: True
+    ) -> list[DocumentRecord]:
+        """Delete the documents that pass ``where`` and for which ``only`` says so, all in one step; return them.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.write() as connection:
+            found = documents.of_ids(connection, selection.matching(connection, record.id, where).tolist())
+            gone = self._remove(connection, record, [one.id for one in found if only(one)])
+        if gone:
+            self.shelves.index(record.name)
+        return gone
+
+    def get(self, doc_id: str, *, collection: str | None = None, chunks: bool = False) -> FullDocument:
+        """Return a document, with its chunks where they are wanted.
+
+        Raises:
+            NotFound: the collection has no such document.
+        """
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.read() as connection:
+            content = existing(connection, record.id, doc_id)
+            [found] = self._full(connection, record.name, [content], chunks=chunks)
+            return found
+
+    def get_many(
+        self, doc_ids: Sequence[str], *, collection: str | None = None, chunks: bool = False
+    ) -> list[FullDocument]:
+        """Return these documents in their order; those that the collection does not have are left out."""
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.read() as connection:
+            found = whole.of_uids(connection, record.id, doc_ids)
+            return self._full(connection, record.name, list(found.values()), chunks=chunks)
+
+    def chunks(self, doc_id: str, *, collection: str | None = None) -> list[ChunkText]:
+        """Return the chunks of a document in their order.
+
+        Raises:
+            NotFound: the collection has no such document.
+        """
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.read() as connection:
+            return whole.chunks_of(connection, existing(connection, record.id, doc_id))
+
+    def history(self, doc_id: str, *, collection: str | None = None) -> list[Version]:
+        """Return what happened to a document, newest first, also to one that was deleted.
+
+        Raises:
+            NotFound: there never was such a document, or nothing is known of it any more.
+        """
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.read() as connection:
+            found = history.everything(connection, record.id, doc_id)
+        if not found:
+            raise unknown(doc_id)
+        return found
+
+    def version(self, doc_id: str, number: int, *, collection: str | None = None) -> str:
+        """Return the text of a document as it was in version ``number``.
+
+        Raises:
+            NotFound: there never was such a document or version, or its text is not kept.
+        """
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.read() as connection:
+            now = whole.of_uids(connection, record.id, [doc_id]).get(doc_id)
+            if now is not None and now.version == number:
+                return now.text
+            state = history.state(connection, record.id, doc_id, number)
+            last = history.last_number(connection, record.id, doc_id)
+        if state is not None:
+            return state.text
+        if not last:
+            raise unknown(doc_id)
+        raise NotFound(
+            f"Version {number} of document {doc_id!r} cannot be read.",
+            hint="Its history says which can: old ones are kept for history.days, at most history.versions of them.",
+        )
+
+    def deleted(self, collection: str | None = None, limit: int = 1000) -> list[tuple[str, Version]]:
+        """Return (id, last version, ``at`` the time of deletion) of what can be restored, deleted latest first.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        record = self.shelves.record(self.chosen(collection))
+        with self.shelves.catalog.read() as connection:
+            return history.deleted(connection, record.id, limit)
+
+    def _one(self, collection: str | None, plan: Plan) -> Written:
+        name = self.chosen(collection)
+        return _only(self._written(name, self._writer.write(name, [plan])))
+
+    def _written(self, name: str, results: Sequence[Wrote | PinakesError]) -> list[Written | PinakesError]:
+        contents = [one.content for one in results if isinstance(one, Wrote)]
+        with self.shelves.catalog.read() as connection:
+            shown = iter(self._full(connection, name, contents, chunks=False))
+        return [
+            Written(next(shown), one.outcome, one.degraded, one.embed_s) if isinstance(one, Wrote) else one
+            for one in results
+        ]
+
+    def _full(
+        self, connection: Connection, name: str, contents: Sequence[Content], *, chunks: bool
+    ) -> list[FullDocument]:
+        summaries = self._summaries.of(connection, [_brief(one) for one in contents])
+        return [
+            _shown(name, one, summaries[one.id], whole.chunks_of(connection, one) if chunks else ()) for one in contents
+        ]
+
+    def _remove(self, connection: Connection, record: CollectionRecord, ids: Sequence[int]) -> list[DocumentRecord]:
+        gone, keeping = documents.of_ids(connection, ids), keeping_of(self.shelves.settings.history)
+        for one in gone:
+            documents.leave_out(connection, one.id, _LEFT_OUT.format(uid=one.uid))
+            documents.remove(connection, one.id, keeping)
+        self._writer.inherit(connection, record, {one.group_key for one in gone})
+        history.sweep(connection, record.id, keeping)
+        return gone
+
+
+def _attempted(make: Callable[[Draft], Plan], draft: Draft) -> Plan | PinakesError:
+    try:
+        return make(draft)
+    except PinakesError as error:
+        return error
+
+
+def _only(results: Sequence[Written | PinakesError]) -> Written:
+    [result] = results
+    if isinstance(result, PinakesError):
+        raise result
+    return result
+
+
+def _brief(content: Content) -> Brief:
+    return Brief(
+        id=content.id,
+        uid=content.uid,
+        collection_id=content.collection_id,
+        uri=content.uri,
+        path=content.path,
+        title=content.title,
+        kind=content.kind,
+        language=content.language,
+        metadata=content.all_metadata,
+        token_count=content.token_count,
+        chunk_count=content.chunk_count,
+        version=content.version,
+        created_at=content.created_at,
+        updated_at=content.updated_at,
+        summary=content.summary,
+        summary_by=content.summary_by,
+    )
+
+
+def _shown(name: str, content: Content, summary: Summary, chunks: Sequence[ChunkText]) -> FullDocument:
+    metadata = {name: value for name, value in content.all_metadata.items() if value is not None}
+    tags, source = briefs.tags_of(metadata), metadata.get("source")
+    return FullDocument(
+        uid=content.uid,
+        collection=name,
+        title=content.title,
+        text=content.text,
+        summary=summary.text,
+        summary_by=summary.by if summary.text else "",
+        source=str(source or ("" if content.uri.startswith(UNNAMED) else content.uri)),
+        tags=tags,
+        metadata={name: value for name, value in metadata.items() if name not in ("tags", "source")},
+        kind=content.kind,
+        language=content.language,
+        uri=content.uri,
+        path=content.path,
+        token_count=content.token_count,
+        chunk_count=content.chunk_count,
+        version=content.version,
+        created_at=content.created_at,
+        updated_at=content.updated_at,
+        of_file=content.source_id is not None,
+        chunks=tuple(chunks),
+    )

@@ -1,0 +1,363 @@
+"""Opening what was found: documents within a budget of tokens, sections, lines, single passages, outlines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rapidfuzz import fuzz, process
+
+from pinakes import fusion
+from pinakes.catalog import briefs, documents
+from pinakes.catalog.briefs import Brief, Mark
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.chunking import headings
+from pinakes.errors import InvalidInput, ModelUnavailable, NotFound
+from pinakes.shelves import Shelves
+from pinakes.types import Document, Float32, Heading, Int64, Span
+
+if TYPE_CHECKING:
+    from pinakes.ports import Index
+
+_LEAST_SHARE = 0.5
+"""A border between sections is cut at when at least so much of what fits stands before it."""
+
+_ALIKE = 70
+_NAMED = 12
+MOST_NEIGHBOURS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A document, or a part of it: ``text`` from ``start_line`` to ``end_line``, counted from 1, ends included.
+
+    ``tokens`` are those of the text, in the unit of the collection. ``cut``: the budget ended before what was asked
+    for; ``go_on`` is then the line, ``go_on_chunk`` the passage, to read on from. ``outline`` are headings or
+    definitions: all of them where they were asked for, of a document that was cut those that are not in ``text``.
+    ``note`` says in words what could not be done.
+    """
+
+    document: Brief
+    collection: str
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    tokens: int
+    cut: bool = False
+    go_on: int = 0
+    go_on_chunk: int = 0
+    outline: tuple[Heading, ...] = ()
+    chunks: tuple[tuple[Mark, str], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """Documents that were opened, in the order asked for; those there are no such documents of are left out.
+
+    ``left_out`` are ids of those that the budget had no room for. ``full_tokens``: of all documents asked for, whole.
+    """
+
+    documents: tuple[Opened, ...]
+    left_out: tuple[str, ...]
+    tokens: int
+    full_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One passage of a document with those around it. ``score`` is 0 to 1, None where it was chosen by its number."""
+
+    document: Brief
+    collection: str
+    mark: Mark
+    text: str
+    total: int
+    score: float | None
+    neighbours: tuple[tuple[Mark, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of each document is wanted: a section by its heading, lines (first, last; 0 = to the end), or all of it."""
+
+    section: str = ""
+    lines: tuple[int, int] | None = None
+    chunks: bool = False
+    outline: bool = False
+
+
+def expand(
+    shelves: Shelves, records: Sequence[CollectionRecord], uids: Sequence[str], wanted: Wanted, max_tokens: int = 0
+) -> Expanded:
+    """Open documents of these collections, in the order of ``uids``; ``max_tokens`` 0 = whatever they have.
+
+    The first that does not fit is cut, after a section where that is possible; those behind it are left out.
+
+    Raises:
+        InvalidInput: lines that cannot be, or lines and a section at once.
+    """
+    _check(wanted)
+    names = {record.id: record.name for record in records}
+    opened: list[Opened] = []
+    left_out: list[str] = []
+    used = full = 0
+    with shelves.catalog.read() as connection:
+        found = briefs.of_uids(connection, list(names), uids)
+        for brief in (found[uid] for uid in dict.fromkeys(uids) if uid in found):
+            full += brief.token_count
+            if max_tokens and (used >= max_tokens or (opened and opened[-1].cut)):
+                left_out.append(brief.uid)
+                continue
+            text = documents.text(connection, brief.id)
+            sheet = _Sheet(brief, names[brief.collection_id], text, briefs.marks(connection, brief.id))
+            opened.append(sheet.opened(wanted, max_tokens - used if max_tokens else 0))
+            used += opened[-1].tokens
+    return Expanded(tuple(opened), tuple(left_out), used, full)
+
+
+def outline(shelves: Shelves, records: Sequence[CollectionRecord], uid: str) -> tuple[Brief, tuple[Heading, ...]]:
+    """Return a document and its headings, or what its code defines, in the order of the text.
+
+    Raises:
+        NotFound: there is no such document in these collections.
+    """
+    with shelves.catalog.read() as connection:
+        brief = only(briefs.of_uids(connection, [record.id for record in records], [uid]), uid)
+        return brief, headings(_document(brief, documents.text(connection, brief.id)))
+
+
+def passage(
+    shelves: Shelves,
+    records: Sequence[CollectionRecord],
+    uid: str,
+    *,
+    number: int | None = None,
+    query: str = "",
+    neighbours: int = 0,
+) -> Passage:
+    """Return one passage of a document, by its number from 0 or as the one that fits ``query`` best.
+
+    Nothing is embedded for that but the query. The number counts where both are given.
+
+    Raises:
+        NotFound: there is no such document in these collections.
+        InvalidInput: neither number nor query is given, or there is no passage of that number.
+    """
+    with shelves.catalog.read() as connection:
+        brief = only(briefs.of_uids(connection, [record.id for record in records], [uid]), uid)
+        marks = briefs.marks(connection, brief.id)
+        text = documents.text(connection, brief.id)
+    record = next(record for record in records if record.id == brief.collection_id)
+    score: float | None = None
+    if number is None:
+        if not query.strip():
+            raise InvalidInput("Provide chunk_index or chunk_query")
+        number, score = _fitting(shelves, record, query, marks)
+    if not 0 <= number < len(marks):
+        raise InvalidInput("chunk_index out of range", hint=f"The document has {len(marks)} chunks, counted from 0.")
+    around = range(max(0, number - neighbours), min(len(marks), number + neighbours + 1))
+    beside = tuple((marks[at], _slice(text, marks[at])) for at in around if at != number)
+    mark = marks[number]
+    return Passage(brief, record.name, mark, _slice(text, mark), len(marks), score, beside)
+
+
+def only(found: dict[str, Brief], uid: str) -> Brief:
+    """Return the one document of ``found``.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if uid not in found:
+        raise NotFound("Document not found")
+    return found[uid]
+
+
+def _fitting(shelves: Shelves, record: CollectionRecord, query: str, marks: Sequence[Mark]) -> tuple[int, float]:
+    """Return the number of the passage that fits ``query`` best, and its score, 0 to 1."""
+    with shelves.traffic.search():
+        record, index = shelves.index(record.name, wait=False)
+        ids = np.array(sorted(mark.id for mark in marks), np.int64)
+        if not len(ids):
+            return -1, 0.0
+        meaning, words = _cosines(shelves, record, index, query, ids), _words(index, query, ids)
+    settings = shelves.settings.search
+    if meaning is None:
+        scores = words
+    else:
+        scores = fusion.weighted(meaning, words, settings.semantic_weight, settings.keyword_weight)
+    best = int(np.argmax(scores))
+    return next(mark.ordinal for mark in marks if mark.id == ids[best]), min(max(float(scores[best]), 0.0), 1.0)
+
+
+def _cosines(shelves: Shelves, record: CollectionRecord, index: Index, query: str, ids: Int64) -> Float32 | None:
+    """Return the cosine of each passage, float32 (n,); None where there is no model or no vector."""
+    try:
+        vector = shelves.query_vectors_of(record).of(query.strip()[: shelves.settings.search.max_query_chars])
+    except ModelUnavailable:
+        return None
+    ranked = index.vector(vector, len(ids), None, ids)
+    return _placed(ids, ranked.ids, ranked.scores) if len(ranked) else None
+
+
+def _words(index: Index, query: str, ids: Int64) -> Float32:
+    """Return the BM25 of each passage as a share of the best, float32 (n,)."""
+    ranked = index.keyword(query.strip(), len(ids), None, ids)
+    return fusion.relative(_placed(ids, ranked.ids, ranked.scores))
+
+
+def _placed(ids: Int64, ranked: Int64, scores: Float32) -> Float32:
+    found = np.zeros(len(ids), np.float32)
+    found[np.searchsorted(ids, ranked)] = scores
+    return found
+
+
+class _Sheet:
+    """The text of a document with what is known of its parts."""
+
+    def __init__(self, brief: Brief, collection: str, text: str, marks: Sequence[Mark]) -> None:
+        self._brief = brief
+        self._collection = collection
+        self._text = text
+        self._marks = marks
+        self._total_lines = max(1, text.count("\n") + (not text.endswith("\n")))
+        self._headings: tuple[Heading, ...] | None = None
+
+    @property
+    def headings(self) -> tuple[Heading, ...]:
+        """The outline, found when first asked for."""
+        if self._headings is None:
+            self._headings = headings(_document(self._brief, self._text))
+        return self._headings
+
+    def opened(self, wanted: Wanted, most: int) -> Opened:
+        """Return what is wanted of the document, at most so many tokens of it; 0 = any number."""
+        span, note = self._span(wanted)
+        tokens = self._tokens(span)
+        end = self._cut(span, most) if most and tokens > most else span[1]
+        cut = end < span[1]
+        outline = self.headings if wanted.outline or cut else ()
+        if cut and not wanted.outline:
+            outline = tuple(one for one in outline if end <= one.start < span[1])
+        start_line = self._line(span[0])
+        return Opened(
+            document=self._brief,
+            collection=self._collection,
+            text=self._text[span[0] : end],
+            start_line=start_line,
+            end_line=max(start_line, self._line(max(span[0], end - 1))),
+            total_lines=self._total_lines,
+            tokens=self._tokens((span[0], end)) if cut else tokens,
+            cut=cut,
+            go_on=self._line(end) if cut else 0,
+            go_on_chunk=next((mark.ordinal for mark in self._marks if mark.end > end), 0) if cut else 0,
+            outline=outline,
+            chunks=self._chunks((span[0], end)) if wanted.chunks else (),
+            note=note,
+        )
+
+    def _span(self, wanted: Wanted) -> tuple[Span, str]:
+        """Return what is wanted as offsets, and what there is to say where it is not there."""
+        whole, nothing = (0, len(self._text)), (0, 0)
+        if wanted.section:
+            found = section_of(self.headings, wanted.section)
+            if found is not None:
+                return (found.start, found.end), ""
+            names = ", ".join(one.title for one in self.headings[:_NAMED])
+            return nothing, f"no section {wanted.section!r}: {f'there are {names}' if names else 'it has none'}"
+        if wanted.lines is None:
+            return whole, ""
+        first, last = wanted.lines
+        if first > self._total_lines:
+            return nothing, f"no line {first}: it has {self._total_lines} lines"
+        lengths = [len(line) + 1 for line in self._text.split("\n")]
+        start, size = sum(lengths[: first - 1]), sum(lengths[first - 1 : last or None])
+        return (start, min(start + size, len(self._text))), ""
+
+    def _tokens(self, span: Span) -> int:
+        """Return how many tokens stand in a part of the text, as the passages there tell."""
+        start, end = span
+        if (start, end) == (0, len(self._text)):
+            return self._brief.token_count
+        return round(sum(mark.token_count * _share(mark, start, end) for mark in self._marks))
+
+    def _cut(self, span: Span, most: int) -> int:
+        """Return where a part is to end that has at most so many tokens: at a heading, a passage, a line, a word."""
+        start, limit = span[0], self._reach(span, most)
+        least = start + _LEAST_SHARE * (limit - start)
+        borders: tuple[Callable[[], int], ...] = (
+            lambda: max((one.start for one in self.headings if least <= one.start <= limit), default=0),
+            lambda: max((mark.start for mark in self._marks if least <= mark.start <= limit), default=0),
+            lambda: self._text.rfind("\n", start, limit) + 1,
+            lambda: self._text.rfind(" ", start, limit) + 1,
+        )
+        return next((at for border in borders if (at := border()) > start), start)
+
+    def _reach(self, span: Span, most: int) -> int:
+        """Return the offset up to which there are ``most`` tokens."""
+        used = 0.0
+        for mark in self._marks:
+            cost = mark.token_count * _share(mark, *span)
+            if used + cost > most:
+                length = max(1, mark.end - mark.start)
+                return max(mark.start, span[0]) + int((most - used) / max(mark.token_count, 1) * length)
+            used += cost
+        return span[1]
+
+    def _chunks(self, span: Span) -> tuple[tuple[Mark, str], ...]:
+        inside = (mark for mark in self._marks if mark.start < span[1] and mark.end > span[0])
+        return tuple((mark, _slice(self._text, mark)) for mark in inside)
+
+    def _line(self, offset: int) -> int:
+        return self._text.count("\n", 0, offset) + 1
+
+
+def section_of(found: Sequence[Heading], name: str) -> Heading | None:
+    """Return the heading called ``name``: as it is written, else the only one that begins so, else one much alike.
+
+    Names above it may stand before it: ``Install > Linux``.
+    """
+    wanted = " ".join(name.split(">")[-1].split()).casefold().strip("# ")
+    titles = [one.title.casefold() for one in found]
+    exact = [one for one, title in zip(found, titles, strict=True) if title == wanted]
+    if len(exact) > 1 and ">" in name:
+        exact = [one for one in exact if _above(found, one, name)] or exact
+    if exact:
+        return exact[0]
+    begun = [one for one, title in zip(found, titles, strict=True) if title.startswith(wanted)]
+    if begun:
+        return begun[0]
+    best = process.extractOne(wanted, titles, scorer=fuzz.ratio, score_cutoff=_ALIKE)
+    return found[best[2]] if best else None
+
+
+def _above(found: Sequence[Heading], one: Heading, name: str) -> bool:
+    """Say whether the headings around ``one`` are those that stand before it in ``name``."""
+    around = {other.title.casefold() for other in found if other.start < one.start and other.end >= one.end}
+    return all(" ".join(part.split()).casefold() in around for part in name.split(">")[:-1])
+
+
+def _check(wanted: Wanted) -> None:
+    if wanted.section and wanted.lines is not None:
+        raise InvalidInput("Give a section or lines, not both.")
+    if wanted.lines is not None:
+        first, last = wanted.lines
+        if first < 1 or (last and last < first):
+            raise InvalidInput(f"There are no lines {first} to {last}.", hint="They count from 1.")
+
+
+def _share(mark: Mark, start: int, end: int) -> float:
+    """Return how much of a passage stands between ``start`` and ``end``, 0 to 1."""
+    inside = min(mark.end, end) - max(mark.start, start)
+    return max(0.0, inside / max(1, mark.end - mark.start))
+
+
+def _slice(text: str, mark: Mark) -> str:
+    return text[mark.start : mark.end]
+
+
+def _document(brief: Brief, text: str) -> Document:
+    return Document(text, brief.title, brief.kind, brief.language)  # type: ignore[arg-type]

@@ -1,0 +1,411 @@
+"""Why documents rank where they do for a query, or do not: the numbers of the search itself, taken from its own code.
+
+A document that the search did not come upon is added to its candidates and ranked with them, to say what it would
+score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy import Connection
+
+from pinakes.catalog import documents, selection
+from pinakes.catalog.documents import DocumentRecord
+from pinakes.catalog.summaries import summary_vectors
+from pinakes.catalog.wordings import wordings
+from pinakes.errors import InvalidInput
+from pinakes.filters import in_words
+from pinakes.ports import Index
+from pinakes.search import Parts, Placed, Request, Watch, gathered, placed, rank
+from pinakes.search.confidence import confidence, confidence_word
+from pinakes.search.diversity import Diversity
+from pinakes.search.excerpts import asked
+from pinakes.search.explanation import Evidence, explained, ordinal
+from pinakes.search.hits import hydrated
+from pinakes.search.matches import Match, matched
+from pinakes.search.passages import Passages
+from pinakes.search.ranking import Ranked, Weighed, weighed
+from pinakes.search.rarity import Rarity
+from pinakes.types import Float32, Hit, Int64, Ranking, Scores
+
+MOST_DOCUMENTS = 50
+_TRIED = 3
+"""So many of the best passages of a document by each half of the search are ranked where none was a candidate."""
+
+_EVERY = 2**31 - 1
+_PARTS: Mapping[str, str] = {
+    "meaning": "meaning",
+    "words": "words",
+    "passage words": "passages",
+    "document words": "whole",
+    "definition": "definition",
+    "like the best": "like",
+    "weighted": "scores",
+}
+"""What parts of a weighted score are called → their names in ``Weighed``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """What one half of the search makes of a document, by the passage it likes best.
+
+    ``rank`` counts from 1 among the ``of`` passages that were looked at; None: it is not among them. ``score`` is a
+    cosine or a BM25, None where there is none; ``best`` that of the first passage.
+    """
+
+    rank: int | None
+    of: int
+    score: float | None
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a document ranks where it does.
+
+    ``candidate``: the search came upon it; else ``score`` is what it would have. ``rank`` counts documents, from 1;
+    ``shown`` is the place of its first passage among the hits, ``same_as`` the hit that stands for it. ``passage`` is
+    the one it ranks by, None where it has none. ``parts`` are what a weighted score is made of, by the names of
+    ``_PARTS``; other scores have none. ``document_cosine`` and ``document_bm25`` are of the whole document.
+    ``summary_cosine``: of the summary that was written for it, None where none was; it lifts the document in staged
+    retrieval alone. ``left_out`` says what keeps it out: filters, phrases, excluded words.
+    """
+
+    document_id: str
+    title: str
+    path: str
+    uri: str
+    candidate: bool
+    rank: int | None
+    shown: int | None
+    same_as: str
+    score: float | None
+    passage: Hit | None
+    parts: Mapping[str, float]
+    keyword: Arm | None
+    vector: Arm | None
+    document_cosine: float | None
+    document_bm25: float | None
+    summary_cosine: float | None
+    matches: tuple[Match, ...]
+    partly: tuple[Match, ...]
+    missing: tuple[str, ...]
+    overlap: float
+    left_out: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanations:
+    """Explanations in the order in which the documents were asked for; ``unknown`` names those there are not.
+
+    ``searched_for`` is the text of the query without its operators. ``candidates`` counts the passages that were
+    ranked, ``ranked`` their documents.
+    """
+
+    query: str
+    collection: str
+    mode: str
+    fusion: str
+    searched_for: str
+    candidates: int
+    ranked: int
+    documents: tuple[Explanation, ...]
+    unknown: tuple[str, ...] = ()
+    degraded: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def explain(request: Request, parts: Parts, references: Sequence[str]) -> Explanations:
+    """Explain how ``request`` ranks the documents that ``references`` name: ids, uris, paths or ends of paths.
+
+    Nothing is explained where the query has no words.
+
+    Raises:
+        InvalidInput: more than ``MOST_DOCUMENTS``, or whatever makes a search invalid.
+        ModelUnavailable: mode "vector" and there is no model.
+    """
+    found, unknown = _named(parts, references)
+    if len(found) > MOST_DOCUMENTS:
+        raise InvalidInput(
+            f"{len(found)} documents are too many to be explained at once.", hint=f"At most {MOST_DOCUMENTS}."
+        )
+    order = placed(request, parts)
+    known = order.known
+    if known.asked.text and found:
+        with parts.catalog.read() as connection:
+            explained_ = _Explaining(request, parts, order, connection, found).all()
+    else:
+        explained_ = ()
+    candidates = order.ranked.candidates
+    return Explanations(
+        query=request.query,
+        collection=parts.collection.name,
+        mode=known.asked.request.mode,
+        fusion=request.fusion,
+        searched_for=known.asked.text,
+        candidates=len(candidates.ids),
+        ranked=len(np.unique(candidates.documents)),
+        documents=explained_,
+        unknown=unknown,
+        degraded=known.degraded,
+        notes=order.notes,
+    )
+
+
+def _named(parts: Parts, references: Sequence[str]) -> tuple[list[DocumentRecord], tuple[str, ...]]:
+    """Return the documents that are named, each once, and the names that nothing has."""
+    found: dict[int, DocumentRecord] = {}
+    unknown = []
+    with parts.catalog.read() as connection:
+        for reference in dict.fromkeys(references):
+            records = documents.find(connection, parts.collection.id, reference)
+            found |= {record.id: record for record in records}
+            if not records:
+                unknown.append(reference)
+    return list(found.values()), tuple(unknown)
+
+
+class _Explaining:
+    """One query, and the documents that are to be explained. ``connection`` sees one state of the catalogue."""
+
+    def __init__(
+        self, request: Request, parts: Parts, order: Placed, connection: Connection, wanted: Sequence[DocumentRecord]
+    ) -> None:
+        self._given = request
+        self._parts = parts
+        self._order = order
+        self._connection = connection
+        self._wanted = wanted
+        self._asked = order.known.asked
+        self._request = order.known.asked.request
+        self._words = asked(self._asked.text)
+        self._rarity = Rarity.of(self._asked.text, parts.index)
+        self._wordings = wordings(connection, [record.id for record in wanted])
+        self._passages = Passages(connection, self._asked.text)
+        self._summaries = self._near_summaries()
+
+    def all(self) -> tuple[Explanation, ...]:
+        """Return an explanation of every document."""
+        pure, wide = self._order.ranked, self._widened()
+        shown = self._hits(pure, self._request, Diversity.wanted(self._parts, self._connection))
+        left_out = self._left_out()
+        met = np.isin([record.id for record in self._wanted], pure.candidates.documents).tolist()
+        found: dict[int, Explanation] = {}
+        for ranked, candidates in ((pure, True), (wide, False)):
+            records = [record for record, is_met in zip(self._wanted, met, strict=True) if is_met == candidates]
+            firsts = {record.id: first for record in records if (first := _first(ranked, record.id)) is not None}
+            hits = self._best_passages(ranked, list(firsts.values()))
+            weighing = self._weighed(ranked)
+            for record in records:
+                view = _View(record, ranked, firsts.get(record.id), hits.get(record.uid), weighing, candidates)
+                found[record.id] = self._explanation(view, wide, shown, left_out[record.id])
+        return tuple(found[record.id] for record in self._wanted)
+
+    def _explanation(self, view: _View, wide: Ranked, shown: Sequence[Hit], left_out: tuple[str, ...]) -> Explanation:
+        record, hit = view.record, view.hit
+        keyword = self._arm("keyword", record.id, wide.candidates.bm25, wide)
+        vector = self._arm("vector", record.id, wide.candidates.cosine, wide)
+        words = matched(self._words, self._rarity, record.title, record.path, self._wordings.get(record.id))
+        document_cosine, document_bm25 = view.of_document()
+        evidence = Evidence(
+            terms=words.terms,
+            scores=Scores(
+                cosine=vector.score if vector else None,
+                bm25=keyword.score if keyword else None,
+                rerank=hit.scores.rerank if hit else None,
+            ),
+            ranks={name: arm.rank for name, arm in (("keyword", keyword), ("vector", vector)) if arm and arm.rank},
+            asked={name: len(arm) for name, arm in self._order.ranked.candidates.arms.items()},
+            approximate=bool(hit and hit.approximate),
+            boosts=hit.boosts if hit else {},
+        )
+        sure = confidence_word(confidence(evidence.scores.cosine, evidence.scores.bm25))
+        same_as = _same_as(shown, record)
+        place = next((place for place, one in enumerate(shown, start=1) if one.document_id == record.uid), None)
+        standing, about = _standing(view, place, same_as, left_out), self._summaries.get(record.id)
+        summary = "" if about is None else f" Its summary: cosine {about:.2f}."
+        return Explanation(
+            document_id=record.uid,
+            title=record.title,
+            path=record.path,
+            uri=record.uri,
+            candidate=view.candidate,
+            rank=view.rank,
+            shown=place,
+            same_as=same_as,
+            score=view.score,
+            passage=hit,
+            parts=view.parts(),
+            keyword=keyword,
+            vector=vector,
+            document_cosine=document_cosine,
+            document_bm25=document_bm25,
+            summary_cosine=about,
+            matches=words.there,
+            partly=words.partly,
+            missing=words.missing,
+            overlap=len(words.there) / len(self._words.words) if self._words.words else 0.0,
+            left_out=left_out,
+            text=f"{standing} {explained(self._words, evidence, sure)}{summary}",
+        )
+
+    def _widened(self) -> Ranked:
+        """Rank the candidates again together with the best passages of every document, of which none may be there."""
+        each = [self._likeliest(record.id) for record in self._wanted]
+        ids, first = np.unique(np.concatenate([one.ids for one in each]), return_index=True)
+        owners = np.concatenate([one.documents for one in each])[first]
+        also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
+        known = gathered(self._given, replace(self._parts, watch=Watch()), also)
+        return rank(known.asked.request, known.found, self._parts.settings.search)
+
+    def _likeliest(self, document_id: int) -> Ranking:
+        """Return the passages of a document that either half of the search likes best, else its first one."""
+        wording = self._wordings.get(document_id)
+        chunk_ids = np.array(sorted(wording.chunk_ids) if wording else (), np.int64)
+        index, vector = self._parts.index, self._order.known.vector
+        found = [index.keyword(self._asked.text, _TRIED, None, chunk_ids)]
+        if vector is not None:
+            found.append(index.vector(vector, _TRIED, None, chunk_ids))
+        ids = np.unique(np.concatenate([one.ids for one in found]))
+        ids = ids if len(ids) else chunk_ids[:1]
+        return Ranking(ids, np.full(len(ids), document_id, np.int64), np.zeros(len(ids), np.float32))
+
+    def _hits(self, ranked: Ranked, request: Request, diversity: Diversity | None, *, fold: bool = True) -> list[Hit]:
+        settings = self._parts.settings.search
+        settings = settings if fold else settings.model_copy(update={"fold_duplicates": False})
+        wanted = replace(request, bare=False, neighbours=0)
+        collection, index = self._parts.collection, self._parts.index
+        return hydrated(self._connection, collection, ranked, wanted, index, settings, self._passages, diversity)
+
+    def _best_passages(self, ranked: Ranked, places: Sequence[int]) -> dict[str, Hit]:
+        """Return document id → hit of the passage at one of these places of a ranking."""
+        if not places:
+            return {}
+        order = sorted(places)
+        best = Ranked(ranked.candidates, ranked.rows[order], ranked.scores[order])
+        request = replace(self._request, top_k=len(order), min_score=0.0)
+        return {hit.document_id: hit for hit in self._hits(best, request, None, fold=False)}
+
+    def _weighed(self, ranked: Ranked) -> Weighed | None:
+        """Return what the scores of the candidates are made of, where they are weighted ones."""
+        found = ranked.candidates
+        weighted = found.wider is not None and found.cosine is not None and not np.isnan(found.cosine).all()
+        return weighed(self._request, found, self._parts.settings.search) if weighted else None
+
+    def _arm(self, name: str, document_id: int, scores: Float32 | None, wide: Ranked) -> Arm | None:
+        arm = self._order.ranked.candidates.arms.get(name)
+        if arm is None:
+            return None
+        best = float(arm.scores[0]) if len(arm) else 0.0
+        places = np.flatnonzero(arm.documents == document_id)
+        if len(places):
+            return Arm(int(places[0]) + 1, len(arm), float(arm.scores[places[0]]), best)
+        own = np.empty(0) if scores is None else scores[wide.candidates.documents == document_id]
+        known = own[~np.isnan(own)]
+        return Arm(None, len(arm), float(known.max()) if len(known) else None, best)
+
+    def _near_summaries(self) -> dict[int, float]:
+        """Return document id → cosine of the query with the summary that was written for it, where one was."""
+        vector, collection = self._order.known.vector, self._parts.collection
+        if vector is None:
+            return {}
+        ids, vectors = summary_vectors(
+            self._connection, collection.id, collection.model_id, [record.id for record in self._wanted]
+        )
+        return dict(zip(ids.tolist(), (vectors @ vector).tolist(), strict=True)) if len(ids) else {}
+
+    def _left_out(self) -> dict[int, tuple[str, ...]]:
+        """Return document id → what keeps all of its passages out of the search."""
+        index, asked_ = self._parts.index, self._asked
+        passing = {
+            condition: selection.matching(self._connection, self._parts.collection.id, (condition,))
+            for condition in self._request.where
+        }
+        found = {}
+        for record in self._wanted:
+            wording = self._wordings.get(record.id)
+            ids = np.array(sorted(wording.chunk_ids) if wording else (), np.int64)
+            failed = [one for one, those in passing.items() if not np.isin(record.id, those)]
+            words = [f"it does not pass {in_words(one)}" for one in failed]
+            words += [f'no passage has "{one}"' for one in asked_.phrases if not self._having(one, index, ids)]
+            if barred := [one for one in asked_.excluded if len(ids) and self._having(one, index, ids) == len(ids)]:
+                words.append("every passage has " + ", ".join(f'"{one}"' for one in barred))
+            found[record.id] = tuple(words)
+        return found
+
+    @staticmethod
+    def _having(phrase: str, index: Index, among: Int64) -> int:
+        return len(index.keyword(phrase, _EVERY, None, among, "phrases"))
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A document in a ranking: ``first`` is the place of its best passage there, from 0; ``hit`` that passage."""
+
+    record: DocumentRecord
+    ranked: Ranked
+    first: int | None
+    hit: Hit | None
+    weighing: Weighed | None
+    candidate: bool
+
+    @property
+    def score(self) -> float | None:
+        return None if self.first is None else float(self.ranked.scores[self.first])
+
+    @property
+    def rank(self) -> int | None:
+        """Its place among the documents that the search ranked, from 1."""
+        if self.first is None or not self.candidate:
+            return None
+        before = self.ranked.candidates.documents[self.ranked.rows[: self.first]]
+        return len(np.unique(before)) + 1
+
+    def parts(self) -> dict[str, float]:
+        if self.weighing is None or self.first is None:
+            return {}
+        row = self.ranked.rows[self.first]
+        return {told: round(float(getattr(self.weighing, name)[row]), 4) for told, name in _PARTS.items()}
+
+    def of_document(self) -> tuple[float | None, float | None]:
+        """Return cosine and BM25 of the document as a whole, where they are known."""
+        wider = self.ranked.candidates.wider
+        if wider is None or self.first is None:
+            return None, None
+        row = self.ranked.rows[self.first]
+        cosine = float(wider.document_cosine[row])
+        return None if np.isnan(cosine) else cosine, float(wider.document_bm25[row])
+
+
+def _first(ranked: Ranked, document_id: int) -> int | None:
+    """Return the place of the best passage of a document in a ranking, from 0."""
+    places = np.flatnonzero(ranked.candidates.documents[ranked.rows] == document_id)
+    return int(places[0]) if len(places) else None
+
+
+def _same_as(shown: Sequence[Hit], record: DocumentRecord) -> str:
+    """Return where the hit stands that says the same as the document's passage, "" where it is shown itself."""
+    if any(hit.document_id == record.uid for hit in shown):
+        return ""
+    standing = (hit for hit in shown if any(one.document_id == record.uid for one in hit.duplicates))
+    return next((f"{hit.path}:{hit.start_line}-{hit.end_line}" for hit in standing), "")
+
+
+def _standing(view: _View, place: int | None, same_as: str, left_out: Sequence[str]) -> str:
+    """Say in a sentence where a document stands in the answer."""
+    if view.score is None:
+        return "Not found: it has no passages."
+    if left_out:
+        return f"Left out: {'; '.join(left_out)}. It would score {view.score:.3f}."
+    if not view.candidate:
+        return f"Not found: no passage is among the best by words or by meaning. It would score {view.score:.3f}."
+    count = len(np.unique(view.ranked.candidates.documents))
+    ranked = f"{ordinal(view.rank or 1)} of {count} documents" if count > 1 else "The only document"
+    standing = f"{ranked}, score {view.score:.3f}"
+    if place is not None:
+        return f"{standing}, hit {place}."
+    return f"{standing}; not shown, it says the same as {same_as}." if same_as else f"{standing}; below the last hit."

@@ -1,0 +1,142 @@
+"""A document's text, whole or some lines of it, as it is or as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rapidfuzz import process
+from sqlalchemy import Connection
+
+from pinakes.catalog import documents, history
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import DocumentRecord
+from pinakes.catalog.history import State
+from pinakes.errors import InvalidInput, NotFound
+from pinakes.past import moment
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document's text, or a range of its lines (counted from 1, ends included).
+
+    Of an older version ``document`` has title, place, metadata, version and time of then, the rest as it is now.
+    """
+
+    document: DocumentRecord
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+
+
+def read(
+    connection: Connection,
+    record: CollectionRecord,
+    reference: str,
+    lines: tuple[int, int] | None,
+    version: int | None = None,
+    as_of: str | None = None,
+) -> Text:
+    """Return the document that goes by ``reference``, in a ``version`` or ``as_of`` a day or time, else as it is.
+
+    Raises:
+        NotFound: nothing goes by that name, or it has no such lines, or it is not kept what it was.
+        InvalidInput: several documents go by that name, or a version and a time are named.
+    """
+    if version is not None and as_of is not None:
+        raise InvalidInput("A document is read in a version or as of a time, not both.", hint="Leave one out.")
+    if as_of is not None:
+        return _as_of(connection, record, reference, lines, moment(as_of))
+    document = _only(connection, record, reference)
+    if version in (None, document.version):
+        return _cut(document, documents.text(connection, document.id), lines)
+    state = history.state(connection, record.id, document.uid, version or 0)
+    if state is None:
+        raise NotFound(
+            f"Version {version} of {document.path!r} cannot be read.",
+            hint=f"See which can: pinakes document history {document.uid}",
+        )
+    return _cut(_then(document, state), state.text, lines)
+
+
+def _as_of(
+    connection: Connection, record: CollectionRecord, reference: str, lines: tuple[int, int] | None, at: str
+) -> Text:
+    then = history.states_at(connection, record.id, at)
+    there = documents.find(connection, record.id, reference)
+    names = {one.uid for one in there}
+    found = [one for one in then if one.uid in names or reference in (one.uid, one.uri, one.path)]
+    still = [one for one in there if one.updated_at <= at]
+    if len(found) + len(still) > 1:
+        paths = ", ".join([*(one.path for one in found), *(one.path for one in still)][:5])
+        raise InvalidInput(f"Several documents went by {reference!r} then.", hint=f"Name one of them: {paths}.")
+    if still:
+        return _cut(still[0], documents.text(connection, still[0].id), lines)
+    if not found:
+        raise NotFound(
+            f"There was no document {reference!r} at {at[:19]}Z, or it is not kept what it was.",
+            hint="Use its id, and see its history: pinakes document history ID",
+        )
+    known = next((one for one in there if one.uid == found[0].uid), None)
+    return _cut(_then(known, found[0]) if known else _gone(record, found[0]), found[0].text, lines)
+
+
+def _then(document: DocumentRecord, state: State) -> DocumentRecord:
+    return replace(
+        document,
+        uri=state.uri,
+        path=state.path,
+        title=state.title,
+        kind=state.kind,
+        language=state.language,
+        metadata=state.metadata,
+        group_key=state.group_key,
+        content_hash=state.content_hash,
+        version=state.number,
+        updated_at=state.at,
+    )
+
+
+def _gone(record: CollectionRecord, state: State) -> DocumentRecord:
+    """Return the record of a document that was deleted; it has no row and no passages any more."""
+    return DocumentRecord(
+        id=0,
+        uid=state.uid,
+        collection_id=record.id,
+        uri=state.uri,
+        path=state.path,
+        title=state.title,
+        kind=state.kind,
+        language=state.language,
+        metadata=state.metadata,
+        group_key=state.group_key,
+        content_hash=state.content_hash,
+        token_count=0,
+        chunk_count=0,
+        version=state.number,
+        created_at=state.created_at,
+        updated_at=state.at,
+    )
+
+
+def _only(connection: Connection, record: CollectionRecord, reference: str) -> DocumentRecord:
+    found: Sequence[DocumentRecord] = documents.find(connection, record.id, reference)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        paths = documents.paths(connection, record.id)
+        near = [path for path, _, _ in process.extract(reference, paths, limit=3, score_cutoff=60)]
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`pinakes search` shows paths and ids."
+        raise NotFound(f"There is no document {reference!r}.", hint=hint)
+    names = ", ".join(document.path for document in found[:5])
+    raise InvalidInput(f"{len(found)} documents go by {reference!r}.", hint=f"Name one of them: {names}.")
+
+
+def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None) -> Text:
+    parts = text.split("\n")
+    total = len(parts) - (text.endswith("\n"))
+    first, last = lines or (1, len(parts))
+    if not 1 <= first <= last or first > total:
+        raise NotFound(f"{document.path} has no lines {first} to {last}.", hint=f"It has {total} lines from 1.")
+    return Text(document, "\n".join(parts[first - 1 : last]), first, min(last, total), total)

@@ -1,0 +1,172 @@
+"""From ranked passages to ranked documents: a document ranks by its best passage, and by its summary.
+
+A summary that somebody wrote for the document is like one more passage of it: where it is nearer to the question than
+the best passage is, the document is lifted by as much as that passage would be, were it as near. It never lowers one.
+Sentences taken from the text are passages already, and are not looked at again. ``benchmarks/quality/staged.py`` has
+the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinakes import fusion
+from pinakes.catalog import briefs, selection
+from pinakes.ports import Index
+from pinakes.search import Placed
+from pinakes.search.own_summaries import SummaryVectors
+from pinakes.search.parts import Parts
+from pinakes.search.request import Request
+from pinakes.settings import SearchSettings
+from pinakes.types import Float32, Int64
+
+_NOMINATED = 10
+"""So many documents are looked at for their summaries alone, when none of their passages was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDocument:
+    """A document that was found. ``score`` is 0 to 1.
+
+    ``chunk_id``: its best passage; None where there is none with a vector. ``cosine`` and ``bm25``, a share of the
+    best, are of that passage, each 0 to 1, None where it was not scored so. ``summary_cosine``: of its own summary.
+    """
+
+    document_id: int
+    score: float
+    chunk_id: int | None
+    cosine: float | None = None
+    bm25: float | None = None
+    summary_cosine: float | None = None
+    approximate: bool = False
+
+
+def best_documents(order: Placed, parts: Parts, own: SummaryVectors, limit: int) -> list[FoundDocument]:
+    """Return the best ``limit`` documents of what was placed, and of those whose summary fits, best first.
+
+    ``own`` are the vectors of summaries that say what the text does not.
+    """
+    request, vector = order.known.asked.request, order.known.vector
+    found = _by_passages(order)
+    if vector is not None and len(own.ids):
+        near = np.clip(own.cosines(vector), 0, 1)
+        found += _by_summaries(order, parts, own.ids, near, vector)
+        weight = _passage_weight(request, parts.settings.search)
+        places = np.searchsorted(own.ids, [one.document_id for one in found])
+        there = own.ids[np.minimum(places, len(own.ids) - 1)].tolist()
+        cosines = near[np.minimum(places, len(own.ids) - 1)].tolist()
+        found = [
+            _with_summary(one, cosine, weight) if one.document_id == document else one
+            for one, document, cosine in zip(found, there, cosines, strict=True)
+        ]
+    kept = [one for one in found if one.score >= request.min_score]
+    return sorted(kept, key=lambda one: (-round(one.score, 6), one.document_id))[:limit]
+
+
+def _by_passages(order: Placed) -> list[FoundDocument]:
+    """Return each document with its best passage, best first."""
+    ranked, found = order.ranked, order.ranked.candidates
+    if not len(ranked.rows):
+        return []
+    _, first = np.unique(found.documents[ranked.rows], return_index=True)
+    places = np.sort(first)
+    rows = ranked.rows[places]
+    best = float(found.bm25.max(initial=0.0)) if found.bm25 is not None else 0.0
+    return [
+        FoundDocument(
+            document_id=int(found.documents[row]),
+            score=min(max(score, 0.0), 1.0),
+            chunk_id=int(found.ids[row]),
+            cosine=_share(found.cosine, row),
+            bm25=None if found.bm25 is None else _clipped(float(found.bm25[row]) / best if best > 0 else 0.0),
+            approximate=found.exact is not None and not bool(found.exact[row]),
+        )
+        for row, score in zip(rows.tolist(), ranked.scores[places].tolist(), strict=True)
+    ]
+
+
+def _by_summaries(order: Placed, parts: Parts, ids: Int64, near: Float32, vector: Float32) -> list[FoundDocument]:
+    """Return the documents whose summaries are nearest, less those that were found and those that filters leave out."""
+    asked = order.known.asked
+    if asked.request.mode == "keyword" or asked.phrases or asked.excluded:
+        return []
+    settings, candidates = parts.settings.search, order.ranked.candidates
+    with parts.catalog.read() as connection:
+        if asked.request.where:
+            allowed = np.isin(ids, selection.matching(connection, parts.collection.id, asked.request.where))
+            ids, near = ids[allowed], near[allowed]
+        nearest = ids[np.argsort(-near, kind="stable")[:_NOMINATED]]
+        nominated = nearest[~np.isin(nearest, candidates.documents)].tolist()
+        chunks = np.array(briefs.chunk_ids(connection, nominated) if nominated else [], np.int64)
+    if not nominated:
+        return []
+    best = _best_passages(parts.index, vector, chunks)
+    passages = np.array([best.get(one, (0, 0.0))[1] for one in nominated], np.float32)
+    whole = _document_cosines(parts.index, np.array(nominated, np.int64), vector)
+    scores = passages
+    if asked.request.mode != "vector":
+        meaning = fusion.blended(passages, whole, settings.document_cosine_share)
+        scores = meaning * np.float32(_semantic(asked.request) / (1 + settings.feedback_weight))
+    return [
+        FoundDocument(one, _clipped(score), best[one][0] if one in best else None, best.get(one, (0, 0.0))[1], 0.0)
+        for one, score in zip(nominated, scores.tolist(), strict=True)
+    ]
+
+
+def _best_passages(index: Index, vector: Float32, chunks: Int64) -> dict[int, tuple[int, float]]:
+    """Return document id → its passage that is nearest to ``vector``, and the cosine of that, 0 to 1."""
+    if not len(chunks):
+        return {}
+    ranked = index.vector(vector, len(chunks), None, chunks)
+    best: dict[int, tuple[int, float]] = {}
+    rows = zip(ranked.documents.tolist(), ranked.ids.tolist(), ranked.scores.tolist(), strict=True)
+    for document, chunk, score in rows:
+        best.setdefault(document, (chunk, _clipped(score)))
+    return best
+
+
+def _document_cosines(index: Index, ids: Int64, vector: Float32) -> Float32:
+    """Return float32 (n,), 0 to 1: the cosine of ``vector`` with each document as a whole."""
+    sums = index.vectors(ids, "documents")
+    if not len(ids) or sums.shape[1] != len(vector):
+        return np.zeros(len(ids), np.float32)
+    sums = np.nan_to_num(sums, nan=0.0)
+    cosines: Float32 = np.vecdot(sums, vector) / np.maximum(np.linalg.norm(sums, axis=1), np.float32(1e-9))
+    return np.clip(cosines, 0, 1)
+
+
+def _with_summary(one: FoundDocument, cosine: float, weight: float) -> FoundDocument:
+    gain = weight * max(0.0, cosine - (one.cosine or 0.0))
+    return FoundDocument(
+        one.document_id, _clipped(one.score + gain), one.chunk_id, one.cosine, one.bm25, cosine, one.approximate
+    )
+
+
+def _passage_weight(request: Request, settings: SearchSettings) -> float:
+    """Return what the cosine of a passage counts in its score."""
+    if request.mode == "vector":
+        return 1.0
+    return (1 - settings.document_cosine_share) * _semantic(request) / (1 + settings.feedback_weight)
+
+
+def _semantic(request: Request) -> float:
+    total = request.semantic_weight + request.keyword_weight
+    return request.semantic_weight / total if total > 0 else 0.5
+
+
+def similarities(index: Index, reference: Float32, documents: Sequence[int]) -> Float32:
+    """Return float32 (n,), 0 to 1: the cosine of ``reference``, of any length, with each document as a whole."""
+    length = float(np.linalg.norm(reference))
+    unit = (reference / length).astype(np.float32) if length > 0 else reference
+    return _document_cosines(index, np.array(documents, np.int64), unit)
+
+
+def _share(values: Float32 | None, row: int) -> float | None:
+    return None if values is None or np.isnan(values[row]) else _clipped(float(values[row]))
+
+
+def _clipped(value: float) -> float:
+    return min(max(value, 0.0), 1.0)

@@ -1,0 +1,211 @@
+"""Routes beside the tool ``manageKnowledge``: remove a source of documents, and have a question answered in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from pinakes.chat import Chat
+from pinakes.errors import (
+    Busy,
+    CatalogueCorrupt,
+    IndexCorrupt,
+    InvalidInput,
+    ModelUnavailable,
+    NotConfigured,
+    PinakesError,
+    Refused,
+)
+from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
+from pinakes.serve.service import Service
+from pinakes.tools.fence import Fence, one_line
+from pinakes.tools.knowledge import manage_knowledge
+from pinakes.types import JSON
+
+_LIMIT = 20
+_NOTHING = "Nothing in the knowledge base has to do with this question."
+_TASK = (
+    "You answer questions from a knowledge base. Use only the passages below the question; where they do not hold the "
+    "answer, say that it was not found. Put the number of the source behind each statement, like this: [2]. Be brief, "
+    "and write in the language of the question."
+)
+_AWAY = (Busy, CatalogueCorrupt, IndexCorrupt, ModelUnavailable)
+
+
+class DeletedSource(BaseModel):
+    """What was removed."""
+
+    sourceIdentifier: str  # noqa: N815 - as clients read it
+    chunksDeleted: int  # noqa: N815
+
+
+class DeleteSourceResponse(RestApiResponse):
+    """The answer to the removal of a source."""
+
+    data: DeletedSource  # type: ignore[assignment]
+
+
+class Source(BaseModel):
+    """A document that was used. The answer names it by its place in the list, from 1."""
+
+    uri: str
+    title: Annotated[str | None, Field(description="Absent where it has none.")] = None
+
+
+class UsedChunk(BaseModel):
+    """A chunk that was used."""
+
+    content: str
+    uri: str
+    score: float
+    chunkIndex: int  # noqa: N815
+    suspicious: Annotated[bool | None, Field(description="It has instructions aimed at a model; absent else.")] = None
+
+
+class Answered(BaseModel):
+    """An answer in words, and what it rests on."""
+
+    answer: str
+    sources: list[Source]
+    chunks: list[UsedChunk]
+    notes: Annotated[list[str] | None, Field(description="What is odd about it; absent else.")] = None
+
+
+class AskResponse(RestApiResponse):
+    """The answer to a question."""
+
+    data: Answered  # type: ignore[assignment]
+
+
+class Question(BaseModel):
+    """What is asked."""
+
+    query: Annotated[str, Field(min_length=1, description="A question in plain words.")]
+    limit: Annotated[int, Field(ge=1, description="So many chunks are used.")] = _LIMIT
+    uriFilter: Annotated[str, Field(description="Only the document at this URL, or all below it.")] = ""  # noqa: N815
+
+
+def routes(service: Service) -> APIRouter:
+    """Return the routes over ``service``."""
+    chat = Chat(service.settings.chat)
+    router = APIRouter(prefix=f"{PREFIX}/knowledge", tags=["knowledge"])
+
+    # An id has slashes, which clients encode; what the server hands on is decoded, so the rest of the path is the id.
+    @router.delete(
+        "/source/{source_id:path}",
+        response_model=DeleteSourceResponse,
+        responses=_refusals({403: "Not allowed.", 500: "It could not be removed.", 503: "Storage is not available."}),
+    )
+    async def delete_source(source_id: str) -> Response:
+        """Remove all documents of a source; 0 chunks where there is none."""
+        arguments = {"operation": "deleteBySource", "sourceId": source_id}
+        outcome = await service.answer(manage_knowledge, arguments)
+        if outcome.error is not None or outcome.data is None:
+            return not_deleted(outcome.error, outcome.data)
+        return wrapped({name: outcome.data[name] for name in ("sourceIdentifier", "chunksDeleted")})
+
+    @router.post(
+        "/ask",
+        response_model=AskResponse,
+        response_model_exclude_none=True,
+        openapi_extra={
+            "requestBody": {"required": True, "content": {"application/json": {"schema": Question.model_json_schema()}}}
+        },
+        responses=_refusals({400: "It cannot be asked.", 500: "No answer could be made.", 503: "There is no model."}),
+    )
+    async def ask(request: Request) -> Response:
+        """Answer a question from the knowledge base, by the chat model of the settings."""
+        body = await json_object(request)
+        if isinstance(body, Response):
+            return body
+        wrong = _wrong(body)
+        if wrong is not None:
+            return wrong
+        return await _answered(service, chat, body)
+
+    return router
+
+
+async def _answered(service: Service, chat: Chat, body: Mapping[str, JSON]) -> Response:
+    if not chat.configured:
+        hint = f"Set chat.url and chat.model. POST {PREFIX}/tools/manageKnowledge finds chunks without them."
+        return refused(503, "AI_NOT_CONFIGURED", "No chat model is configured.", {"hint": hint})
+    outcome = await service.answer(manage_knowledge, _search(body))
+    if outcome.error is not None or outcome.data is None:
+        return _unanswered(outcome.error)
+    chunks: list[dict[str, JSON]] = outcome.data["chunks"]
+    sources = _sources(chunks)
+    try:
+        words = await run_in_threadpool(chat.ask, *prompt(body["query"], chunks, sources)) if chunks else _NOTHING
+    except PinakesError as error:
+        return _unanswered(error)
+    used = [{name: chunk[name] for name in UsedChunk.model_fields if name in chunk} for chunk in chunks]
+    notes = {"notes": outcome.data["notes"]} if "notes" in outcome.data else {}
+    return wrapped({"answer": words, "sources": list(sources.values()), "chunks": used, **notes})
+
+
+def prompt(question: str, chunks: Iterable[Mapping[str, JSON]], sources: Mapping[str, JSON]) -> tuple[str, str]:
+    """Return what a model is told to do, and the question with the chunks, each fenced and under its source's number.
+
+    ``sources`` has the uris of the chunks in the order of their numbers.
+    """
+    fence = Fence()
+    number = {uri: place for place, uri in enumerate(sources, start=1)}
+    passages = (f"[{number[one['uri']]}] {one_line(one['uri'])}\n{fence.around(one['content'])}" for one in chunks)
+    return f"{_TASK} {fence.notice()}", "\n\n".join([f"Question: {question}", *passages])
+
+
+def _search(body: Mapping[str, JSON]) -> dict[str, JSON]:
+    named = {name: body[name] for name in ("query", "limit", "uriFilter") if body.get(name) is not None}
+    return {"operation": "search", **named}
+
+
+def _wrong(body: Mapping[str, JSON]) -> Response | None:
+    """Return the refusal of a question that cannot be asked, None where it can."""
+    query, limit, uri_filter = body.get("query"), body.get("limit"), body.get("uriFilter")
+    if not isinstance(query, str) or not query.strip():
+        return refused(400, "BAD_REQUEST", "Missing or empty required parameter: query")
+    whole = isinstance(limit, int | float) and not isinstance(limit, bool) and limit >= 1 and limit == int(limit)
+    if limit is not None and not whole:
+        return refused(400, "INVALID_PARAMETER", "Invalid parameter: limit must be a whole number, 1 or more")
+    if uri_filter is not None and not isinstance(uri_filter, str):
+        return refused(400, "INVALID_PARAMETER", "Invalid parameter: uriFilter must be text")
+    return None
+
+
+def _sources(chunks: Sequence[Mapping[str, JSON]]) -> dict[str, dict[str, JSON]]:
+    """Return uri → document, in the order in which the chunks name them first."""
+    found: dict[str, dict[str, JSON]] = {}
+    for chunk in chunks:
+        title = {"title": chunk["title"]} if chunk["title"] else {}
+        found.setdefault(chunk["uri"], {"uri": chunk["uri"], **title})
+    return found
+
+
+def not_deleted(error: PinakesError | None, data: JSON) -> Response:
+    """Return the refusal that tells why a source was not removed; ``data`` is what the tool says of it."""
+    if isinstance(error, Refused):
+        return refused(403, "FORBIDDEN", error.message, data)
+    reason = {} if error is None else {"reason": error.message, "hint": error.hint}
+    if isinstance(error, InvalidInput):
+        return refused(400, "BAD_REQUEST", error.message, reason)
+    if isinstance(error, _AWAY):
+        return refused(503, "PLUGIN_UNAVAILABLE", "The storage is not available.", reason)
+    return refused(500, "DELETE_SOURCE_ERROR", "The source could not be removed.", reason)
+
+
+def _unanswered(error: PinakesError | None) -> Response:
+    if isinstance(error, NotConfigured):
+        return refused(503, "AI_NOT_CONFIGURED", error.message, {"hint": error.hint})
+    if isinstance(error, InvalidInput):
+        return refused(400, "BAD_REQUEST", error.message, {"hint": error.hint})
+    reason = {"reason": error.message, "hint": error.hint} if error is not None else None
+    return refused(500, "SYNTHESIS_ERROR", "The answer could not be made.", reason)
+
+
+def _refusals(words: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorResponse, "description": about} for status, about in words.items()}

@@ -1,0 +1,458 @@
+"""Staged retrieval: first the documents worth opening, a summary and a score each; then what of them is needed.
+
+Level 1 is ``Staged.summaries`` (with ``several`` for questions in other words, ``similar`` for more of a kind), level 2
+``expand``, level 2.5 ``passage``; ``outline`` says what there is to read in a document.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from pinakes import expanding, search
+from pinakes.catalog import briefs, selection
+from pinakes.catalog.briefs import Brief, Mark
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
+from pinakes.expanding import Expanded, Passage, Wanted
+from pinakes.filters import parse
+from pinakes.search import Parts, Placed, Watch
+from pinakes.search.documents import FoundDocument, best_documents, similarities
+from pinakes.search.own_summaries import OwnSummaries
+from pinakes.summarizing import Summaries
+from pinakes.suspicion import is_suspicious
+from pinakes.types import JSON, Filter, Heading, SearchMode, Summary
+
+if TYPE_CHECKING:
+    from pinakes.library import Library
+
+MERGES = ("rrf", "max")
+Merge: TypeAlias = Literal["rrf", "max"]
+"""How the rankings of several questions become one: by ranks, or by each document's best score."""
+
+_RRF_K = 60
+_DEPTH = 50
+_SIMILAR_CANDIDATES = 300
+_REMEMBERED_TOTALS = 256
+Result = TypeVar("Result")
+Where: TypeAlias = Mapping[str, JSON] | Filter | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document worth a look.
+
+    ``score`` is 0 to 1; where questions were merged by ranks it is the sum of 1 / (60 + rank). ``passage``: where its
+    best passage lies. ``semantic`` and ``keyword`` are the cosine of that and its BM25 as a share of the best, None
+    where it was not scored so. ``approximate``: of a vector that is still to be made. ``changed``: its file is not as
+    it was indexed, or gone; None where there is no file or that cannot be known.
+    """
+
+    document: Brief
+    collection: str
+    summary: Summary
+    score: float
+    semantic: float | None = None
+    keyword: float | None = None
+    passage: Mark | None = None
+    approximate: bool = False
+    changed: bool | None = None
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether what is shown of it has instructions aimed at a model."""
+        return is_suspicious(f"{self.document.title}\n{self.summary.text}")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSummaries:
+    """The answer of level 1, best first. ``total`` counts the documents that passed the filters.
+
+    ``degraded`` says in words what did not contribute, None when everything did; ``notes`` what was done to the query.
+    """
+
+    query: str
+    documents: tuple[Found, ...]
+    total: int
+    milliseconds: float
+    degraded: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What every collection is asked; ``limit``: how many documents of each are wanted."""
+
+    query: str
+    limit: int
+    where: Filter
+    weights: tuple[float, float]
+    mode: SearchMode | None = None
+    min_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one collection says, not yet looked up."""
+
+    record: CollectionRecord
+    found: Sequence[FoundDocument]
+    total: int
+    degraded: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Staged:
+    """Search, then expand, over the collections of a library. Thread-safe."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._shelves = library.shelves
+        self._own = OwnSummaries()
+        self._totals: dict[tuple[int, int, Filter], int] = {}
+        self.texts = Summaries(library.shelves)
+
+    def summaries(
+        self,
+        query: str,
+        collection: str | None = None,
+        *,
+        top_k: int = 5,
+        mode: SearchMode | None = None,
+        filters: Where = None,
+        weights: tuple[float, float] | None = None,
+        min_score: float = 0.0,
+    ) -> FoundSummaries:
+        """Rank documents by their best passages, and by their summaries where these say more than the text.
+
+        ``weights``: of meaning and words, scaled to sum to 1; both 0 or less is meaning alone. None = the settings'.
+
+        Raises:
+            NotFound: there is no such collection.
+            ModelMismatch: the collection was embedded by another model.
+            InvalidInput, InvalidFilter: the query or a filter cannot be used.
+        """
+        start = time.perf_counter()
+        question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score)
+        answers, notes = self._ask(collection, question)
+        return self._answered(query, answers, notes, top_k, start)
+
+    def several(
+        self,
+        queries: Sequence[str],
+        collection: str | None = None,
+        *,
+        top_k: int = 5,
+        merge: Merge = "rrf",
+        filters: Where = None,
+        min_score: float = 0.0,
+    ) -> FoundSummaries:
+        """Ask the same in several ways and merge the rankings; ``min_score`` applies to each of them.
+
+        Raises:
+            as ``summaries``.
+        """
+        start = time.perf_counter()
+        depth = max(_DEPTH, top_k)
+        question = _Question("", depth, _parsed(filters), self._weights(None), None, min_score)
+        merged: dict[int, _Answer] = {}
+        notes: list[str] = []
+        for query in dict.fromkeys(queries):
+            answers, said = self._ask(collection, replace(question, query=query))
+            notes += said
+            for answer in answers:
+                before = merged.get(answer.record.id)
+                merged[answer.record.id] = _scored(answer, merge) if before is None else _merged(before, answer, merge)
+        return self._answered("; ".join(queries), list(merged.values()), notes, top_k, start)
+
+    def similar(
+        self,
+        uid: str,
+        collection: str | None = None,
+        *,
+        top_k: int = 5,
+        other_source: bool = False,
+        filters: Where = None,
+        min_score: float = 0.0,
+    ) -> FoundSummaries:
+        """Return the documents most like one: by their vectors as a whole; by words where it has none.
+
+        ``other_source`` leaves out those that come from the same source.
+
+        Raises:
+            NotFound: there is no such document in the collection.
+        """
+        start = time.perf_counter()
+        records = self.records(collection)
+        with self._shelves.catalog.read() as connection:
+            reference = expanding.only(briefs.of_uids(connection, [one.id for one in records], [uid]), uid)
+        own = next(one for one in records if one.id == reference.collection_id)
+        where = _parsed(filters)
+        answer = self._with_parts(own.name, lambda parts: self._like(parts, reference, where, other_source, top_k))
+        if answer is None:
+            query = f"{reference.title}\n{self.summary(reference).text}"
+            question = _Question(query, top_k + _DEPTH, where, self._weights(None), "keyword")
+            answer = replace(self._of_one(own.name, question), degraded="it has no vectors: compared by words only")
+        others = self._without(answer.found, reference, other_source)
+        least = max(min_score, self._shelves.settings.search.min_score)
+        kept = [one for one in others if one.score >= least]
+        answer = replace(answer, found=kept, total=max(0, answer.total - 1))
+        return self._answered(uid, [answer], [], top_k, start)
+
+    def expand(
+        self, uids: Sequence[str], collection: str | None = None, *, max_tokens: int = 0, wanted: Wanted | None = None
+    ) -> Expanded:
+        """Open documents; see ``expanding.expand``."""
+        records = self.records(collection)
+        return expanding.expand(self._shelves, records, uids, wanted or Wanted(), max_tokens)
+
+    def passage(
+        self,
+        uid: str,
+        collection: str | None = None,
+        *,
+        number: int | None = None,
+        query: str = "",
+        neighbours: int = 0,
+    ) -> Passage:
+        """Return one passage of a document; see ``expanding.passage``."""
+        records = self.records(collection)
+        return expanding.passage(self._shelves, records, uid, number=number, query=query, neighbours=neighbours)
+
+    def outline(self, uid: str, collection: str | None = None) -> tuple[Heading, ...]:
+        """Return the headings of a document, or what its code defines.
+
+        Raises:
+            NotFound: there is no such document in the collection.
+        """
+        return expanding.outline(self._shelves, self.records(collection), uid)[1]
+
+    def summary(self, document: Brief) -> Summary:
+        """Return the summary of a document: given, written, or sentences of its text."""
+        with self._shelves.catalog.read() as connection:
+            return self.texts.of(connection, [document])[document.id]
+
+    def records(self, collection: str | None) -> list[CollectionRecord]:
+        """Return the records of the collections that ``collection`` names.
+
+        Raises:
+            NotFound: there is none of a name.
+        """
+        return [self._shelves.record(name) for name in self._library.named(collection)]
+
+    def _ask(self, collection: str | None, question: _Question) -> tuple[list[_Answer], list[str]]:
+        """Ask every collection; of several that fail the others answer, and what failed is noted."""
+        names = self._library.named(collection)
+        answers: list[_Answer] = []
+        failed: dict[str, PinakesError] = {}
+        for name in names:
+            try:
+                answers.append(self._of_one(name, question))
+            except InvalidInput:
+                raise
+            except PinakesError as error:
+                failed[name] = error
+        if failed and not answers:
+            raise next(iter(failed.values()))
+        return answers, [f"{name!r} did not answer: {error}" for name, error in failed.items()]
+
+    def _weights(self, given: tuple[float, float] | None) -> tuple[float, float]:
+        settings = self._shelves.settings.search
+        semantic, keyword = (max(0.0, one) for one in given or (settings.semantic_weight, settings.keyword_weight))
+        return (semantic, keyword) if semantic + keyword > 0 else (1.0, 0.0)
+
+    def _of_one(self, name: str, question: _Question) -> _Answer:
+        def ask(parts: Parts) -> _Answer:
+            own = self._own.of(parts.catalog.read, parts.collection)
+            order = search.placed(self._request(parts.collection, question), parts)
+            found = best_documents(order, parts, own, question.limit)
+            where = order.known.asked.request.where
+            total = self._total(parts, where)
+            with parts.catalog.read() as connection:
+                doubts = selection.doubts(connection, parts.collection.id, where, total)
+            notes = (*order.notes, *doubts, *order.ranked.doubts(order.known.asked.request.min_score))
+            return _Answer(parts.collection, found, total, order.known.degraded or _no_vectors(order), notes)
+
+        return self._with_parts(name, ask)
+
+    def _request(self, record: CollectionRecord, question: _Question) -> search.Request:
+        return search.Request(
+            query=question.query,
+            mode=question.mode or self._shelves.rules(record).retrieval,
+            top_k=question.limit,
+            where=question.where,
+            semantic_weight=question.weights[0],
+            keyword_weight=question.weights[1],
+            min_score=max(question.min_score, self._shelves.settings.search.min_score),
+            pool=2 * question.limit,
+        )
+
+    def _with_parts(self, name: str, ask: Callable[[Parts], Result]) -> Result:
+        """Return what ``ask`` says of a collection as it is now; a damaged index is built anew first."""
+        shelves = self._shelves
+        with shelves.traffic.search():
+            record, index = shelves.index(name, wait=False)
+            shelves.check_model(record)
+            try:
+                return ask(shelves.parts(record, index, Watch()))
+            except IndexCorrupt as error:
+                record, index = shelves.mend(record, error)
+                return ask(shelves.parts(record, index, Watch()))
+
+    def _like(self, parts: Parts, reference: Brief, where: Filter, other_source: bool, top_k: int) -> _Answer | None:
+        """Return the documents whose vectors as a whole are nearest, None where ``reference`` has none."""
+        vectors = parts.index.vectors(np.array([reference.id], np.int64), "documents")
+        if not vectors.size or np.isnan(vectors).any() or not vectors.any():
+            return None
+        unit = (vectors[0] / np.linalg.norm(vectors[0])).astype(np.float32)
+        most = _SIMILAR_CANDIDATES + (10 if other_source else 4) * top_k + reference.chunk_count
+        ranked = parts.index.vector(unit, most, where)
+        documents, first = np.unique(ranked.documents, return_index=True)
+        scores = similarities(parts.index, unit, documents.tolist())
+        best = ranked.ids[first]
+        cosines = np.clip(ranked.scores[first], 0, 1)
+        found = [
+            FoundDocument(int(document), float(score), int(chunk), float(cosine))
+            for document, score, chunk, cosine in zip(documents, scores, best, cosines, strict=True)
+        ]
+        return _Answer(parts.collection, _sorted(found), self._total(parts, where))
+
+    def _without(self, found: Sequence[FoundDocument], reference: Brief, other_source: bool) -> list[FoundDocument]:
+        others = [one for one in found if one.document_id != reference.id]
+        if not other_source:
+            return others
+        with self._shelves.catalog.read() as connection:
+            known = briefs.of_ids(connection, [one.document_id for one in others])
+        same = {one.id for one in known.values() if one.source and one.source == reference.source}
+        return [one for one in others if one.document_id not in same]
+
+    def _total(self, parts: Parts, where: Filter) -> int:
+        """Return how many documents of a collection pass ``where``; remembered until a text changes."""
+        key = (parts.collection.id, parts.collection.written, where)
+        known = self._totals.get(key)
+        if known is None:
+            with parts.catalog.read() as connection:
+                known = (
+                    len(selection.matching(connection, parts.collection.id, where))
+                    if where
+                    else briefs.count(connection, parts.collection.id)
+                )
+            if len(self._totals) >= _REMEMBERED_TOTALS:
+                self._totals.clear()
+            self._totals[key] = known
+        return known
+
+    def _changed(self, records: Sequence[CollectionRecord], found: Sequence[Brief]) -> dict[str, bool | None]:
+        """Return document uid → whether its file has changed since it was indexed."""
+        verdicts: dict[str, bool | None] = {}
+        for record in records:
+            uids = [one.uid for one in found if one.collection_id == record.id]
+            verdicts |= self._shelves.freshness.changed(uids, record)
+        return verdicts
+
+    def _answered(
+        self, query: str, answers: Sequence[_Answer], notes: Sequence[str], top_k: int, start: float
+    ) -> FoundSummaries:
+        """Look up the best documents of all ``answers``."""
+        names = {answer.record.id: answer.record.name for answer in answers}
+        several = len(answers) > 1
+        ranked = _together(answers)[:top_k]
+        chunks = [one.chunk_id for one in ranked if one.chunk_id is not None]
+        with self._shelves.catalog.read() as connection:
+            known = briefs.of_ids(connection, [one.document_id for one in ranked])
+            marks = briefs.ordinals(connection, chunks)
+            texts = self.texts.of(connection, list(known.values()))
+        changed = self._changed([answer.record for answer in answers], list(known.values()))
+        found = tuple(
+            Found(
+                document=brief,
+                collection=names[brief.collection_id],
+                summary=texts[brief.id],
+                score=one.score,
+                semantic=one.cosine,
+                keyword=one.bm25,
+                passage=marks.get(one.chunk_id) if one.chunk_id is not None else None,
+                approximate=one.approximate,
+                changed=changed.get(brief.uid),
+            )
+            for one in ranked
+            if (brief := known.get(one.document_id)) is not None
+        )
+        said = [f"{answer.record.name}: {note}" if several else note for answer in answers for note in answer.notes]
+        lacking = {answer.record.name: answer.degraded for answer in answers if answer.degraded}
+        words = [f"{name}: {what}" if several else what for name, what in lacking.items()]
+        return FoundSummaries(
+            query=query,
+            documents=found,
+            total=sum(answer.total for answer in answers),
+            milliseconds=(time.perf_counter() - start) * 1000,
+            degraded="; ".join(words) or None,
+            notes=tuple(dict.fromkeys([*notes, *said])),
+        )
+
+
+def _parsed(filters: Where) -> Filter:
+    return filters if isinstance(filters, tuple) else parse(filters)
+
+
+def _sorted(found: Sequence[FoundDocument]) -> list[FoundDocument]:
+    return sorted(found, key=lambda one: (-round(one.score, 6), one.document_id))
+
+
+def _together(answers: Sequence[_Answer]) -> list[FoundDocument]:
+    """Return the documents of all collections in one order: by score, or by rank where their models differ."""
+    if len({answer.record.fingerprint for answer in answers}) < 2:
+        return _sorted([one for answer in answers for one in answer.found])
+    ranked = [(rank, one) for answer in answers for rank, one in enumerate(_sorted(answer.found))]
+    return [one for _, one in sorted(ranked, key=lambda pair: (pair[0], -pair[1].score))]
+
+
+def _no_vectors(order: Placed) -> str | None:
+    """Say that no passage found has a vector, if so."""
+    cosine = order.ranked.candidates.cosine
+    if cosine is None or not len(cosine) or not np.isnan(cosine).all():
+        return None
+    return "none of these passages has a vector yet: keyword search only"
+
+
+def _scored(answer: _Answer, merge: Merge) -> _Answer:
+    """Return the ranking of one question, scored as it counts among several."""
+    if merge == "max":
+        return answer
+    ranks = enumerate(answer.found, start=1)
+    return replace(answer, found=[replace(one, score=1 / (_RRF_K + rank)) for rank, one in ranks])
+
+
+def _merged(before: _Answer, answer: _Answer, merge: Merge) -> _Answer:
+    """Return both rankings as one; of a document's passages the better one is shown."""
+    found = {one.document_id: one for one in before.found}
+    for one in _scored(answer, merge).found:
+        other = found.get(one.document_id)
+        if other is None:
+            found[one.document_id] = one
+            continue
+        better = one if (one.cosine or 0.0) > (other.cosine or 0.0) else other
+        score = one.score + other.score if merge == "rrf" else max(one.score, other.score)
+        found[one.document_id] = replace(better, score=score)
+    return replace(
+        before,
+        found=list(found.values()),
+        degraded=before.degraded or answer.degraded,
+        notes=(*before.notes, *answer.notes),
+    )
+
+
+def check_merge(queries: Sequence[str]) -> list[str]:
+    """Return the questions that are there to be merged, without blank ones.
+
+    Raises:
+        InvalidInput: there are fewer than two.
+    """
+    asked = [query for query in queries if query.strip()]
+    if len(asked) < 2:
+        raise InvalidInput("Provide at least 2 queries", hint="Ask the same in other words.")
+    return asked

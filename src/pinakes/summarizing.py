@@ -1,0 +1,168 @@
+"""Summaries of documents: those they were given, those a model wrote, and else sentences of their texts.
+
+Sentences are taken when somebody looks: that costs less than a millisecond, nothing at all while documents are added,
+and they are always those of the text as it is. What a model wrote is kept in the catalogue.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import briefs, documents, embeddings, summaries
+from pinakes.catalog.briefs import Brief
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import ModelUnavailable
+from pinakes.ingest import Event
+from pinakes.ports import Summarizer
+from pinakes.shelves import Shelves
+from pinakes.summarizers import Extractive, open_summarizer, writer_of
+from pinakes.summarizers.extractive import LOOKED_AT_CHARS
+from pinakes.types import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
+
+_REMEMBERED = 20_000
+_FIELDS = ("summary", "description", "abstract")
+"""What files call the summary that they carry themselves, in front matter for instance."""
+
+_MIN_GIVEN_CHARS, _MAX_GIVEN_CHARS = 20, 1500
+
+
+class Summaries:
+    """Gives every document a summary. Thread-safe."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+        self._writer: Summarizer | None = None
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[int, int, str], Summary] = OrderedDict()
+
+    @property
+    def writer(self) -> Summarizer:
+        """What writes summaries of documents that are put without one; it may take as long as a chat model does.
+
+        Raises:
+            InvalidSetting: the chat model's address cannot be one.
+        """
+        with self._lock:
+            if self._writer is None:
+                settings = self._shelves.settings
+                self._writer = open_summarizer(settings.summary, settings.chat)
+            return self._writer
+
+    def of(self, connection: Connection, wanted: Sequence[Brief]) -> dict[int, Summary]:
+        """Return document id → summary; nobody is asked for one that is not there yet."""
+        found = {one.id: summary for one in wanted if (summary := _kept(one) or self._remembered(one))}
+        missing = [one for one in wanted if one.id not in found]
+        if not missing:
+            return found
+        texts = briefs.beginnings(connection, [one.id for one in missing], LOOKED_AT_CHARS)
+        return found | {one.id: self._made(connection, one, texts.get(one.id, "")) for one in missing}
+
+    def write(self, name: str, *, again: bool = False) -> Iterator[Event]:
+        """Have the chat model write the summaries that documents of a collection lack, yielding events.
+
+        ``again``: also those that it wrote before. Given ones stay. Nothing is done where no model writes summaries; a
+        document that the model fails on goes without, and is asked for again the next time.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        settings = self._shelves.settings
+        record = self._shelves.record(name)
+        if writer_of(settings.summary, settings.chat) != "chat":
+            return
+        with self._shelves.catalog.read() as connection:
+            wanted = briefs.without_summary(connection, record.id, again=again)
+        for done, document_id in enumerate(wanted, start=1):
+            yield Event("summarize", done, len(wanted), self._write_one(record, document_id))
+        if wanted:
+            self._shelves.index(name)
+
+    def lacking(self, name: str) -> int:
+        """Return how many documents of a collection have no summary that somebody wrote or gave."""
+        record = self._shelves.record(name)
+        with self._shelves.catalog.read() as connection:
+            wanted = briefs.of_ids(connection, briefs.without_summary(connection, record.id))
+        return sum(not authored(one.metadata) for one in wanted.values())
+
+    def _write_one(self, record: CollectionRecord, document_id: int) -> str:
+        """Have the summary of one document written; return its title."""
+        catalog = self._shelves.catalog
+        with catalog.read() as connection:
+            brief = briefs.of_ids(connection, [document_id]).get(document_id)
+            if brief is None or authored(brief.metadata):
+                return ""
+            text, symbols = documents.text(connection, document_id), _symbols(connection, brief)
+        summary = self.writer.summarize(_document(brief, text), symbols)
+        if summary.by != "chat":
+            return brief.title
+        vectors = self._embedded(record, summary.text)
+        with catalog.write() as connection:
+            if vectors and record.model_id is not None:
+                embeddings.store(connection, record.model_id, vectors)
+            summaries.write(connection, document_id, summary.text, summary.by)
+        return brief.title
+
+    def _embedded(self, record: CollectionRecord, text: str) -> dict[bytes, Float32]:
+        """Return the vector of a summary by its key; none where there is no model."""
+        embedder = self._shelves.embedder_of(record)
+        try:
+            starts = embedder.token_starts(text)
+            read = text[: int(starts[embedder.max_tokens])] if len(starts) > embedder.max_tokens else text
+            return {documents.summary_key(text): embedder.embed([read])[0]}
+        except ModelUnavailable:
+            return {}
+
+    def _remembered(self, brief: Brief) -> Summary | None:
+        key = _key(brief)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+            return known
+
+    def _made(self, connection: Connection, brief: Brief, text: str) -> Summary:
+        settings = self._shelves.settings.summary
+        if settings.writer == "none":
+            return Summary("", "none")
+        made = Extractive(settings.max_sentences).summarize(_document(brief, text), _symbols(connection, brief))
+        with self._lock:
+            self._known[_key(brief)] = made
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return made
+
+
+def authored(metadata: Metadata) -> str:
+    """Return the summary that a document carries in its metadata, "" where it has none."""
+    for name in _FIELDS:
+        value = metadata.get(name)
+        if isinstance(value, str) and len(text := " ".join(value.split())) >= _MIN_GIVEN_CHARS:
+            return text[:_MAX_GIVEN_CHARS]
+    return ""
+
+
+def _kept(brief: Brief) -> Summary | None:
+    if brief.summary:
+        return Summary(brief.summary, _WRITERS.get(brief.summary_by, "given"))
+    text = authored(brief.metadata)
+    return Summary(text, "given") if text else None
+
+
+def _key(brief: Brief) -> tuple[int, int, str]:
+    return brief.id, brief.version, brief.title
+
+
+def _document(brief: Brief, text: str) -> Document:
+    return Document(text, brief.title, _KINDS.get(brief.kind, "text"), brief.language)
+
+
+def _symbols(connection: Connection, brief: Brief) -> tuple[str, ...]:
+    return briefs.symbols(connection, brief.id) if brief.kind == "code" else ()
+
+
+_WRITERS: Mapping[str, SummaryWriter] = {"chat": "chat", "extractive": "extractive"}
+_KINDS: Mapping[str, DocumentKind] = {"markdown": "markdown", "code": "code"}

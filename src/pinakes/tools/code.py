@@ -1,0 +1,284 @@
+"""Search code, its documentation and configuration; add to it; see how far it is indexed."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes import contents
+from pinakes.catalog import contents as stored
+from pinakes.content_types import FIELD, ContentType
+from pinakes.errors import InvalidInput, QueryTooLong
+from pinakes.library import Library
+from pinakes.tools.declare import Reply, list_from, object_from, tool
+from pinakes.tools.errors import as_code
+from pinakes.types import JSON, Hit, Results
+
+_HALFWAY_BM25 = 10
+_EMBEDDING_STAGES = frozenset({"embed"})
+_SEARCH_STAGES = frozenset({"follow", "mend", "understand", "keyword", "vector", "score"})
+"""Of a search that finds candidates; its other stages put them into their order."""
+
+Collection = Annotated[str, Field(description="Empty = the default one.")]
+
+
+class Found(Reply):
+    """One passage that was found. Scores and confidence are 0 to 1; lines count from 1. ``uri`` leads to the original.
+
+    ``changed`` is there where the file has changed since it was indexed, ``suspicious`` where the passage has
+    instructions aimed at a model.
+    """
+
+    content_id: str
+    title: str
+    source_path: str
+    content_type: str
+    similarity_score: float
+    bm25_score: float
+    combined_score: float
+    confidence: float
+    context_lines: list[str]
+    explanation: str
+    start_line: int
+    end_line: int
+    uri: str
+    metadata: dict[str, Any]
+    changed: bool | SkipJsonSchema[None] = None
+    suspicious: bool | SkipJsonSchema[None] = None
+
+
+class QueryStats(Reply):
+    """How many results there are, and how long it took, in seconds: all of it, and its parts."""
+
+    total_results: int
+    processing_time: float
+    query_embedding_time: float
+    search_time: float
+    ranking_time: float
+
+
+class SearchReply(Reply):
+    """What was found, best first. ``degraded`` says what part of the search was not possible."""
+
+    results: list[Found]
+    query_stats: QueryStats
+    degraded: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
+
+
+class IndexingStats(Reply):
+    """What was indexed, and how long that took, in seconds."""
+
+    content_hash: str
+    content_length: int
+    embedding_time: float
+    storage_time: float
+
+
+class IndexReply(Reply):
+    """A content that was indexed. ``embedding_id`` is not there while it is pending."""
+
+    content_id: str
+    status: str
+    embedding_id: str | SkipJsonSchema[None] = None
+    previous_content_id: str | SkipJsonSchema[None] = None
+    indexing_stats: IndexingStats
+
+
+class ContentStatus(Reply):
+    """How one content stands."""
+
+    content_id: str
+    status: str
+    indexed_at: str | SkipJsonSchema[None] = None
+    error_message: str | SkipJsonSchema[None] = None
+
+
+class ContentByType(Reply):
+    """Contents by what they are there for."""
+
+    source_file: int
+    documentation: int
+    config: int
+
+
+class StatusBreakdown(Reply):
+    """Contents by how they stand."""
+
+    completed: int
+    pending: int
+    failed: int
+    stale: int
+
+
+class ModelCount(Reply):
+    """How many vectors are those of a model."""
+
+    model: str
+    count: int
+
+
+class SystemStats(Reply):
+    """How all contents stand."""
+
+    total_content: int
+    total_embeddings: int
+    content_by_type: ContentByType
+    status_breakdown: StatusBreakdown
+    embedding_models: list[ModelCount]
+
+
+class StatusReply(Reply):
+    """How one content stands, and all of them."""
+
+    content_status: ContentStatus | SkipJsonSchema[None] = None
+    system_stats: SystemStats | SkipJsonSchema[None] = None
+
+
+@tool(toolset="code", error_data=as_code)
+def semantic_search(
+    library: Library,
+    query: Annotated[str, Field(description="A question in plain words, or exact identifiers.", min_length=1)],
+    max_results: Annotated[int, Field(description="Most results.", ge=1)] = 20,
+    similarity_threshold: Annotated[float, Field(description="Least similarity_score.", ge=0, le=1)] = 0.0,
+    content_types: Annotated[
+        list[ContentType], BeforeValidator(list_from), Field(description="Only these; empty = all.")
+    ] = [],  # noqa: B006 - pydantic copies it
+    file_paths: Annotated[
+        list[str], BeforeValidator(list_from), Field(description="Only paths like these: mm/*.c, drivers/net/**.")
+    ] = [],  # noqa: B006
+    collection: Collection = "",
+) -> SearchReply:
+    """Find passages of code, documentation and configuration by meaning and by exact words.
+
+    Identifiers are searched for as they are written. Each result has its path and lines to read on from."""
+    limits = library.settings.search
+    if len(query) > limits.max_query_chars:
+        raise QueryTooLong(
+            f"The query has {len(query)} characters.", hint=f"At most {limits.max_query_chars} are searched for."
+        )
+    if not query.strip():
+        raise InvalidInput("The query is empty.", hint="Write what to look for.")
+    if max_results > limits.max_top_k:
+        raise InvalidInput(f"max_results cannot be {max_results}.", hint=f"At most {limits.max_top_k}.")
+    where: dict[str, JSON] = {FIELD: content_types} if content_types else {}
+    if file_paths:
+        where["path"] = {"glob": file_paths}
+    wanted = limits.max_top_k if similarity_threshold else max_results
+    results = library.search(query, collection or None, top_k=wanted, filters=where)
+    hits = [hit for hit in results.hits if _clamped(hit.scores.cosine) >= similarity_threshold][:max_results]
+    with library.shelves.catalog.read() as connection:
+        types = stored.types_of(connection, {hit.document_id for hit in hits})
+    return SearchReply(
+        results=[_found(hit, types.get(hit.document_id, "documentation")) for hit in hits],
+        query_stats=_stats(results, len(hits)),
+        degraded=results.degraded,
+        notes=list(results.notes) or None,
+    )
+
+
+@tool(toolset="code", read_only=False, idempotent=True, error_data=as_code)
+def index_content(
+    library: Library,
+    content_type: Annotated[ContentType, Field(description="What it is there for.")],
+    source_path: Annotated[str, Field(description="Its path; decides how it is read.", min_length=1, max_length=4096)],
+    content: Annotated[str, Field(description="All of its text.", min_length=1)],
+    title: Annotated[str, Field(description="What it is called; empty = as it calls itself.")] = "",
+    metadata: Annotated[dict[str, Any], BeforeValidator(object_from), Field(description="Fields to filter by.")] = {},  # noqa: B006
+    force_reindex: Annotated[bool, Field(description="Embed it again even if it is unchanged.")] = False,
+    collection: Collection = "",
+) -> IndexReply:
+    """Put the content of one file in, or in place of what is at its path. Unchanged content is not embedded again."""
+    done = contents.index(
+        library,
+        content,
+        source_path.strip().removeprefix("./"),
+        content_type,
+        title=title.strip(),
+        metadata=metadata,
+        collection=collection or None,
+        again=force_reindex,
+    )
+    return IndexReply(
+        content_id=done.status.content_id,
+        status=done.status.status,
+        embedding_id=done.embedding_id,
+        previous_content_id=done.previous,
+        indexing_stats=IndexingStats(
+            content_hash=done.content_hash,
+            content_length=done.length,
+            embedding_time=done.embed_s,
+            storage_time=done.store_s,
+        ),
+    )
+
+
+@tool(toolset="code", error_data=as_code)
+def get_index_status(
+    library: Library,
+    content_id: Annotated[str, Field(description="Id or path of one content; empty = none.")] = "",
+    include_stats: Annotated[bool, Field(description="Also count all contents.")] = True,
+    collection: Collection = "",
+) -> StatusReply:
+    """Tell how far contents are indexed: one of them, or all counted by type and status."""
+    one = contents.status_of(library, content_id, collection or None) if content_id else None
+    every = contents.overview(library, collection or None) if include_stats else None
+    return StatusReply(
+        content_status=None
+        if one is None
+        else ContentStatus(
+            content_id=one.content_id, status=one.status, indexed_at=one.indexed_at, error_message=one.error
+        ),
+        system_stats=None
+        if every is None
+        else SystemStats(
+            total_content=every.total,
+            total_embeddings=every.vectors,
+            content_by_type=ContentByType(**every.by_type),
+            status_breakdown=StatusBreakdown(**every.statuses),
+            embedding_models=[ModelCount(model=name, count=count) for name, count in every.models.items()],
+        ),
+    )
+
+
+def _found(hit: Hit, purpose: str) -> Found:
+    return Found(
+        content_id=hit.document_id,
+        title=hit.title,
+        source_path=hit.path,
+        content_type=purpose,
+        similarity_score=_clamped(hit.scores.cosine),
+        bm25_score=math.tanh(max(hit.scores.bm25 or 0.0, 0.0) / _HALFWAY_BM25),
+        combined_score=_clamped(hit.score),
+        confidence=hit.confidence,
+        context_lines=[line.text for line in hit.context],
+        explanation=hit.explanation,
+        start_line=hit.start_line,
+        end_line=hit.end_line,
+        uri=hit.uri,
+        metadata={name: value for name, value in hit.metadata.items() if name != FIELD},
+        changed=hit.changed or None,
+        suspicious=hit.suspicious or None,
+    )
+
+
+def _clamped(score: float | None) -> float:
+    return min(max(score or 0.0, 0.0), 1.0)
+
+
+def _stats(results: Results, shown: int) -> QueryStats:
+    """Return how long each part of a search took; what is none of the parts counts as putting in order."""
+    trace = results.trace
+    spent = {stage.name: stage.milliseconds / 1000 for stage in trace.stages}
+    embedding = sum(seconds for name, seconds in spent.items() if name in _EMBEDDING_STAGES)
+    searching = sum(seconds for name, seconds in spent.items() if name in _SEARCH_STAGES)
+    return QueryStats(
+        total_results=shown,
+        processing_time=trace.milliseconds / 1000,
+        query_embedding_time=embedding,
+        search_time=searching,
+        ranking_time=sum(spent.values()) - embedding - searching,
+    )

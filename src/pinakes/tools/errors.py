@@ -1,0 +1,96 @@
+"""How failures are told, in the shape and the words that each family of tools promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pydantic import ValidationError
+
+from pinakes.errors import (
+    Busy,
+    CatalogueCorrupt,
+    Conflict,
+    IndexCorrupt,
+    InvalidFilter,
+    InvalidInput,
+    InvalidName,
+    InvalidSetting,
+    ModelMismatch,
+    ModelUnavailable,
+    NotFound,
+    PinakesError,
+    QueryTooLong,
+    Refused,
+    Unreadable,
+)
+from pinakes.tools.declare import Tool
+from pinakes.types import JSON
+
+CODES: Mapping[type[PinakesError], str] = {
+    QueryTooLong: "QUERY_TOO_LONG",
+    ModelUnavailable: "EMBEDDING_FAILED",
+    IndexCorrupt: "INDEX_UNAVAILABLE",
+    CatalogueCorrupt: "INDEX_UNAVAILABLE",
+    ModelMismatch: "INVALID_CONFIG_CONTEXT",
+    InvalidSetting: "INVALID_CONFIG_CONTEXT",
+    InvalidName: "INVALID_CONFIG_CONTEXT",
+    Busy: "INDEXING_IN_PROGRESS",
+    InvalidFilter: "VALIDATION_ERROR",
+    InvalidInput: "INVALID_INPUT",
+    NotFound: "INVALID_INPUT",
+    Refused: "INVALID_INPUT",
+    Conflict: "INVALID_INPUT",
+    Unreadable: "INVALID_INPUT",
+}
+"""The code of an error for callers of the toolset "code": that of the nearest class; others are INTERNAL_ERROR."""
+
+RETRYABLE = frozenset(
+    {"EMBEDDING_FAILED", "SEARCH_TIMEOUT", "INDEX_UNAVAILABLE", "INDEXING_IN_PROGRESS", "INTERNAL_ERROR"}
+)
+"""Codes of what may go well when it is tried again."""
+
+
+def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
+    """Tell of ``error`` as ``{"error": message}``, with a ``hint`` where there is one.
+
+    What nobody foresaw is told by its type: ``{"error": "KeyError: 'x'"}``.
+    """
+    unforeseen = surprise(error)
+    if unforeseen is not None:
+        return {"error": f"{type(unforeseen).__name__}: {unforeseen}"}
+    return {"error": error.message, **({"hint": error.hint} if error.hint else {})}
+
+
+def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
+    """Tell of ``error`` as tools do whose answers have a status: ``{"status": "error", "error": message}``."""
+    return {"status": "error", **as_word(tool, arguments, error)}
+
+
+def as_code(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
+    """Tell of ``error`` as ``{"error": {"code", "message", "retryable"}}``; see ``CODES``."""
+    code = code_of(error)
+    return {"error": {"code": code, "message": str(error), "retryable": code in RETRYABLE}}
+
+
+def code_of(error: PinakesError) -> str:
+    """Return the code of ``error`` for callers of the toolset "code"."""
+    if isinstance(error.__cause__, ValidationError | UnicodeEncodeError):
+        return "VALIDATION_ERROR"
+    if isinstance(error, Busy) and isinstance(error.__context__, TimeoutError):
+        return "SEARCH_TIMEOUT"
+    return next((CODES[cls] for cls in type(error).__mro__ if cls in CODES), "INTERNAL_ERROR")
+
+
+def surprise(error: PinakesError) -> BaseException | None:
+    """Return the exception that nobody foresaw behind ``error``, None where it is one of ours."""
+    return error.__cause__ if type(error) is PinakesError else None
+
+
+@contextmanager
+def saying(message: str, instead_of: type[PinakesError]) -> Iterator[None]:
+    """Say ``message``, and no more, where an error of this class is raised."""
+    try:
+        yield
+    except instead_of as error:
+        raise instead_of(message) from error

@@ -1,0 +1,181 @@
+"""See why documents rank where they do, and what was asked before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes import caller
+from pinakes.audit import as_data
+from pinakes.catalog.audit import Wanted
+from pinakes.explaining import Arm, Explanation, Explanations
+from pinakes.library import Library
+from pinakes.tools.declare import Reply, list_from, tool
+from pinakes.tools.errors import as_word
+from pinakes.types import JSON
+
+_MOST_ENTRIES = 1000
+_SCORE_DIGITS = 4
+
+Collection = Annotated[str, Field(description="Empty = the default one.")]
+
+
+class Why(Reply):
+    """Why a document ranks where it does.
+
+    ``cosine_similarity`` and ``bm25_score`` (a share of the query's best) are of the passages that either half of the
+    search likes best, 0 to 1; ``query_doc_term_overlap`` is the share of the query's words that it has.
+    """
+
+    doc_id: str
+    title: str
+    cosine_similarity: float
+    bm25_score: float
+    top_matching_terms: list[str]
+    query_doc_term_overlap: float
+    explanation_text: str
+    score: float | SkipJsonSchema[None] = None
+    rank: int | SkipJsonSchema[None] = None
+    found: bool
+    bm25: float | SkipJsonSchema[None] = None
+    document_cosine: float | SkipJsonSchema[None] = None
+    document_bm25: float | SkipJsonSchema[None] = None
+    summary_cosine: float | SkipJsonSchema[None] = None
+    keyword_rank: int | SkipJsonSchema[None] = None
+    vector_rank: int | SkipJsonSchema[None] = None
+    rerank_score: float | SkipJsonSchema[None] = None
+    missing_terms: list[str]
+    matches: list[dict[str, Any]]
+    score_parts: dict[str, float]
+    boosts: dict[str, float]
+    left_out_by: list[str]
+    passage: dict[str, Any] | SkipJsonSchema[None] = None
+
+
+class Whys(Reply):
+    """The documents that were asked about, in that order; those there are not are left out."""
+
+    query: str
+    collection: str
+    explanations: list[Why]
+    candidates: int
+    notes: list[str]
+    degraded: str | SkipJsonSchema[None] = None
+
+
+class Log(Reply):
+    """Calls, newest first; ``total_entries`` counts those that are shown."""
+
+    entries: list[dict[str, Any]]
+    total_entries: int
+
+
+@tool(toolset="observe", error_data=as_word)
+def explain_retrieval(
+    library: Library,
+    query: Annotated[str, Field(description="The query.")],
+    doc_ids: Annotated[list[str], BeforeValidator(list_from), Field(description="Documents, found or not.")],
+    collection: Collection = "",
+    tags_filter: Annotated[
+        list[str], BeforeValidator(list_from), Field(description="Tags that the search was limited to.")
+    ] = [],  # noqa: B006 - pydantic copies it
+) -> Whys:
+    """Show why documents rank where they do for a query, or are not found: scores, ranks, words they have or lack."""
+    where = {"tags": tags_filter} if tags_filter else None
+    found = library.explain(query, doc_ids, collection or None, filters=where)
+    return whys(found)
+
+
+@tool(toolset="observe", error_data=as_word)
+def retrieval_log(
+    library: Library,
+    last_n: Annotated[int, Field(description="At most so many.", ge=1)] = 10,
+    tool_filter: Annotated[str, Field(description="Only calls of this tool.")] = "",
+    session_id: Annotated[str, Field(description="Only calls of this session.")] = "",
+    collection: Annotated[str, Field(description="Only calls about it.")] = "",
+    outcome: Annotated[str, Field(description='"ok", "failed" or the code of an error.')] = "",
+    since: Annotated[str, Field(description="Time or day, UTC.")] = "",
+    text: Annotated[str, Field(description="Only where the parameters have this.")] = "",
+) -> Log:
+    """List the last calls of tools, newest first: parameters, results, time taken."""
+    who = caller.current()
+    wanted = Wanted(
+        tool=tool_filter,
+        session=session_id,
+        caller="" if who.scope == "admin" and who.collections is None else who.name,
+        collection=collection,
+        outcome=outcome,
+        since=since,
+        text=text,
+    )
+    entries = library.audit.entries(min(last_n, _MOST_ENTRIES), wanted)
+    return Log(entries=[as_data(entry) for entry in entries], total_entries=len(entries))
+
+
+def whys(found: Explanations) -> Whys:
+    """Return explanations as they are told to programs."""
+    return Whys(
+        query=found.query,
+        collection=found.collection,
+        explanations=[_why(one) for one in found.documents],
+        candidates=found.candidates,
+        notes=list(found.notes),
+        degraded=found.degraded,
+    )
+
+
+def _why(one: Explanation) -> Why:
+    hit, keyword, vector = one.passage, one.keyword, one.vector
+    return Why(
+        doc_id=one.document_id,
+        title=one.title,
+        cosine_similarity=_clamped(vector.score if vector else None),
+        bm25_score=_clamped(_share(keyword)),
+        top_matching_terms=[match.word for match in one.matches],
+        query_doc_term_overlap=round(one.overlap, _SCORE_DIGITS),
+        explanation_text=one.text,
+        score=_rounded(one.score),
+        rank=one.rank,
+        found=one.candidate,
+        bm25=_rounded(keyword.score if keyword else None),
+        document_cosine=_rounded(one.document_cosine),
+        document_bm25=_rounded(one.document_bm25),
+        summary_cosine=_rounded(one.summary_cosine),
+        keyword_rank=keyword.rank if keyword else None,
+        vector_rank=vector.rank if vector else None,
+        rerank_score=_rounded(hit.scores.rerank if hit else None),
+        missing_terms=list(one.missing),
+        matches=[_match(match.word, match.fields, match.lines, match.count) for match in one.matches],
+        score_parts=dict(one.parts),
+        boosts=dict(hit.boosts) if hit else {},
+        left_out_by=list(one.left_out),
+        passage={
+            "chunk_id": hit.chunk_id,
+            "chunk_index": hit.chunk_index,
+            "start_line": hit.start_line,
+            "end_line": hit.end_line,
+            "heading_path": list(hit.heading_path),
+            **({"approximate": True} if hit.approximate else {}),
+        }
+        if hit
+        else None,
+    )
+
+
+def _match(word: str, fields: Sequence[str], lines: Sequence[int], count: int) -> dict[str, JSON]:
+    return {"term": word, "fields": list(fields), "lines": list(lines), "count": count}
+
+
+def _share(arm: Arm | None) -> float | None:
+    return None if arm is None or arm.score is None or arm.best <= 0 else arm.score / arm.best
+
+
+def _clamped(score: float | None) -> float:
+    return round(min(max(score or 0.0, 0.0), 1.0), _SCORE_DIGITS)
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, _SCORE_DIGITS)

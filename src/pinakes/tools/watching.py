@@ -1,0 +1,158 @@
+"""The folder of the knowledge base: what is known of its files, and reading all of it anew."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes import caller
+from pinakes.catalog import collections, manifest, sources
+from pinakes.catalog.manifest import FileLine
+from pinakes.library import Library
+from pinakes.shelves import Shelves
+from pinakes.sources.stamp import size_of
+from pinakes.tools.declare import Reply, tool
+from pinakes.tools.errors import as_word
+from pinakes.watched import Beacon, Watched, knowledge_base, start_over
+
+_OFF = "The knowledge base is not in use. Set knowledge_base.enabled to follow its folder."
+_MOST_FAILURES = 20
+_WORDS = {"Empty file": "Empty or unsupported file"}
+"""Reasons that clients of this tool know in other words."""
+
+
+class KnowledgeFile(Reply):
+    """What is known of one file; all but the first, second and last only where it gave a document."""
+
+    relative_path: str
+    status: Literal["indexed", "skipped", "error"]
+    doc_id: str | SkipJsonSchema[None] = None
+    content_hash: str | SkipJsonSchema[None] = None
+    file_size: int | SkipJsonSchema[None] = None
+    indexed_at: str | SkipJsonSchema[None] = None
+    updated_at: str | SkipJsonSchema[None] = None
+    error: str | SkipJsonSchema[None] = None
+
+
+class Manifest(Reply):
+    """What is known of the files: how many there are, and some of them, first those with errors."""
+
+    total_files: int
+    total_indexed: int
+    total_skipped: int
+    total_errors: int
+    last_scan: str | SkipJsonSchema[None] = None
+    files: list[KnowledgeFile]
+    files_left_out: int = 0
+
+
+class KnowledgeStatus(Reply):
+    """How it goes with the folder; only the first two where it is not in use."""
+
+    enabled: bool
+    message: str | SkipJsonSchema[None] = None
+    kb_dir: str | SkipJsonSchema[None] = None
+    collection: str | SkipJsonSchema[None] = None
+    watcher_running: bool | SkipJsonSchema[None] = None
+    watcher: str | SkipJsonSchema[None] = None
+    manifest: Manifest | SkipJsonSchema[None] = None
+
+
+class Failure(Reply):
+    """A file that could not be read."""
+
+    relative_path: str
+    error: str
+
+
+class Resynced(Reply):
+    """What reading everything anew did; ``deleted`` are the documents that there were before."""
+
+    created: int = 0
+    modified: int = 0
+    deleted: int = 0
+    errors: int = 0
+    failures: list[Failure] | SkipJsonSchema[None] = None
+    enabled: bool | SkipJsonSchema[None] = None
+    message: str | SkipJsonSchema[None] = None
+
+
+@tool(toolset="observe", error_data=as_word)
+def kb_status(
+    library: Library,
+    max_files: Annotated[int, Field(description="Most files listed, those with errors first.", ge=0, le=10_000)] = 100,
+) -> KnowledgeStatus:
+    """See whether the folder of the knowledge base is followed, and which of its files are indexed or failed."""
+    watched = _base(library)
+    if watched is None:
+        return KnowledgeStatus(enabled=False, message=_OFF)
+    course = Beacon(library.shelves.home, watched).told()
+    return KnowledgeStatus(
+        enabled=True,
+        message=(course.message or None) if course else None,
+        kb_dir=str(watched.root),
+        collection=watched.collection,
+        watcher_running=course is not None,
+        watcher=course.doing if course else None,
+        manifest=_manifest(library.shelves, watched, max_files),
+    )
+
+
+@tool(toolset="observe", read_only=False, destructive=True, idempotent=True, error_data=as_word)
+def kb_resync(library: Library) -> Resynced:
+    """Delete all documents of the knowledge base folder and read it anew. Rarely needed: changes are followed."""
+    watched = _base(library)
+    if watched is None:
+        return Resynced(enabled=False, message=_OFF)
+    deleted, report = start_over(library.shelves, watched)
+    failed = [Failure(relative_path=entry.path, error=entry.reason) for entry in report.failed[:_MOST_FAILURES]]
+    return Resynced(
+        created=report.added,
+        modified=report.changed + report.moved,
+        deleted=deleted,
+        errors=len(report.failed),
+        failures=failed or None,
+    )
+
+
+def _base(library: Library) -> Watched | None:
+    """Return the knowledge base, None where it is not in use, or not for this caller."""
+    base = knowledge_base(library.settings)
+    return base if base is not None and caller.current().sees(base.collection) else None
+
+
+def _manifest(shelves: Shelves, watched: Watched, most: int) -> Manifest:
+    with shelves.catalog.read() as connection:
+        record = collections.find(connection, watched.collection)
+        kept = sources.everything(connection, record.id) if record else []
+        place = watched.source.kind, watched.source.location
+        ours = next((one for one in kept if (one.kind, one.location) == place), None)
+        if ours is None:
+            return Manifest(total_files=0, total_indexed=0, total_skipped=0, total_errors=0, files=[])
+        counts = sources.counts(connection, ours.id)
+        files = [_file(line) for line in manifest.lines(connection, ours.id, most)]
+    total = sum(counts.values())
+    return Manifest(
+        total_files=total,
+        total_indexed=counts.get("indexed", 0),
+        total_skipped=counts.get("skipped", 0),
+        total_errors=counts.get("error", 0),
+        last_scan=ours.synced_at,
+        files=files,
+        files_left_out=total - len(files),
+    )
+
+
+def _file(line: FileLine) -> KnowledgeFile:
+    return KnowledgeFile(
+        relative_path=line.path,
+        status=line.status,
+        doc_id=line.uid,
+        content_hash=line.digest,
+        file_size=size_of(line.fingerprint),
+        indexed_at=line.created_at,
+        updated_at=line.updated_at,
+        error=_WORDS.get(line.reason or "", line.reason),
+    )

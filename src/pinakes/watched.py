@@ -1,0 +1,224 @@
+"""Folders that are followed as they change: which they are, how far it is with each, and reading them again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from filelock import FileLock, Timeout
+
+from pinakes import caller
+from pinakes.catalog import collections, manifest, sources
+from pinakes.errors import storing
+from pinakes.home import Home
+from pinakes.ingest import Event, Report
+from pinakes.ports import Lookable
+from pinakes.settings import Settings, SourceSettings
+from pinakes.shelves import Shelves
+from pinakes.types import JSON
+
+Doing: TypeAlias = Literal["reading", "watching", "polling", "waiting"]
+"""Changes are being read; the system tells of them; they are looked for; the folder is not there, or cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A folder whose documents go to a collection for as long as it is followed."""
+
+    collection: str
+    source: SourceSettings
+
+    @property
+    def root(self) -> Path:
+        """The folder, or the single file."""
+        return Path(self.source.location).expanduser().absolute()
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What the process that follows a folder is doing. ``message`` says why, where there is a reason to say it."""
+
+    doing: Doing
+    since: str
+    message: str = ""
+
+
+class Beacon:
+    """Where the process that follows a folder tells of it, so that no other follows it and all can see how it goes."""
+
+    def __init__(self, home: Home, watched: Watched) -> None:
+        place = watched.collection, watched.source.location
+        self._file = home.course(*place)
+        self._new_lock = partial(home.following, *place)
+        self._lock: FileLock | None = None
+
+    def take(self) -> bool:
+        """Become the one process that follows it; False where another is.
+
+        Raises:
+            StorageFull: the lock's file cannot be made.
+        """
+        lock = self._new_lock()
+        if not _taken(lock):
+            return False
+        self._lock = lock
+        return True
+
+    def give_back(self) -> None:
+        """Let another process follow it."""
+        self._file.unlink(missing_ok=True)
+        if self._lock is not None:
+            self._lock.release()
+
+    def tell(self, course: Course) -> None:
+        """Tell all processes how it goes; only whoever has taken it does."""
+        fresh = self._file.with_suffix(".new")
+        with storing("The home"):
+            fresh.write_text(json.dumps(asdict(course)), "utf-8")
+            fresh.replace(self._file)
+
+    def told(self) -> Course | None:
+        """Return how it goes, None where no process follows the folder."""
+        if not self._file.exists():
+            return None
+        lock = self._new_lock()
+        if _taken(lock):  # whoever told that was killed
+            lock.release()
+            return None
+        try:
+            return Course(**json.loads(self._file.read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+def knowledge_base(settings: Settings) -> Watched | None:
+    """Return the folder of the knowledge base, None where it is not in use."""
+    rules = settings.knowledge_base
+    if not rules.enabled:
+        return None
+    kept = rules.model_dump(include={"include", "exclude", "max_file_bytes", "tags", "metadata"})
+    folder = (settings.home / rules.folder.expanduser()).absolute()
+    source = SourceSettings(kind="folder", location=str(folder), **kept)
+    return Watched(rules.collection or settings.collection, source)
+
+
+def knowledge_base_there(settings: Settings, collection: str | None = None) -> list[tuple[str, SourceSettings]]:
+    """Return collection and source of the knowledge base, where it is in use, wanted, and its folder is there."""
+    base = knowledge_base(settings)
+    if base is None or collection not in (None, base.collection) or not base.root.is_dir():
+        return []
+    return [(base.collection, base.source)]
+
+
+def watched_in(settings: Settings) -> list[Watched]:
+    """Return the folders that the settings want followed: sources of collections, and the knowledge base."""
+    wanted = [
+        Watched(name, source.model_copy(update={"watch": False}))
+        for name, rules in settings.collections.items()
+        for source in rules.sources
+        if source.watch and source.kind == "folder"
+    ]
+    base = knowledge_base(settings)
+    once = {(one.collection, one.root): one for one in [*wanted, *([base] if base else [])]}
+    return list(once.values())
+
+
+def courses(shelves: Shelves) -> list[dict[str, JSON]]:
+    """Return how it goes with each folder that the settings want followed, for a collection that the caller may use."""
+    return [
+        {"collection": one.collection, "folder": str(one.root), **_described(Beacon(shelves.home, one).told())}
+        for one in watched_in(shelves.settings)
+        if caller.current().sees(one.collection)
+    ]
+
+
+def read_again(
+    shelves: Shelves,
+    watched: Watched,
+    paths: Collection[str] | None = None,
+    on_event: Callable[[Event], object] = lambda _: None,
+) -> Report:
+    """Read what changed in a folder, or what did at ``paths`` and below.
+
+    Raises:
+        SourceError: the folder cannot be reached; nothing was changed.
+        ModelMismatch: the collection was embedded by another model.
+    """
+    name, source = watched.collection, watched.source
+    with shelves.alone(name, source, on_event):
+        run = shelves.ingest(*shelves.remember(name, source), paths)
+        for event in run.run():
+            on_event(event)
+    return run.report
+
+
+def concerns(shelves: Shelves, watched: Watched, paths: Collection[str]) -> bool:
+    """Say whether something at ``paths`` may have to be read or forgotten: rules leave out much that changes.
+
+    Raises:
+        SourceError: the folder cannot be reached.
+    """
+    with closing(shelves.source(watched.source)) as source:
+        if not isinstance(source, Lookable):
+            return True
+        scan = source.look(paths, None)
+    return scan.complete or bool(scan.items or scan.removed) or any(entry.path != "." for entry in scan.skipped)
+
+
+def start_over(shelves: Shelves, watched: Watched) -> tuple[int, Report]:
+    """Remove all documents of a folder, forget its files, and read all of it; return how many were removed.
+
+    Raises:
+        SourceError: the folder cannot be reached; nothing was removed.
+        ModelMismatch: the collection was embedded by another model.
+    """
+    name, source = watched.collection, watched.source
+    with shelves.alone(name, source, None):
+        _, kept = shelves.remember(name, source)
+        shelves.source(source).scan(kept.state)
+        with shelves.catalog.write() as connection:
+            removed = manifest.empty(connection, kept.id)
+        run = shelves.ingest(*shelves.remember(name, source))
+        for _ in run.run():
+            pass
+    return removed, run.report
+
+
+def note_trouble(shelves: Shelves, watched: Watched, message: str) -> None:
+    """Let ``status`` say why a folder that was read before is not followed."""
+    with shelves.catalog.write() as connection:
+        record = collections.find(connection, watched.collection)
+        if record is None:
+            return
+        known = manifest.source_id(connection, record.id, watched.source.kind, watched.source.location)
+        if known is not None:
+            sources.finished(connection, known, None, message)
+
+
+def summary(report: Report) -> str:
+    """Return what a run did in words, "" where it changed nothing."""
+    counts = {
+        "added": report.added,
+        "changed": report.changed,
+        "moved": report.moved,
+        "removed": report.removed,
+    }
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+
+
+def _described(course: Course | None) -> dict[str, JSON]:
+    return {"doing": "nothing"} if course is None else asdict(course)
+
+
+def _taken(lock: FileLock) -> bool:
+    with storing("The home"):
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return False
+    return True

@@ -1,0 +1,274 @@
+"""From plans to written documents: cut, embed, write in one transaction, and have the index follow.
+
+What takes time is done outside of the transaction. Inside it each plan is asked again: where a document is another by
+then, it is left as it is and all of this is done once more for it, so that of two writers none undoes the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import collections, documents, embeddings, history, whole
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
+from pinakes.catalog.whole import Content
+from pinakes.drafting import Plan, Prepared, as_new
+from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
+from pinakes.ingest import Tools, bind, drained, embed, keep, keeping_of, readable
+from pinakes.ports import Embedder
+from pinakes.shelves import Shelves
+from pinakes.summarizers import writer_of
+from pinakes.summarizing import Summaries
+from pinakes.types import Chunk, Float32
+
+_ATTEMPTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """What became of a plan. ``degraded`` says why passages wait for their vectors.
+
+    ``embed_s``: how long the model took for all that was written with it, in seconds.
+    """
+
+    content: Content
+    outcome: Literal["created", "updated", "unchanged"]
+    degraded: str | None = None
+    embed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A document as it is to be written, and what it was made for."""
+
+    new: NewDocument
+    prepared: Prepared
+
+    @property
+    def is_needless(self) -> bool:
+        base = self.prepared.base
+        return base is not None and not self.prepared.recut and self.new == as_new(base)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Plans on their way: those to do, those done. ``vectors`` are to be kept with what is written."""
+
+    plans: dict[int, Plan]
+    done: dict[int, Wrote | PinakesError]
+    ready: dict[int, _Ready] = field(default_factory=dict)
+    vectors: Mapping[bytes, Float32] = field(default_factory=dict)
+    degraded: str | None = None
+    deferred: bool = False
+    embed_s: float = 0.0
+
+    def settle(self, number: int, result: Wrote | PinakesError) -> None:
+        """Be done with a plan."""
+        self.done[number] = result
+        self.plans.pop(number, None)
+        self.ready.pop(number, None)
+
+
+class Writer:
+    """Writes documents into the collections of a home. Thread-safe."""
+
+    def __init__(self, shelves: Shelves, summaries: Summaries) -> None:
+        self._shelves = shelves
+        self._summaries = summaries
+
+    def write(
+        self, name: str, plans: Sequence[Plan | PinakesError], *, create: bool = False
+    ) -> list[Wrote | PinakesError]:
+        """Carry out ``plans``; return what became of each, in their order. An error in place of a plan stays one.
+
+        Raises:
+            NotFound: there is no such collection, and it is not to be made (``create``).
+            ModelMismatch: it was embedded by another model.
+        """
+        done = {number: plan for number, plan in enumerate(plans) if isinstance(plan, PinakesError)}
+        batch = _Batch({number: plan for number, plan in enumerate(plans) if not isinstance(plan, PinakesError)}, {})
+        batch.done.update(done)
+        if batch.plans:
+            made = self._collection(name, create)
+            try:
+                self._carry_out(name, batch)
+            finally:
+                if made:
+                    self._drop_if_empty(name)
+        return [batch.done[number] for number in range(len(plans))]
+
+    def inherit(self, connection: Connection, record: CollectionRecord, groups: Collection[str]) -> None:
+        """Give the documents of these groups the metadata of their group, where the collection has such."""
+        file_name = self._shelves.rules(record).group_metadata
+        for key in set(groups) - {""} if file_name else ():
+            documents.inherit(connection, record.id, key, file_name)
+
+    def _carry_out(self, name: str, batch: _Batch) -> None:
+        for _ in range(_ATTEMPTS):
+            record = self._shelves.record(name)
+            tools = self._shelves.tools(record)
+            self._prepare(record, tools, batch)
+            if batch.ready:
+                record = self._embed(record, tools, batch)
+                self._commit(record, tools, batch)
+            if not batch.plans:
+                break
+        for number in list(batch.plans):
+            batch.settle(number, Busy("Others change this document all the time.", hint="Try again."))
+        if any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values()):
+            tools.follow()
+        if batch.deferred:
+            self._embed_waiting(name, batch)
+
+    def _collection(self, name: str, create: bool) -> bool:
+        """Make sure that there is a collection that can be written to; say whether it had to be made."""
+        with self._shelves.catalog.read() as connection:
+            found = collections.find(connection, name) if create else collections.get(connection, name)
+        if found is None:
+            with self._shelves.catalog.write() as connection:
+                collections.ensure(connection, name, self._shelves.settings.of_collection(name).description)
+            return True
+        self._shelves.check_model(found)
+        return False
+
+    def _drop_if_empty(self, name: str) -> None:
+        with self._shelves.catalog.write() as connection:
+            found = collections.find(connection, name)
+            if found is not None:
+                collections.drop_if_empty(connection, found.id)
+
+    def _prepare(self, record: CollectionRecord, tools: Tools, batch: _Batch) -> None:
+        """Ask the plans what they want, and cut what is to be cut."""
+        batch.ready = {}
+        with self._shelves.catalog.read() as connection:
+            wanted = dict(_asked(connection, record, batch))
+        with tools.cutting(()) as cutter:
+            for number, prepared in wanted.items():
+                chunks: Sequence[Chunk] = ()
+                if prepared.recut:
+                    chunks = cutter.chunks(replace(prepared.new.document, title=prepared.cut_title))
+                try:
+                    self._check_length(chunks)
+                    batch.ready[number] = _Ready(self._summarized(replace(prepared.new, chunks=chunks)), prepared)
+                except PinakesError as error:
+                    batch.settle(number, error)
+
+    def _check_length(self, chunks: Sequence[Chunk]) -> None:
+        most, tokens = self._shelves.settings.documents.max_tokens, sum(chunk.token_count for chunk in chunks)
+        if most and tokens > most:
+            raise InvalidInput(
+                "Document exceeds max tokens", hint=f"It has {tokens}, at most {most} may be (documents.max_tokens)."
+            )
+
+    def _summarized(self, new: NewDocument) -> NewDocument:
+        """Return ``new`` with a summary where a model writes those; sentences of the text are taken on reading."""
+        settings = self._shelves.settings
+        if new.summary is not None or writer_of(settings.summary, settings.chat) != "chat":
+            return replace(new, summary=new.summary or "")
+        symbols = [name for chunk in new.chunks for name in chunk.symbols]
+        made = self._summaries.writer.summarize(new.document, symbols)
+        return replace(new, summary=made.text, summary_by="chat") if made.by == "chat" else replace(new, summary="")
+
+    def _embed(self, record: CollectionRecord, tools: Tools, batch: _Batch) -> CollectionRecord:
+        """Embed what has no vector by the model of the collection; return the collection, which may get it by that."""
+        refused: dict[bytes, str] = {}
+        texts: dict[int, dict[bytes, str]] = {}
+        batch.vectors = {}
+        if batch.degraded:
+            return record
+        try:
+            texts = {number: _texts(one.new, tools.embedder) for number, one in batch.ready.items()}
+            wanted = {key: text for each in texts.values() for key, text in each.items()}
+            if not wanted:
+                return record
+            missing = self._missing(tools.embedder, wanted)
+            if missing and tools.defer_chunks is not None and len(missing) >= tools.defer_chunks:
+                batch.deferred = True
+                return record
+            start = time.perf_counter()
+            batch.vectors = drained(embed(tools.embedder, missing, refused))
+            batch.embed_s += time.perf_counter() - start
+            if record.model_id is None:
+                record = bind(self._shelves.catalog, record, tools.embedder)
+        except ModelUnavailable as error:
+            batch.degraded = str(error)
+        for number, each in texts.items():
+            if reason := next((refused[key] for key in each if key in refused), None):
+                batch.settle(number, InvalidInput(reason))
+        return record
+
+    def _missing(self, embedder: Embedder, texts: Mapping[bytes, str]) -> dict[bytes, str]:
+        fingerprint = embedder.fingerprint
+        with self._shelves.catalog.read() as connection:
+            known = embeddings.known(connection, collections.model_id(connection, fingerprint), texts)
+        return {key: text for key, text in texts.items() if key not in known}
+
+    def _commit(self, record: CollectionRecord, tools: Tools, batch: _Batch) -> None:
+        """Write what still is as it was when it was prepared."""
+        for number, one in list(batch.ready.items()):
+            if one.is_needless and one.prepared.base is not None:
+                batch.settle(number, Wrote(one.prepared.base, "unchanged"))
+        if not batch.ready:
+            return
+        with self._shelves.catalog.write() as connection:
+            if batch.vectors:
+                keep(connection, tools.embedder, batch.vectors)
+            written = [
+                self._put(connection, record, batch, number)
+                for number, again in _asked(connection, record, batch)
+                if number in batch.ready and again.stands_on == batch.ready[number].prepared.stands_on
+            ]
+            self.inherit(connection, record, {group for groups in written for group in groups})
+            history.sweep(connection, record.id, keeping_of(tools.history))
+
+    def _put(self, connection: Connection, record: CollectionRecord, batch: _Batch, number: int) -> Iterable[str]:
+        """Write one document; return the groups it was in and is in."""
+        new, prepared = batch.ready[number].new, batch.ready[number].prepared
+        base, keeping = prepared.base, keeping_of(self._shelves.settings.history)
+        if base is None:
+            document_id = documents.add(connection, record.id, new, keeping)
+            if prepared.by_file and new.source_id is not None:
+                documents.take_back(connection, document_id, new.source_id, new.path)
+        else:
+            document_id = base.id
+            inherited, op, recut = base.inherited, prepared.op, prepared.recut
+            documents.rewrite(connection, document_id, new, keeping, op=op, inherited=inherited, recut=recut)
+        content = whole.of_id(connection, document_id)
+        batch.settle(number, Wrote(content, "updated" if base else "created", batch.degraded, batch.embed_s))
+        return new.group_key, base.group_key if base else ""
+
+    def _embed_waiting(self, name: str, batch: _Batch) -> None:
+        """Make what was left waiting searchable, and embed it, as after a large run over files."""
+        try:
+            with closing(self._shelves.embed_waiting(name, rest=not self._shelves.embeds_later)) as events:
+                for _ in events:
+                    pass
+        except (InvalidInput, ModelUnavailable) as error:
+            for number, one in batch.done.items():
+                if isinstance(one, Wrote):
+                    batch.done[number] = replace(one, degraded=str(error))
+
+
+def _asked(connection: Connection, record: CollectionRecord, batch: _Batch) -> Iterator[tuple[int, Prepared]]:
+    """Yield what the plans want now; be done with those that cannot be carried out."""
+    for number, plan in list(batch.plans.items()):
+        try:
+            prepared = plan(connection, record.id)
+        except PinakesError as error:
+            batch.settle(number, error)
+        else:
+            yield number, prepared
+
+
+def _texts(new: NewDocument, embedder: Embedder) -> dict[bytes, str]:
+    """Return key → text of all that is to have a vector."""
+    texts = {embedding_key(chunk): chunk.embedded_text for chunk in new.chunks}
+    if new.summary and new.summary_by in OWN_SUMMARIES:
+        texts[summary_key(new.summary)] = readable(new.summary, embedder)
+    return texts

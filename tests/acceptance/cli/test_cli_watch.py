@@ -1,0 +1,107 @@
+"""``pinakes watch``: a folder is followed until the command is stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+PINAKES = str(Path(sys.executable).with_name("pinakes")), "--set", "embedding.provider=deterministic"
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start the installed program; it is gone when the test ends."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str | Path) -> subprocess.Popen[str]:
+        command = [*PINAKES, "--set", "watch.settle_ms=100", *map(str, words)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield begin
+    for child in started:
+        with child:
+            child.kill()
+
+
+def until(stream: IO[str] | None, words: str) -> str:
+    """Return the first line of a stream that has these words; an error when it ends before."""
+    assert stream is not None
+    for line in stream:
+        if words in line:
+            return line
+    raise AssertionError(f"{words!r} was never said")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_change_is_told_and_found_and_stopping_is_no_error(start, corpus, pinakes, number):
+    child = start("watch", corpus)
+    until(child.stdout, "4 added")
+    until(child.stderr, "Following")
+    (corpus / "new.md").write_text("# Quinces\n\nQuinces are picked last.\n")
+    assert until(child.stdout, "new.md").endswith("default  1 added: new.md\n")
+    child.send_signal(number)
+    assert child.wait(20) == 0
+    assert pinakes("search", "quinces", "--json").document["hits"][0]["path"] == "new.md"
+
+
+def test_with_json_every_change_is_a_document_in_one_line(start, corpus):
+    child = start("watch", corpus, "--json", "-c", "notes")
+    until(child.stderr, "Following")
+    (corpus / "bees.md").unlink()
+    told = json.loads(until(child.stdout, "{"))
+    del told["at"]
+    assert told == {
+        "collection": "notes", "folder": str(corpus), "added": 0, "changed": 0, "moved": 0, "removed": 1, "read": [],
+        "failed": [],
+    }  # fmt: skip
+
+
+def test_two_cannot_follow_the_same_folder(start, corpus, pinakes):
+    child = start("watch", corpus)
+    until(child.stderr, "Following")
+    (corpus / "new.md").write_text("# Quinces\n\nQuinces are picked last.\n")
+    until(child.stdout, "new.md")
+    outcome = pinakes("watch", corpus)
+    assert outcome.code == 9
+    assert "Another process follows" in outcome.err
+    assert "followed (watching)" in pinakes("status").out
+
+
+def test_without_a_folder_the_settings_have_to_name_one(pinakes):
+    outcome = pinakes("watch")
+    assert outcome.code == 2
+    assert "pinakes watch PATH" in outcome.err
+
+
+def test_folders_of_the_settings_are_followed_when_none_is_named(start, home):
+    child = start("watch", "--set", "knowledge_base.enabled=true")
+    until(child.stderr, "Following")
+    folder = home / "knowledge_base"
+    while not folder.is_dir():
+        assert child.poll() is None
+    (folder / "a.md").write_text("# Quinces\n\nQuinces are picked last.\n")
+    until(child.stdout, "1 added: a.md")
+
+
+def test_what_is_no_folder_is_refused(pinakes):
+    outcome = pinakes("watch", "https://example.org/repository.git")
+    assert outcome.code == 2
+    assert "cannot be followed" in outcome.err
+
+
+def test_a_hit_says_that_its_file_has_changed(pinakes, corpus):
+    pinakes("add", corpus)
+    assert "changed since" not in pinakes("search", "pollen").out
+    (corpus / "bees.md").write_text("# Bees\n\nGone.\n")
+    outcome = pinakes("search", "pollen", "-k", "1")
+    assert "file changed since it was indexed" in outcome.out
+    assert pinakes("search", "pollen", "-k", "1", "--json").document["hits"][0]["changed"] is True

@@ -1,0 +1,135 @@
+"""Which tools a server offers, and that it does nothing beside them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serve_support import Running
+
+from pinakes.library import Library
+from pinakes.serve.app import create_app
+from pinakes.settings import load
+
+WRITING = {"ingest_document", "ingest_batch", "update_document", "delete_document", "kb_resync"}
+NOTE = {"title": "Leave", "text": "Unused days are carried over until March."}
+Serve = Callable[..., Running]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Start servers over one home."""
+    started: list[tuple[Running, Library]] = []
+
+    def start(**settings: Any) -> Running:
+        chosen = load(
+            home=tmp_path / "home", environment={}, embedding__provider="deterministic", server__port=0, **settings
+        )
+        library = Library(chosen)
+        started.append((Running(create_app(library), chosen), library))
+        return started[-1][0]
+
+    yield start
+    for running, library in started:
+        running.stop()
+        library.close()
+
+
+def mcp(server: Running, method: str, **params: Any) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    result: dict[str, Any] = server.client.post("/mcp", json=message).json()["result"]
+    return result
+
+
+def listed(server: Running) -> set[str]:
+    return {tool["name"] for tool in mcp(server, "tools/list")["tools"]}
+
+
+def called(server: Running, tool: str, **arguments: Any) -> Any:
+    result = mcp(server, "tools/call", name=tool, arguments=arguments)
+    assert result["isError"] is False
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    return result["structuredContent"]
+
+
+def test_an_agent_keeps_documents_over_mcp_and_http_alike(serve: Serve) -> None:
+    server = serve()
+    assert len(listed(server)) == 17
+    over_mcp = called(server, "ingest_document", **NOTE)
+    over_http = server.client.post("/api/v1/tools/ingest_document", json=NOTE).json()["data"]["result"]
+    assert over_http == over_mcp | {"outcome": "unchanged"}
+    [found] = called(server, "search_summaries", query="unused days")["results"]
+    assert found["doc_id"] == over_mcp["doc_id"]
+    assert called(server, "delete_document", doc_id=found["doc_id"]) == {"doc_id": found["doc_id"], "deleted": True}
+    assert called(server, "update_document", doc_id=found["doc_id"], title="X") == {"error": "Document not found"}
+    told = server.client.post("/api/v1/tools/ingest_document", json={"title": "", "text": "x"})
+    assert told.status_code == 200
+    assert told.json()["data"]["result"] == {"status": "error", "error": "Title must not be empty"}
+
+
+def test_a_server_that_only_reads_neither_lists_nor_does_what_writes(serve: Serve) -> None:
+    kept = called(serve(), "ingest_document", **NOTE)
+    server = serve(server__read_only=True, toolsets=["retrieve", "manage", "observe", "code", "history", "knowledge"])
+    names = listed(server)
+    assert not names & (WRITING | {"index_content", "restore_document"})
+    assert {"search_summaries", "get_document_metadata", "semantic_search", "manageKnowledge"} <= names
+    refused = mcp(server, "tools/call", name="delete_document", arguments={"doc_id": kept["doc_id"]})
+    assert refused["isError"] is True
+    assert server.client.post("/api/v1/tools/ingest_document", json=NOTE).status_code == 404
+    knowledge = {"operation": "ingest", "content": "x", "uri": "https://a.b/c"}
+    assert called(server, "manageKnowledge", **knowledge)["error"] == "FORBIDDEN"
+    assert called(server, "manageKnowledge", operation="search", query="days")["success"] is True
+    assert server.client.delete("/api/v1/knowledge/source/docs").status_code == 403
+    about = called(server, "get_document_metadata", doc_id=kept["doc_id"])
+    assert (about["title"], about["version"]) == ("Leave", 1)
+    assert [one["name"] for one in called(server, "list_collections")["collections"]] == ["default"]
+
+
+def stdio(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Ask ``pinakes mcp`` for its tools."""
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    command = [sys.executable, "-c", "from pinakes.cli import main; main()", "mcp", "--home", str(home), *options]
+    command += ["--set", "embedding.provider=deterministic"]
+    return subprocess.run(command, input=f"{message}\n", capture_output=True, text=True, timeout=120)
+
+
+def names_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == 0, done.stderr
+    return [tool["name"] for tool in json.loads(done.stdout)["result"]["tools"]]
+
+
+def test_the_command_line_chooses_toolsets_and_reading_only(tmp_path: Path) -> None:
+    assert names_of(stdio(tmp_path, "--toolsets", "search, code")) == [
+        *("search", "read", "status", "semantic_search", "index_content", "get_index_status"),
+    ]
+    assert names_of(stdio(tmp_path, "--toolsets", "code,history", "--read-only")) == [
+        *("document_history", "semantic_search", "get_index_status"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--toolsets", "retrieve,serach"], "cannot be 'serach': it has to be 'code', 'history'"),
+        (["--toolsets", "search", "--url", "http://127.0.0.1:1"], "The server at --url decides on its tools."),
+        (["--read-only", "--url", "http://127.0.0.1:1"], "Leave out --toolsets and --read-only."),
+    ],
+)
+def test_what_cannot_be_offered_is_refused_at_once(tmp_path: Path, options: list[str], words: str) -> None:
+    done = stdio(tmp_path, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in " ".join(done.stderr.split())
+
+
+def test_servers_that_differ_in_what_they_allow_do_not_answer_for_each_other(tmp_path: Path) -> None:
+    from pinakes.serve.instance import serves
+
+    every = [
+        load(home=tmp_path, environment={}, **one) for one in ({}, {"server__read_only": True}, {"server__port": 1})
+    ]
+    assert serves(every[0]) == serves(every[2]) != serves(every[1])

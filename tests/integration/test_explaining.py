@@ -1,0 +1,269 @@
+"""Why documents rank where they do: the numbers are those of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.errors import InvalidInput, NotFound
+from pinakes.explaining import Explanation
+from pinakes.library import Library
+from pinakes.testing import write_files
+
+OpenLibrary = Callable[..., Library]
+WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "islet", "krill", "lotus", "maple")
+HERONS = """---
+status: beta
+tags: [birds]
+---
+# Herons
+
+A heron waits at the water.
+
+## Feeding
+
+Nothing is said here.
+
+Herons eat krill, fish and frogs. A heron hunts alone.
+"""
+
+
+def files() -> dict[str, str]:
+    made = {}
+    for number in range(150):
+        words = [WORDS[(number * step) % len(WORDS)] for step in (1, 2, 5, 7)]
+        made[f"part{number % 3}/file{number}.md"] = f"# File {number}\n\n{' '.join(words)} number {number}.\n"
+    made["herons.md"] = HERONS
+    made["code/heron_watch.py"] = "def watch_herons(place):\n    return place\n"
+    made["plan.md"] = "---\nstatus: alpha\n---\n# Plan\n\nThe sig-api-machinery meeting. Kubernetes has an API.\n"
+    return made
+
+
+@pytest.fixture
+def filled(library: Library, docs: Path) -> Library:
+    library.add(str(write_files(docs, files())))
+    return library
+
+
+def explained(library: Library, query: str, *references: str, **options: Any) -> list[Explanation]:
+    return list(library.explain(query, references, **options).documents)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_the_numbers_of_what_is_found_are_those_of_the_hits(filled: Library, mode: Any, fusion: str) -> None:
+    results = filled.search("heron krill birch", mode=mode, fusion=fusion, top_k=20)
+    best = {hit.document_id: hit for hit in reversed(results.hits)}
+    found = explained(filled, "heron krill birch", *best, mode=mode, fusion=fusion)
+    assert [one.document_id for one in found] == list(best)
+    order = sorted(found, key=lambda one: one.rank or 0)
+    assert [one.document_id for one in order] == list(dict.fromkeys(hit.document_id for hit in results.hits))
+    for one in found:
+        hit = best[one.document_id]
+        assert one.candidate
+        assert one.passage is not None
+        assert one.score == hit.score
+        assert (one.passage.chunk_id, one.passage.scores, one.passage.boosts) == (hit.chunk_id, hit.scores, hit.boosts)
+        assert f" documents, score {hit.score:.3f}" in one.text
+
+
+def test_ranks_in_the_halves_are_those_of_the_search_by_one_half(filled: Library) -> None:
+    query = "heron krill"
+    by = {
+        mode: [hit.document_id for hit in filled.search(query, mode=mode, top_k=50).hits]
+        for mode in ("keyword", "vector")
+    }
+    for one in explained(filled, query, "herons.md", "part0/file0.md", "part1/file7.md"):
+        for arm, order in ((one.keyword, by["keyword"]), (one.vector, by["vector"])):
+            assert arm is not None
+            if arm.rank is not None and arm.rank <= 50:
+                assert order[arm.rank - 1] == one.document_id
+                assert arm.score is not None
+
+
+def test_a_weighted_score_can_be_made_again_from_its_parts(filled: Library) -> None:
+    settings = filled.settings.search
+    for one in explained(filled, "heron krill", "herons.md", "part0/file0.md", "plan.md", "code/heron_watch.py"):
+        assert one.score is not None
+        assert one.passage is not None
+        parts = one.parts
+        meaning = min(max(parts["meaning"], 0), 1)
+        words = settings.document_bm25_share * parts["document words"]
+        words += (1 - settings.document_bm25_share) * parts["passage words"]
+        assert parts["words"] == pytest.approx(words, abs=1e-3)
+        score = settings.semantic_weight * meaning + settings.keyword_weight * parts["words"] + parts["definition"]
+        score = (score + settings.feedback_weight * parts["like the best"]) / (1 + settings.feedback_weight)
+        assert parts["weighted"] == pytest.approx(score, abs=1e-3)
+        lifted = parts["weighted"] * (1 + sum(one.passage.boosts.values()))
+        assert one.score == pytest.approx(min(lifted, 1), abs=1e-3)
+
+
+def test_words_are_named_with_the_places_where_they_stand(filled: Library) -> None:
+    [one] = explained(filled, "how do herons eat krill in zanzibar", "herons.md")
+    matches = {match.word: match for match in one.matches}
+    assert set(matches) == {"krill", "eat", "herons"}
+    assert matches["krill"].lines == (13,)
+    assert matches["herons"].lines == (5, 7, 13)
+    assert matches["herons"].count == 4
+    assert matches["herons"].fields == ("title", "path", "text")
+    assert one.missing == ("zanzibar",)
+    assert one.overlap == 0.75
+    weights = [match.weight for match in one.matches]
+    assert weights == sorted(weights, reverse=True)
+    text = filled.read("herons.md").text.split("\n")
+    for match in one.matches:
+        assert all(match.word[:5].rstrip("s") in text[line - 1].lower() for line in match.lines)
+
+
+def test_a_word_that_is_not_there_is_no_match(filled: Library) -> None:
+    [one] = explained(filled, "zebra quagga herons", "plan.md")
+    assert one.matches == ()
+    assert one.missing == ("zebra", "quagga", "herons")
+    assert one.keyword is not None
+    assert one.keyword.score == 0
+    assert "none of the query's words" in one.text
+
+
+def test_of_a_compound_the_parts_that_are_there_are_named(filled: Library) -> None:
+    [whole] = explained(filled, "sig-api-machinery", "plan.md")
+    assert [(match.word, match.lines) for match in whole.matches] == [("sig-api-machinery", (6,))]
+    [part] = explained(filled, "sig-api-heron", "plan.md")
+    assert part.matches == ()
+    assert [match.parts for match in part.partly] == [("sig", "api")]
+    assert part.missing == ("sig-api-heron",)
+
+
+def test_symbols_and_paths_of_code_are_fields(filled: Library) -> None:
+    [one] = explained(filled, "watch_herons", "heron_watch.py")
+    assert one.matches[0].fields == ("title", "path", "symbol", "text")
+    assert one.parts["definition"] == filled.settings.search.definition_boost
+
+
+def test_what_a_filter_leaves_out_is_told_with_what_it_would_score(filled: Library) -> None:
+    [before] = explained(filled, "heron krill", "herons.md")
+    where = {"status": "alpha"}
+    left_out, other = explained(filled, "heron krill", "herons.md", "plan.md", filters=where)
+    assert not left_out.candidate
+    assert left_out.rank is None
+    assert left_out.left_out == ("it does not pass status = 'alpha'",)
+    assert left_out.text.startswith("Left out: it does not pass status = 'alpha'. It would score 0.")
+    assert left_out.keyword is not None
+    assert before.keyword is not None
+    assert left_out.keyword.score == before.keyword.score
+    assert left_out.keyword.rank is None
+    assert other.left_out == ()
+    assert other.candidate
+    assert [hit.document_id for hit in filled.search("heron krill", filters=where).hits] == [other.document_id]
+
+
+def test_phrases_and_excluded_words_are_told_too(filled: Library) -> None:
+    assert explained(filled, '"krill fish" heron', "herons.md")[0].left_out == ()
+    assert explained(filled, '"fish krill" heron', "herons.md")[0].left_out == ('no passage has "fish krill"',)
+    assert explained(filled, "heron -krill", "herons.md")[0].left_out == ('every passage has "krill"',)
+    [one] = explained(filled, "heron status:alpha", "herons.md")
+    assert one.left_out == ("it does not pass status = 'alpha'",)
+
+
+def test_what_no_half_of_the_search_came_upon_gets_the_score_it_would_have(
+    open_library: OpenLibrary, docs: Path
+) -> None:
+    library = open_library(search__candidates=5)
+    library.add(str(write_files(docs, files())))
+    last = library.search("heron krill", top_k=1).hits[0]
+    found = library.explain("heron krill", ["plan.md", last.document_id])
+    one, first = found.documents
+    assert not one.candidate
+    assert (one.rank, one.shown) == (None, None)
+    assert one.score is not None
+    assert first.score is not None
+    assert one.score < first.score
+    assert one.keyword is not None
+    assert (one.keyword.rank, one.keyword.of) == (None, 40)
+    assert one.text.startswith("Not found: no passage is among the best by words or by meaning. It would score ")
+    assert "not among the 40 best by words" in one.text
+    assert found.candidates < 160
+
+
+def test_asking_about_others_changes_nothing(filled: Library) -> None:
+    [alone] = explained(filled, "heron krill", "herons.md")
+    [among, *_] = explained(filled, "heron krill", "herons.md", "plan.md", "part0/file0.md", filters={})
+    assert among == alone
+
+
+def test_a_copy_is_told_by_the_hit_that_stands_for_it(library: Library, docs: Path) -> None:
+    library.add(str(write_files(docs, {"a.md": "# Heron\n\nA heron.\n", "b.md": "# Heron\n\nA heron.\n"})))
+    found = sorted(explained(library, "heron", "a.md", "b.md"), key=lambda one: one.rank or 0)
+    assert [(one.rank, one.shown, one.same_as) for one in found] == [(1, 1, ""), (2, None, f"{found[0].path}:1-3")]
+    assert f"it says the same as {found[0].path}:1-3." in found[1].text
+
+
+def test_a_group_is_all_of_its_documents(open_library: OpenLibrary, docs: Path) -> None:
+    rules = {"c": {"path_templates": ["{name}/{file}"], "document_key": "{name}"}}
+    library = open_library(collections=rules)
+    library.add(str(write_files(docs, {"x/a.md": "Heron one.\n", "x/b.md": "Heron two.\n", "y/a.md": "No.\n"})), "c")
+    assert [one.path for one in explained(library, "heron", "x", collection="c")] == ["x/a.md", "x/b.md"]
+
+
+def test_what_there_is_not_is_named(filled: Library) -> None:
+    found = filled.explain("heron", ["herons.md", "nothing.md", "herons.md"])
+    assert [one.path for one in found.documents] == ["herons.md"]
+    assert found.unknown == ("nothing.md",)
+    with pytest.raises(NotFound):
+        filled.explain("heron", ["herons.md"], "elsewhere")
+
+
+@pytest.mark.parametrize("query", ["", "   ", "-heron"])
+def test_a_query_without_words_explains_nothing(filled: Library, query: str) -> None:
+    assert filled.explain(query, ["herons.md"]).documents == ()
+
+
+def test_too_many_documents_are_refused(filled: Library) -> None:
+    with pytest.raises(InvalidInput, match="51 documents are too many"):
+        filled.explain("heron", [f"part{number % 3}/file{number}.md" for number in range(51)])
+
+
+def test_a_document_without_words_has_no_score(library: Library, docs: Path) -> None:
+    library.add(str(write_files(docs, {"a.md": "# Heron\n\nA heron.\n", "b.md": "---\nstatus: beta\n---\n***\n"})))
+    for one in explained(library, "heron", "b.md"):
+        assert one.matches == ()
+        assert one.score is None or one.score < 0.5
+
+
+def test_the_summary_that_was_written_for_a_document_is_compared(filled: Library) -> None:
+    written = filled.documents.put("# Crane\n\nA crane.\n", title="Crane", summary="All about tall birds.")
+    crane, herons = explained(filled, "All about tall birds.", written.document.uid, "herons.md")
+    assert crane.summary_cosine == pytest.approx(1, abs=1e-3)
+    assert crane.text.endswith(" Its summary: cosine 1.00.")
+    assert herons.summary_cosine is None
+    assert "Its summary" not in herons.text
+
+
+def test_scores_of_a_reranker_are_among_the_numbers(open_library: OpenLibrary, docs: Path, home: Path) -> None:
+    from pinakes.search import Reranking
+
+    library = open_library()
+    library.add(str(write_files(docs, files())))
+
+    class Shortest:
+        fingerprint, at_once, logits = "shortest", 0, False
+
+        def load(self) -> None: ...
+
+        def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
+            import numpy as np
+
+            return np.array([1 / len(passage) for passage in passages], np.float32)
+
+        def close(self) -> None: ...
+
+    settings = library.settings.rerank.model_copy(update={"enabled": True})
+    library.shelves.reranking = Reranking.opened(settings, Shortest)
+    hits = library.search("heron krill").hits
+    for one, hit in zip(explained(library, "heron krill", *(hit.document_id for hit in hits)), hits, strict=True):
+        assert one.passage is not None
+        assert one.score == hit.score
+        assert one.passage.scores == hit.scores
+    assert hits[0].scores.rerank is not None

@@ -1,0 +1,47 @@
+"""How often ordinary documents are taken for instructions aimed at a model, and how long it takes to look."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pinakes.suspicion import signs
+
+DATA = Path(os.environ.get("PINAKES_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data")
+PASSAGE_CHARS = 1000
+MOST_US = 200
+"""A generous bound for a machine under load; ``docs/agents.md`` has what was measured on a quiet one."""
+
+
+def texts(corpus: Path) -> Iterator[str]:
+    if corpus.name.endswith(".jsonl.gz"):
+        with gzip.open(corpus, "rt", encoding="utf-8") as lines:
+            yield from (f"{entry['title']}\n{entry['text']}" for entry in map(json.loads, lines))
+        return
+    with tarfile.open(corpus) as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            if content is not None and member.name.endswith((".md", ".rst", ".txt")):
+                yield content.read().decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("name", ["keps/keps.tar.gz", "handbook/handbook.tar.gz", "scifact/corpus.jsonl.gz"])
+def test_ordinary_documents_raise_no_alarm(name: str) -> None:
+    if not (DATA / name).is_file():
+        pytest.skip(f"{DATA / name} is not there; set PINAKES_TEST_DATA")
+    passages = [
+        text[at : at + PASSAGE_CHARS] for text in texts(DATA / name) for at in range(0, len(text), PASSAGE_CHARS)
+    ]
+    assert len(passages) > 5000
+    start = time.process_time()
+    flagged = [passage for passage in passages if signs(passage)]
+    spent_us = (time.process_time() - start) * 1e6 / len(passages)
+    assert flagged == []
+    assert spent_us < MOST_US

@@ -1,0 +1,132 @@
+"""Documents as they were: read in a version or as of a time, and searched as of a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from counting_embedder import CountingEmbedder
+
+from pinakes.errors import InvalidFilter, InvalidInput, NotFound
+from pinakes.library import Library
+from pinakes.past import moment
+
+HERONS = "# Herons\n\nHerons stand in shallow water and wait for fish.\n"
+STORKS = "# Storks\n\nStorks fly to Africa in autumn, over land.\n"
+TERNS = "# Terns\n\nTerns fly from pole to pole.\n"
+
+
+def found(library: Library, query: str, as_of: str | None = None, **options: Any) -> list[tuple[str, str]]:
+    hits = library.search(query, as_of=as_of, **options).hits
+    return [(hit.title, hit.text.split("\n")[-1]) for hit in hits]
+
+
+@pytest.fixture
+def times(library: Library) -> list[str]:
+    """Put three documents, then change one and delete one; return the times after each step."""
+    documents = library.documents
+    first = documents.put(HERONS, title="Herons", metadata={"zone": 1}).document
+    documents.put(TERNS, title="Terns")
+    stork = documents.put(STORKS, title="Storks", tags=["far"]).document
+    changed = documents.update(first.uid, text="# Herons\n\nHerons nest in trees.\n", metadata={"zone": 2}).document
+    documents.delete(stork.uid)
+    gone = documents.history(stork.uid)[0]
+    return [first.created_at, stork.created_at, changed.updated_at, gone.at]
+
+
+def test_a_question_is_answered_by_what_was_there(library: Library, times: list[str]) -> None:
+    assert found(library, "water", mode="keyword") == []
+    assert found(library, "water", times[1], mode="keyword") == [
+        ("Herons", "Herons stand in shallow water and wait for fish.")
+    ]
+    assert found(library, "autumn", times[2], mode="keyword") == [
+        ("Storks", "Storks fly to Africa in autumn, over land.")
+    ]
+    assert found(library, "autumn", times[3], mode="keyword") == []
+    assert {title for title, _ in found(library, "fly", times[1])} >= {"Storks", "Terns"}
+    assert [title for title, _ in found(library, "fly", times[0])] == ["Herons"]
+
+
+def test_filters_and_limits_hold_for_then(library: Library, times: list[str]) -> None:
+    assert len(found(library, "herons", times[1], filters={"zone": 1})) == 1
+    assert found(library, "herons", times[1], filters={"zone": 2}) == []
+    assert [title for title, _ in found(library, "birds", times[1], filters={"tags": "far"})] == ["Storks"]
+    assert len(found(library, "birds", times[1], top_k=2)) == 2
+    assert found(library, "birds", times[1], min_score=2.0) == []
+
+
+def test_the_answer_says_so_and_nothing_is_embedded_again(
+    open_library: Any, library: Library, times: list[str]
+) -> None:
+    embedder = library.shelves.embedder = CountingEmbedder()
+    answer = library.search("herons", as_of=times[1])
+    assert embedder.texts == []
+    assert f"as of {times[1][:19]}Z, with 2 documents as they were then" in answer.notes
+    assert answer.collection == "default"
+    ids = {hit.title: hit.document_id for hit in answer.hits}
+    assert [version.op for version in library.documents.history(ids["Storks"])] == ["deleted", "created"]
+    assert library.search("herons", as_of=times[1]).hits == answer.hits
+
+
+def test_before_anything_was_there_nothing_is_found(library: Library, times: list[str]) -> None:
+    assert found(library, "herons", "2020-01-01") == []
+    with pytest.raises(NotFound, match="There was no document 'Herons'"):
+        library.read("Herons", as_of="2020-01-01")
+
+
+def test_what_is_not_kept_is_said(open_library: Any) -> None:
+    library = open_library(history__versions=1)
+    documents = library.documents
+    document = documents.put(HERONS, title="Herons").document
+    documents.update(document.uid, text=STORKS)
+    documents.update(document.uid, text=TERNS)
+    answer = library.search("herons", as_of=document.created_at)
+    assert answer.hits == ()
+    assert any("of 1 documents it is not kept" in note for note in answer.notes)
+
+
+def test_documents_are_read_as_they_were(library: Library, times: list[str]) -> None:
+    assert "nest" in library.read("Herons").text
+    for text in (library.read("Herons", as_of=times[1]), library.read("Herons", version=1)):
+        assert (text.text, text.document.version, dict(text.document.metadata)) == (HERONS, 1, {"zone": 1})
+    assert library.read("Herons", lines=(3, 3), version=1).text == "Herons stand in shallow water and wait for fish."
+    assert library.read("Storks", as_of=times[2]).text == STORKS
+    assert library.read("Terns", as_of=times[3]).text == TERNS
+    assert "nest" in library.read("Herons", as_of=times[3]).text
+    with pytest.raises(NotFound, match="There was no document 'Storks'"):
+        library.read("Storks", as_of=times[3])
+    with pytest.raises(NotFound, match="Version 7 of 'Herons'"):
+        library.read("Herons", version=7)
+    with pytest.raises(InvalidInput, match="not both"):
+        library.read("Herons", version=1, as_of=times[1])
+
+
+def test_files_as_they_were_before_a_sync(library: Library, docs: Path) -> None:
+    (docs / "birds.md").write_text(HERONS)
+    library.add(str(docs))
+    then = library.read("birds.md").document.updated_at
+    (docs / "birds.md").write_text(STORKS)
+    library.sync()
+    assert found(library, "water", then, mode="keyword") != []
+    assert library.read("birds.md", as_of=then).text == HERONS
+    (docs / "birds.md").unlink()
+    library.sync()
+    assert library.read("birds.md", as_of=then).text == HERONS
+
+
+def test_a_day_means_its_end_and_times_are_utc() -> None:
+    assert moment("2026-01-31") == "2026-01-31T23:59:59.999+00:00"
+    assert moment("2026-01-31T18:00") == "2026-01-31T18:00:00.000+00:00"
+    assert moment("2026-01-31T18:00+02:00") == "2026-01-31T16:00:00.000+00:00"
+    for words in ("yesterday", "", "2026-13-01"):
+        with pytest.raises(InvalidInput, match="is no day or time"):
+            moment(words)
+
+
+def test_filters_may_ask_for_the_time_of_the_last_change(library: Library, times: list[str]) -> None:
+    assert [title for title, _ in found(library, "birds", filters={"@updated_at": {"gte": times[2]}})] == ["Herons"]
+    assert [title for title, _ in found(library, "birds", filters={"@created_at": {"lte": times[0]}})] == ["Herons"]
+    assert len(found(library, "birds", filters={"@updated_at": {"gte": "2020"}})) == 2
+    with pytest.raises(InvalidFilter, match="is a time"):
+        library.search("birds", filters={"@updated_at": "x"})
