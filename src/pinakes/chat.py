@@ -5,29 +5,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pinakes.errors import InvalidSetting, ModelUnavailable, NotConfigured
+from pinakes.errors import InvalidSetting, NotConfigured
+from pinakes.models.endpoint import Endpoint, is_address
 from pinakes.settings import ChatSettings
 from pinakes.types import JSON
 
-if TYPE_CHECKING:
-    import httpx
-
-_MOST_BYTES = 4_000_000
-_MOST_SHOWN = 200
 _PATH = "/chat/completions"
 
 
 class Chat:
     """Asks the model of ``settings``. Thread-safe; connects when it is asked, and keeps nothing open.
-
-    Nothing is kept of the key but the name of the environment variable that holds it. Redirects are not followed, so
-    that the key goes nowhere else.
 
     Raises:
         InvalidSetting: ``chat.url`` is not the address of an API.
@@ -35,14 +24,20 @@ class Chat:
 
     def __init__(self, settings: ChatSettings) -> None:
         self._settings = settings
-        address = urlsplit(settings.url)
-        if settings.url and (address.scheme not in ("http", "https") or not address.hostname):
+        if settings.url and not is_address(settings.url):
             raise InvalidSetting(
                 "chat.url is not the address of an API.", hint="It begins with https:// or http:// and names a host."
             )
+        address = urlsplit(settings.url)
         path = address.path.rstrip("/").removesuffix(_PATH) + _PATH
-        self._url = address._replace(path=path, fragment="").geturl()
-        self._shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{path}"
+        self._endpoint = Endpoint(
+            "chat model",
+            "chat",
+            address._replace(path=path, fragment="").geturl(),
+            settings.key_variable,
+            "Check chat.model and chat.url.",
+            NotConfigured,
+        )
 
     @property
     def configured(self) -> bool:
@@ -61,55 +56,19 @@ class Chat:
         messages = [{"role": role, "content": _text(text)} for role, text in (("system", system), ("user", user))]
         said = _said(self._ask({"model": self._settings.model, "messages": messages}))
         if said is None:
-            raise self._failure("answers in another form", "It has to speak the protocol of OpenAI: check chat.url.")
+            raise self._endpoint.failure(
+                "answers in another form", "It has to speak the protocol of OpenAI: check chat.url."
+            )
         if not said:
-            raise self._failure("answers nothing", "Try again, or another chat.model.")
+            raise self._endpoint.failure("answers nothing", "Try again, or another chat.model.")
         return said
 
     def _ask(self, request: JSON) -> JSON:
-        import httpx
-
         limit_s = self._settings.timeout_s
-        until = time.monotonic() + limit_s
-        body, headers = json.dumps(request).encode(), self._headers()
         try:
-            with httpx.stream("POST", self._url, content=body, headers=headers, timeout=limit_s) as response:
-                data = _read(response, until)
-        except (httpx.TimeoutException, TimeoutError) as error:
-            what = f"does not answer within {limit_s:g} s"
-            raise self._failure(what, "Check it, or raise chat.timeout_s.") from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._failure(f"cannot be reached: {error}", "Check chat.url and the network.") from error
-        if not response.is_success:
-            raise self._refusal(response.status_code, data)
-        try:
-            return json.loads(data)
-        except ValueError as error:
-            raise self._failure("does not answer in JSON", "Check chat.url.") from error
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"content-type": "application/json", "accept": "application/json"}
-        if variable := self._settings.key_variable:
-            key = os.environ.get(variable, "").strip()
-            if not key or not key.isascii() or not key.isprintable():
-                raise NotConfigured(
-                    f"The environment variable {variable} does not hold a key for the chat model.",
-                    hint="Set it, or name another in chat.key_variable.",
-                )
-            headers["authorization"] = f"Bearer {key}"
-        return headers
-
-    def _refusal(self, status: int, data: bytes) -> ModelUnavailable:
-        said = " ".join(data[:_MOST_SHOWN].decode("utf-8", "replace").split())
-        hint = "Check chat.model and chat.url."
-        if status in (401, 403):
-            hint = "Check the key in the environment variable that chat.key_variable names."
-        elif status == 429 or status >= 500:
-            hint = "Try again later."
-        return self._failure(f"answers {status}: {said}" if said else f"answers {status}", hint)
-
-    def _failure(self, what: str, hint: str) -> ModelUnavailable:
-        return ModelUnavailable(f"The chat model at {self._shown} {what}.", hint=hint)
+            return self._endpoint.ask(request, limit_s)
+        except TimeoutError as error:
+            raise self._endpoint.late(limit_s) from error
 
 
 def _said(answer: JSON) -> str | None:
@@ -121,22 +80,6 @@ def _said(answer: JSON) -> str | None:
     if isinstance(content, list):  # some servers answer in parts
         content = "".join(part.get("text", "") for part in content if isinstance(part, dict))
     return content.strip() if isinstance(content, str) else None
-
-
-def _read(response: httpx.Response, until: float) -> bytes:
-    """Return the whole answer, were it sent a byte at a time.
-
-    Raises:
-        TimeoutError: it goes on for longer than ``until``.
-    """
-    data = bytearray()
-    for part in response.iter_bytes():
-        data += part
-        if time.monotonic() > until:
-            raise TimeoutError
-        if len(data) > _MOST_BYTES:
-            break
-    return bytes(data)
 
 
 def _text(text: str) -> str:

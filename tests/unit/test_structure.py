@@ -23,7 +23,6 @@ LAYERS = (
             "analysis",
             "approximation",
             "caller",
-            "chat",
             "cleaning",
             "content_types",
             "disk",
@@ -37,7 +36,7 @@ LAYERS = (
             "traffic",
         },
     ),
-    ("question", {"expansion", "query", "routing", "spelling"}),
+    ("question", {"chat", "expansion", "query", "routing", "spelling"}),
     (
         "shelf",
         {
