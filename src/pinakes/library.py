@@ -9,26 +9,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pinakes import caller, explaining, generations, reading, search, several
+from pinakes import caller, generations, search
 from pinakes import settings as settings_module
 from pinakes.audit import Audit
 from pinakes.catalog import collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.collecting import Collections
-from pinakes.editing import Documents
+from pinakes.documents import reading
+from pinakes.documents.editing import Documents
+from pinakes.documents.past import Pasts
+from pinakes.documents.reading import Text as Text
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
 from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
-from pinakes.past import Pasts
 from pinakes.ports import Index
-from pinakes.reading import Text as Text
-from pinakes.search import Parts
+from pinakes.search import Parts, explaining, several
 from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves, settings_of
 from pinakes.sources import recognise
-from pinakes.staged import Staged
+from pinakes.staged.retrieval import Staged
 from pinakes.standing import CollectionStatus as CollectionStatus
 from pinakes.standing import status_of
 from pinakes.types import JSON, Filter, Results, SearchMode

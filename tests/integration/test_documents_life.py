@@ -15,7 +15,7 @@ from sqlalchemy import select
 from pinakes.catalog import schema
 from pinakes.catalog.documents import summary_key
 from pinakes.catalog.summaries import summary_vectors
-from pinakes.editing import Documents, Draft
+from pinakes.documents.editing import Documents, Draft
 from pinakes.errors import Conflict, InvalidInput, NotFound, PinakesError, Refused
 from pinakes.filters import parse
 from pinakes.library import Library

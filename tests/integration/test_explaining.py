@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pinakes.errors import InvalidInput, NotFound
-from pinakes.explaining import Explanation
 from pinakes.library import Library
+from pinakes.search.explaining import Explanation
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from counting_embedder import CountingEmbedder
 
+from pinakes.documents.past import moment
 from pinakes.errors import InvalidFilter, InvalidInput, NotFound
 from pinakes.library import Library
-from pinakes.past import moment
 
 HERONS = "# Herons\n\nHerons stand in shallow water and wait for fish.\n"
 STORKS = "# Storks\n\nStorks fly to Africa in autumn, over land.\n"

@@ -13,9 +13,9 @@ from sqlalchemy import delete
 from pinakes.catalog.briefs import Brief
 from pinakes.catalog.schema import embeddings
 from pinakes.errors import InvalidInput, NotFound
-from pinakes.expanding import Wanted
 from pinakes.library import Library
 from pinakes.search.own_summaries import OwnSummaries
+from pinakes.staged.expanding import Wanted
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]

@@ -18,7 +18,7 @@ from pinakes.errors import NotFound
 
 if TYPE_CHECKING:
     from pinakes.catalog.audit import Entry, Wanted
-    from pinakes.explaining import Arm, Explanation, Explanations
+    from pinakes.search.explaining import Arm, Explanation, Explanations
     from pinakes.search.matches import Match
 
 _SHOWN_CHARS = 100

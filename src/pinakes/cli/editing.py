@@ -19,7 +19,7 @@ from pinakes.errors import InvalidInput, NotFound, storing
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
-    from pinakes.editing import FullDocument, Written
+    from pinakes.documents.editing import FullDocument, Written
     from pinakes.library import Library
 
 _HELP = {"help_option_names": ["-h", "--help"]}

@@ -19,7 +19,7 @@ from pinakes.suspicion import WARNING
 if TYPE_CHECKING:
     from pinakes.cli.searching import Question
     from pinakes.library import Library
-    from pinakes.staged import Found
+    from pinakes.staged.retrieval import Found
     from pinakes.types import JSON
 
 _INDENT = "    "
@@ -59,7 +59,7 @@ def summaries(session: Session, question: Question) -> None:
 
 def section(session: Session, reference: str, name: str, collection: str | None) -> None:
     """Print the part of a document under the heading ``name``, or the function or class of that name."""
-    from pinakes.expanding import Wanted
+    from pinakes.staged.expanding import Wanted
 
     with session.library() as library:
         document = library.read(reference, collection).document

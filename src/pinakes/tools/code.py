@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes import contents
 from pinakes.catalog import contents as stored
 from pinakes.content_types import FIELD, ContentType
 from pinakes.errors import InvalidInput, QueryTooLong
 from pinakes.library import Library
+from pinakes.tools import contents
 from pinakes.tools.declare import Reply, list_from, object_from, tool
 from pinakes.tools.errors import as_code
 from pinakes.types import JSON, Hit, Results

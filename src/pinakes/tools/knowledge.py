@@ -16,7 +16,7 @@ from pinakes import caller
 from pinakes.catalog import documents, embeddings, listing, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import DocumentRecord
-from pinakes.drafting import MAX_TITLE_CHARS
+from pinakes.documents.drafting import MAX_TITLE_CHARS
 from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
 from pinakes.filters import normal_text
 from pinakes.library import Library

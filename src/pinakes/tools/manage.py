@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.editing import Draft, Written
+from pinakes.documents.editing import Draft, Written
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.library import Library
 from pinakes.tools.declare import Reply, Tool, list_from, object_from, tool

@@ -11,8 +11,8 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes import caller
 from pinakes.audit import as_data
 from pinakes.catalog.audit import Wanted
-from pinakes.explaining import Arm, Explanation, Explanations
 from pinakes.library import Library
+from pinakes.search.explaining import Arm, Explanation, Explanations
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
 from pinakes.types import JSON

@@ -20,7 +20,7 @@ from pinakes.catalog import briefs, collections, figures
 from pinakes.catalog.briefs import Brief
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
-from pinakes.editing import FullDocument
+from pinakes.documents.editing import FullDocument
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.suspicion import WARNING, is_suspicious

@@ -12,9 +12,9 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.analysis import estimated_token_starts
 from pinakes.catalog.briefs import Brief, Mark
 from pinakes.errors import NotFound
-from pinakes.expanding import MOST_NEIGHBOURS, Opened, Wanted
 from pinakes.library import Library
-from pinakes.staged import Found, FoundSummaries, check_merge
+from pinakes.staged.expanding import MOST_NEIGHBOURS, Opened, Wanted
+from pinakes.staged.retrieval import Found, FoundSummaries, check_merge
 from pinakes.suspicion import is_suspicious
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word, saying

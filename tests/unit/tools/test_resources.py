@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pinakes.caller import Caller, calling
-from pinakes.editing import Draft
+from pinakes.documents.editing import Draft
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.tools import list_resources, read_resource, resources

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from pinakes import expanding, search
+from pinakes import search
 from pinakes.catalog import briefs, selection
 from pinakes.catalog.briefs import Brief, Mark
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
-from pinakes.expanding import Expanded, Passage, Wanted
 from pinakes.filters import parse
 from pinakes.search import Parts, Placed, Watch
 from pinakes.search.documents import FoundDocument, best_documents, similarities
 from pinakes.search.own_summaries import OwnSummaries
+from pinakes.staged import expanding
+from pinakes.staged.expanding import Expanded, Passage, Wanted
 from pinakes.summarizing import Summaries
 from pinakes.suspicion import is_suspicious
 from pinakes.types import JSON, Filter, Heading, SearchMode, Summary

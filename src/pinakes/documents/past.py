@@ -17,16 +17,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol, TypeAlias
 
-from pinakes import several
 from pinakes.catalog import collections, documents, embeddings, history
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.history import State
 from pinakes.catalog.selection import UPDATED_AT
-from pinakes.drafting import state_as_new, title_to_cut
+from pinakes.documents.drafting import state_as_new, title_to_cut
 from pinakes.errors import InvalidInput, ModelUnavailable
 from pinakes.ingest import drained, embed
-from pinakes.search import Request
+from pinakes.search import Request, several
 from pinakes.shelves import Shelves
 from pinakes.types import Condition, Float32, Results
 

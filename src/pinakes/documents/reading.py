@@ -12,8 +12,8 @@ from pinakes.catalog import documents, history
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import DocumentRecord
 from pinakes.catalog.history import State
+from pinakes.documents.past import moment
 from pinakes.errors import InvalidInput, NotFound
-from pinakes.past import moment
 
 
 @dataclass(frozen=True, slots=True)

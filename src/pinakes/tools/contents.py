@@ -15,7 +15,7 @@ from pinakes.catalog import collections, contents, documents, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import DocumentRecord
 from pinakes.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
-from pinakes.editing import Written
+from pinakes.documents.editing import Written
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.types import Document, Metadata

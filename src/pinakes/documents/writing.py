@@ -18,7 +18,7 @@ from pinakes.catalog import collections, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
 from pinakes.catalog.whole import Content
-from pinakes.drafting import Plan, Prepared, as_new
+from pinakes.documents.drafting import Plan, Prepared, as_new
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Tools, bind, drained, embed, keep, keeping_of, readable
 from pinakes.ports import Embedder

@@ -14,13 +14,13 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import UNNAMED, DocumentRecord
 from pinakes.catalog.history import Version
 from pinakes.catalog.whole import ChunkText, Content
-from pinakes.drafting import Draft, Edit, Plan, check_version, editing, existing, putting, restoring, unknown
+from pinakes.documents.drafting import Draft, Edit, Plan, check_version, editing, existing, putting, restoring, unknown
+from pinakes.documents.writing import Writer, Wrote
 from pinakes.errors import NotFound, PinakesError
 from pinakes.ingest import keeping_of
 from pinakes.shelves import Shelves
 from pinakes.summarizing import Summaries
 from pinakes.types import DocumentKind, Filter, Metadata, Summary
-from pinakes.writing import Writer, Wrote
 
 __all__ = ["ChunkText", "Documents", "Draft", "Edit", "FullDocument", "Version", "Written"]
 

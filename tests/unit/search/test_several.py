@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from pinakes.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
+from pinakes.search.several import Wanted, asked, named
 from pinakes.settings import SearchSettings
-from pinakes.several import Wanted, asked, named
 from pinakes.types import Hit, Results, Scores, Stage, Trace
 
 BOTH = {"cosine": 0.5, "bm25": 2.0}

@@ -1,0 +1,1 @@
+"""Staged retrieval: the documents worth opening first, then what of them is needed."""
