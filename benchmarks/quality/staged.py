@@ -23,7 +23,7 @@ from benchmarks.quality.sets import ROOT, available
 from benchmarks.quality.signals import Subject, subjects_of
 from pinakes import search
 from pinakes.catalog import briefs, documents, schema
-from pinakes.catalog.briefs import Brief
+from pinakes.catalog.records import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.evaluation import statistics
 from pinakes.evaluation.metrics import metric
@@ -92,7 +92,7 @@ Rank = Callable[[Question, Parts], Sequence[int]]
 
 
 def _scores(
-    library: Library, questions: Sequence[Question], rank: Rank, called: Names, every: Mapping[int, Brief]
+    library: Library, questions: Sequence[Question], rank: Rank, called: Names, every: Mapping[int, DocumentRecord]
 ) -> list[list[float]]:
     """Return the metrics of each question."""
     found, times = [], []
@@ -127,7 +127,7 @@ def _blended(own: SummaryVectors) -> Rank:
     return rank
 
 
-def _alone(own: SummaryVectors, every: Mapping[int, Brief]) -> Rank:
+def _alone(own: SummaryVectors, every: Mapping[int, DocumentRecord]) -> Rank:
     def rank(question: Question, parts: Parts) -> list[int]:
         order = np.argsort(-own.cosines(parts.vectors.of(question.text)), kind="stable")
         return [one for one in own.ids[order[:DEPTH]].tolist() if one in every]
@@ -135,20 +135,20 @@ def _alone(own: SummaryVectors, every: Mapping[int, Brief]) -> Rank:
     return rank
 
 
-def _briefs(library: Library) -> dict[int, Brief]:
+def _briefs(library: Library) -> dict[int, DocumentRecord]:
     with library.shelves.catalog.read() as connection:
         ids = list(connection.scalars(select(schema.documents.c.id).order_by(schema.documents.c.id)))
         return briefs.of_ids(connection, ids)
 
 
-def _sentences(library: Library, every: Mapping[int, Brief]) -> dict[int, str]:
+def _sentences(library: Library, every: Mapping[int, DocumentRecord]) -> dict[int, str]:
     """Return document id → what level 1 shows as its summary."""
     with library.shelves.catalog.read() as connection:
         found = library.staged.texts.of(connection, list(every.values()))
     return {one: found[one].text or brief.title for one, brief in every.items()}
 
 
-def _written(library: Library, every: Mapping[int, Brief], section: str) -> dict[int, str]:
+def _written(library: Library, every: Mapping[int, DocumentRecord], section: str) -> dict[int, str]:
     """Return document id → what stands under the first heading called ``section``."""
     found: dict[int, str] = {}
     with library.shelves.catalog.read() as connection:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -16,6 +19,8 @@ from pinakes.library import Library
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_START_TIMEOUT_S = 900.0
+_POLL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,34 @@ def start(*words: str, **options: Any) -> subprocess.Popen[bytes]:
     """Start ``pinakes WORDS`` of this environment; ``options`` go to ``Popen``, what it says is dropped."""
     command = [sys.executable, "-c", "from pinakes.cli import main; main()", *words]
     return subprocess.Popen(command, **{"stderr": subprocess.DEVNULL, **options})
+
+
+@contextmanager
+def serving_process(home: Path, log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Give a ``pinakes serve`` of ``home`` that takes connections, and its port; what it says goes into ``log``."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = int(listener.getsockname()[1])
+    with log.open("wb") as stderr:
+        words = ("serve", "--port", str(port), "--home", str(home), *options)
+        process = start(*words, stdout=subprocess.DEVNULL, stderr=stderr)
+        try:
+            deadline = time.perf_counter() + _START_TIMEOUT_S
+            while not _listens(port):
+                if process.poll() is not None or time.perf_counter() > deadline:
+                    raise RuntimeError(f"`pinakes serve` does not answer:\n{log.read_text('utf-8', 'replace')}")
+                time.sleep(_POLL_S)
+            yield process, port
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _listens(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
 
 
 def in_new_process(function: Callable[_P, _R], *arguments: _P.args, **named: _P.kwargs) -> _R:

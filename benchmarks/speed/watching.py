@@ -10,7 +10,6 @@ import argparse
 import http.client
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.speed import machine
-from benchmarks.speed.home import start
+from benchmarks.speed.home import serving_process
 from benchmarks.speed.machine import Spread, cpu_seconds, spread
 from pinakes.types import JSON
 
@@ -150,25 +149,8 @@ def _write(folder: Path, numbers: Sequence[int]) -> None:
 
 @contextmanager
 def _server(work: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], _Ask]]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = int(listener.getsockname()[1])
-    with (work / "serve.log").open("wb") as log:
-        words = ("serve", "--port", str(port), "--home", str(work / "home"), *options)
-        process = start(*words, stdout=subprocess.DEVNULL, stderr=log)
-        try:
-            _until(lambda: _answers(port))
-            yield process, _Ask(port)
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _answers(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return True
-    except OSError:
-        return False
+    with serving_process(work / "home", work / "serve.log", *options) as (process, port):
+        yield process, _Ask(port)
 
 
 def main() -> None:

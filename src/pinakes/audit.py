@@ -26,7 +26,7 @@ from pinakes.catalog import audit as kept
 from pinakes.catalog.audit import Entry, Wanted
 from pinakes.catalog.engine import now
 from pinakes.cleaning import Cleaner
-from pinakes.errors import InvalidInput, PinakesError, storing
+from pinakes.errors import InvalidInput, PinakesError, storing, worded
 from pinakes.settings import Settings
 from pinakes.types import JSON
 
@@ -38,6 +38,7 @@ _CLOSE_TIMEOUT_S = 5.0
 _MOST_WAITING = 10_000
 _MOST_IDS = 100
 _MOST_MESSAGE_CHARS = 300
+_MOST_NAME_CHARS = 200
 
 _LISTS = ("results", "documents", "passages", "chunks", "explanations", "entries", "collections", "chunkIds")
 """What tools call the list of what they found; of several that an answer has, the first of these counts."""
@@ -92,7 +93,7 @@ class Call:
         """Tell of what went wrong."""
         cause = error.__cause__ if type(error) is PinakesError and error.__cause__ is not None else error
         self.outcome = cause.code if isinstance(cause, PinakesError) else _code(cause)
-        self.message = cause.message if isinstance(cause, PinakesError) else f"{type(cause).__name__}: {cause}"
+        self.message = cause.message if isinstance(cause, PinakesError) else worded(cause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +273,8 @@ class Audit:
             interface=who.interface,
             tool=pending.tool,
             caller=who.name,
-            session=who.session,
-            collection=call.collection or _collection(pending.parameters),
+            session=self._name(who.session),
+            collection=self._name(call.collection or _collection(pending.parameters)),
             parameters=self._cleaner.parameters(pending.parameters),
             result_count=call.count,
             ids=call.ids,
@@ -281,6 +282,10 @@ class Audit:
             outcome=call.outcome,
             message=self._cleaner.text(call.message, _MOST_MESSAGE_CHARS),
         )
+
+    def _name(self, given: str) -> str:
+        """Return a name that a caller gave as entries have it."""
+        return self._cleaner.text(given, _MOST_NAME_CHARS)
 
     def _about_lost(self, count: int) -> Entry:
         message = f"{count} calls could not be recorded. {self._problem}".strip()
@@ -292,9 +297,10 @@ class Audit:
         return _time(datetime.now(UTC) - timedelta(days=days)) if days else ""
 
     def _within(self, wanted: Wanted) -> Wanted:
-        """Return ``wanted`` with times as they are kept, nothing older than entries may be."""
+        """Return ``wanted`` with times and names as they are kept, nothing older than entries may be."""
+        names = {"session": self._name(wanted.session), "collection": self._name(wanted.collection)}
         since, until = _parsed(wanted.since, last=False), _parsed(wanted.until, last=True)
-        return replace(wanted, since=max(since, self._oldest()), until=until)
+        return replace(wanted, since=max(since, self._oldest()), until=until, **names)
 
 
 def as_data(entry: Entry) -> dict[str, JSON]:

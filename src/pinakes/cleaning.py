@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pinakes.settings import Settings
@@ -21,18 +23,10 @@ _MARGIN = 400
 
 _SHORTEST_SECRET = 6
 
-_SECRET_NAMES = (
-    "authorization",
-    "cookie",
-    "credential",
-    "credentials",
-    "passphrase",
-    "passwd",
-    "password",
-    "secret",
-    "token",
-    *(f"{kind}{gap}key" for kind in ("access", "api", "auth", "private", "secret") for gap in ("", "_")),
-)
+_KEYS = "(?:access|api|auth|private|secret)[_.-]?key"
+_WORDS = f"authorization|cookie|credential|passphrase|passwd|password|pwd|secret|{_KEYS}"
+_TOKENS = "(?:^|access_?|api_?|auth_?|bearer_?|id_?|refresh_?|session_?)tokens"  # others are counted
+_SECRET_NAME = re.compile(rf"(?:(?:{_WORDS})s?|token|{_TOKENS})$")
 _SECRET = re.compile(
     r"\b(?:Bearer|Basic|Token)\s+(?=\S*\d)[\w.~+/=-]{16,}"  # as in a header
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"  # JSON web tokens
@@ -42,6 +36,7 @@ _SECRET = re.compile(
     re.DOTALL,
 )
 _LOGIN = re.compile(r"(\w+://)[^\s/@]+@")
+_IN_ADDRESS = re.compile(rf"([?&#](?:sig|[\w.%-]*(?:{_WORDS}|key|signature|token)s?)=)[^\s&#\"']+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ class Cleaner:
         head = text[: most + _MARGIN]
         for secret in self.secrets:
             head = head.replace(secret, _HIDDEN)
-        head = _LOGIN.sub(rf"\1{_HIDDEN}@", _SECRET.sub(_HIDDEN, head))
+        head = _LOGIN.sub(rf"\1{_HIDDEN}@", _IN_ADDRESS.sub(rf"\1{_HIDDEN}", _SECRET.sub(_HIDDEN, head)))
         return head if len(text) <= most else f"{head[:most]}… ({len(text)} characters)"
 
     def _short(self, value: JSON, chars: int, items: int, depth: int) -> JSON:
@@ -80,7 +75,7 @@ class Cleaner:
         if isinstance(value, float):
             return value if abs(value) < float("inf") else str(value)
         if not isinstance(value, (Mapping, list, tuple, set, frozenset)):
-            return self.text(str(value), chars)
+            return self._written(str(value), chars, items, depth)
         more = len(value) - items
         if not depth:
             return f"… ({len(value)} values)"
@@ -91,8 +86,15 @@ class Cleaner:
         listed = [self._short(inner, chars, items, depth - 1) for inner in list(value)[:items]]
         return [*listed, f"… ({more} more)"] if more > 0 else listed
 
+    def _written(self, text: str, chars: int, items: int, depth: int) -> JSON:
+        """Return a text cut short; an object or a list in JSON, as some clients write them, as what it is."""
+        if text.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                return self._short(json.loads(text), chars, items, depth)
+        return self.text(text, chars)
+
     def _named(self, name: object, value: JSON, chars: int, items: int, depth: int) -> JSON:
-        if value and str(name).lower().replace("-", "_").endswith(_SECRET_NAMES):
+        if value and _SECRET_NAME.search(str(name).lower().replace("-", "_")):
             return _HIDDEN
         return self._short(value, chars, items, depth - 1)
 

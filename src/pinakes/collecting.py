@@ -20,7 +20,8 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.errors import Busy, InvalidInput, InvalidSetting, NotFound, storing
 from pinakes.ingest import keeping_of
 from pinakes.settings import CollectionSettings, refusal
-from pinakes.shelves import Shelves, settings_of
+from pinakes.shelves import Shelves
+from pinakes.sourcing import settings_of
 from pinakes.types import JSON
 from pinakes.watched import knowledge_base
 
@@ -98,7 +99,7 @@ class Collections:
     def configure(self, name: str, **settings: Any) -> CollectionRecord:
         """Change the settings that a collection keeps: those that are given; None gives one up.
 
-        Documents that are there keep their passages until they are read or put again.
+        Documents that are there keep their passages: files until the next ``sync``, others until ``reindex``.
 
         Raises:
             NotFound: there is no such collection.
@@ -158,16 +159,12 @@ class Collections:
         locks = self._following(record, self._sources(record))
         with _held(record, locks), shelves.catalog.write() as connection:
             record = collections.get(connection, name)
-            beside = collections.beside(connection, name)
             [held] = figures.held(connection, record.id)
             read = sources.everything(connection, record.id)
             keys = embeddings.keys_of(connection, record.id)
             collections.remove(connection, record)
-        for generation in (record, beside):
-            if generation is not None:
-                shelves.followers.forget(generation)
         self._drop_leftovers()
-        self._drop_fetched(record.name, read)
+        self._drop_locks(record.name, read)
         self._drop_vectors(keys)
         return Removed(record.name, "", held.documents, held.chunks)
 
@@ -190,7 +187,8 @@ class Collections:
             )
         with _held(record, [*self._following(record, [kept]), *self._reading(record, [kept])]):
             documents_, chunks = self._remove_documents(record, kept)
-        self._drop_fetched(record.name, [kept])
+        self._drop_leftovers()
+        self._drop_locks(record.name, [kept])
         shelves.index(name)
         return Removed(record.name, kept.location, documents_, chunks)
 
@@ -291,30 +289,30 @@ class Collections:
                 changes.record_waiting(connection, made.id, made.model_id)
 
     def _drop_leftovers(self) -> None:
-        def there() -> set[int]:
+        """Drop what was made for collections and sources that are gone."""
+
+        def used() -> set[Path]:
             with self._shelves.catalog.read() as connection:
-                return collections.ids(connection)
+                return {home.source(*_fetched(kept)) for kept in sources.everything(connection)}
 
-        self._shelves.home.keep_only(there)
-
-    def _drop_fetched(self, collection: str, read: Iterable[SourceRecord]) -> None:
-        """Remove locks of sources that are gone, and what they fetched, unless another collection has the same."""
         home = self._shelves.home
-        with self._shelves.catalog.read() as connection:
-            used = {_fetched(kept) for kept in sources.everything(connection)}
+        self._shelves.drop_gone()
+        home.keep_fetched(used)
+
+    def _drop_locks(self, collection: str, read: Iterable[SourceRecord]) -> None:
         for kept in read:
-            home.drop_locks(collection, kept.kind, kept.location)
-            if _fetched(kept) not in used:
-                home.drop_source(*_fetched(kept))
+            self._shelves.home.drop_locks(collection, kept.kind, kept.location)
 
     def _drop_vectors(self, keys: list[bytes]) -> None:
         """Remove the vectors of texts that nothing has any more, some at a time, so that nobody waits long."""
         with self._shelves.catalog.read() as connection:
-            summaries = embeddings.of_summaries(connection)
-        keys = [key for key in keys if key not in summaries]
+            summaries, seen = embeddings.of_summaries(connection)
         for start in range(0, len(keys), _REMOVED_AT_ONCE):
             with self._shelves.catalog.write() as connection:
-                embeddings.drop_unused(connection, keys[start : start + _REMOVED_AT_ONCE])
+                new, seen = embeddings.of_summaries(connection, seen)
+                summaries |= new
+                some = [key for key in keys[start : start + _REMOVED_AT_ONCE] if key not in summaries]
+                embeddings.drop_unused(connection, some)
 
 
 @contextmanager

@@ -257,6 +257,12 @@ def http_status(error: PinakesError) -> int:
     return _nearest(error)[0]
 
 
+def worded(error: BaseException) -> str:
+    """Return ``error`` as "Type: message"; of a database's error what its driver says, without statement and values."""
+    said = getattr(error, "orig", None)
+    return f"{type(error).__name__}: {error if said is None else said}"
+
+
 def exit_code(error: PinakesError) -> int:
     """Return the process exit code for ``error``: that of the nearest class in ``STATUS``."""
     return _nearest(error)[1]

@@ -42,8 +42,10 @@ _WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(?![=<>])(.*)", 
 _WORDS = {"=": "in", "==": "in", "!=": "ne", ">=": "gte", ">": "gt", "<=": "lte", "<": "lt"}
 _ALIKE = 70
 _SHOWN_CHARS = 40
+_REFUSED_CHARS = 200
 MAX_CONDITIONS = 50
 MAX_VALUES = 1000
+MAX_PATTERNS = 100
 MAX_VALUE_CHARS = 4096
 """Longer values of metadata, descriptions for instance, are not there for filters."""
 
@@ -137,6 +139,9 @@ def in_words(condition: Condition) -> str:
         return f"{condition.field} != {listed(condition.none_of)}"
     if condition.any_of or condition.glob:
         return f"{condition.field} = {listed(condition.any_of or condition.glob)}"
+    closed = not (condition.low_open or condition.high_open)
+    if isinstance(condition.low, str) and condition.low == condition.high and closed:
+        return f"{condition.field} beginning with {listed([condition.low])}"
     return " and ".join(f"{condition.field} {sign} {listed([bound])}" for sign, bound in limits(condition))
 
 
@@ -225,7 +230,8 @@ def _listed(value: JSON) -> tuple[JSON, ...]:
 
 def _like(field: str, value: JSON) -> Condition:
     patterns = _listed(value)
-    if not patterns or not all(isinstance(one, str) and one and _usable(one) for one in patterns):
+    usable = 0 < len(patterns) <= MAX_PATTERNS
+    if not usable or not all(isinstance(one, str) and one and _usable(one) for one in patterns):
         raise _unusable(field, {"glob": value})
     return Condition(field, glob=patterns)
 
@@ -243,7 +249,11 @@ def _between(field: str, bounds: Mapping[str, JSON]) -> Condition:
 
 
 def _unusable(field: str, value: JSON) -> InvalidFilter:
-    return InvalidFilter(f"Filter {field!r} cannot be {value!r}.", hint=_EXAMPLE)
+    most = f" At most {MAX_VALUES} values, {MAX_PATTERNS} patterns."
+    shown = repr(value)
+    if len(shown) > _REFUSED_CHARS:
+        return InvalidFilter(f"Filter {field!r} cannot be {shown[:_REFUSED_CHARS]}….", hint=_EXAMPLE + most)
+    return InvalidFilter(f"Filter {field!r} cannot be {shown}.", hint=_EXAMPLE)
 
 
 def _usable(pattern: str) -> bool:

@@ -297,6 +297,18 @@ class Followers:
         if opened is not None:
             opened.index.close()
 
+    def drop_gone(self) -> bool:
+        """Close the indexes of collections that are gone, as another process may delete them; say if there are any."""
+        with self._opening:
+            held = {key[0] for key in self._open}
+        with self._catalog.read() as connection:  # asked last: what is opened meanwhile stays
+            gone = held - collections.ids(connection)
+        with self._opening:
+            dropped = [self._open.pop(key) for key in list(self._open) if key[0] in gone]
+        for opened in dropped:
+            opened.index.close()
+        return bool(dropped)
+
     def close(self) -> None:
         """Close all indexes."""
         with self._opening:

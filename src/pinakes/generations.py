@@ -279,7 +279,7 @@ def _begun(
         _drop(shelves, replaced)
     fingerprint, dimension = embedder.fingerprint, embedder.dimension
     known = _own_settings(shelves, answering)
-    numbering = held(shelves.rebuilding(answering), f"The index of {answering.name!r}")
+    numbering = held(shelves.rebuilder.numbering(answering), f"The index of {answering.name!r}")
     with numbering, shelves.catalog.write() as connection:
         return generations.begin(connection, answering.name, fingerprint, dimension, recorded(model), known)
 
@@ -305,10 +305,10 @@ def _indexed(shelves: Shelves, record: CollectionRecord) -> Generator[Event, Non
     with shelves.catalog.read() as connection:
         total = collections.count(connection, record).documents
     try:
-        yield from shelves.fill_index(record, total)
+        yield from shelves.rebuilder.fill(record, total)
     except IndexCorrupt:
         _remove_index(shelves, record)
-        yield from shelves.fill_index(record, total)
+        yield from shelves.rebuilder.fill(record, total)
 
 
 def _remove_index(shelves: Shelves, record: CollectionRecord) -> None:

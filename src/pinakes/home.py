@@ -17,6 +17,9 @@ from pinakes.errors import storing
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
 """What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
 
+_FETCHED = re.compile(r"[0-9a-f]{16}")
+"""The names of the folders in ``sources`` in which sources keep what they fetched."""
+
 
 class Home:
     """The folders ``index`` and ``sources`` of a home."""
@@ -58,9 +61,17 @@ class Home:
             if match is not None and int(match[1]) not in known:
                 _remove(path)
 
-    def drop_source(self, kind: str, location: str, ref: str | None) -> None:
-        """Remove what a source fetched."""
-        _remove(self.source(kind, location, ref))
+    def keep_fetched(self, used: Callable[[], Collection[Path]]) -> None:
+        """Remove what sources fetched that are not there any more.
+
+        ``used`` gives the folders (``source``) of the sources there are. It is asked last: a folder is made after its
+        source.
+        """
+        found = [path for path in (self.path / "sources").glob("*") if _FETCHED.fullmatch(path.name) and path.is_dir()]
+        kept = used() if found else ()
+        for path in found:
+            if path not in kept:
+                _remove(path)
 
     def drop_locks(self, collection: str, kind: str, location: str) -> None:
         """Remove the locks of a source that is not read into a collection any more, unless somebody holds them."""

@@ -9,14 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pinakes import caller, generations, search
+from pinakes import caller, generations, search, sourcing
 from pinakes import settings as settings_module
 from pinakes.audit import Audit
-from pinakes.catalog import collections, sources
+from pinakes.catalog import collections
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.sources import SourceRecord
 from pinakes.collecting import Collections
-from pinakes.documents import reading
+from pinakes.documents import reading, recutting
 from pinakes.documents.editing import Documents
 from pinakes.documents.past import Pasts
 from pinakes.documents.reading import Text as Text
@@ -27,8 +26,7 @@ from pinakes.ingest import Event, Report
 from pinakes.ports import Index
 from pinakes.search import Parts, explaining, several
 from pinakes.settings import SearchSettings, Settings, SourceSettings
-from pinakes.shelves import Shelves, settings_of
-from pinakes.sources import recognise
+from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
 from pinakes.standing import CollectionStatus as CollectionStatus
 from pinakes.standing import status_of
@@ -88,11 +86,7 @@ class Library:
             ModelMismatch: the collection was embedded by another model.
         """
         name = collection or self.usual
-        source = recognise(location, ref)
-        given = _usual(self.shelves, name, source)
-        if include or exclude:
-            given |= {"include": tuple(include), "exclude": tuple(exclude)}
-        source = source.model_copy(update={**given, "ref": ref or _usual_ref(self.settings, name, source)})
+        source = sourcing.added(self.shelves.catalog, self.settings, name, location, ref, include, exclude)
         return self._ingest(name, source, on_event)
 
     def sync(self, collection: str | None = None, on_event: OnEvent | None = None) -> list[Report]:
@@ -107,10 +101,9 @@ class Library:
         Raises:
             NotFound: there is no such collection.
         """
-        wanted = [*_known_sources(self.shelves, collection), *_configured_sources(self.shelves, collection)]
+        wanted = sourcing.wanted(self.shelves.catalog, self.settings, collection)
         wanted += knowledge_base_there(self.settings, collection)
-        once = {(name, *_place(source)): source for name, source in wanted}
-        return [self._attempt(name, source, on_event) for (name, _, _), source in once.items()]
+        return [self._attempt(name, source, on_event) for name, source in sourcing.once(wanted)]
 
     def search(
         self,
@@ -191,7 +184,7 @@ class Library:
         """Say why documents of one collection rank where they do for ``query``, or do not: see ``explaining``."""
         parts = self.parts(collection)
         request = _request(self.settings, query, mode, None, filters, fusion, 0.0, 0, True, parts.collection)
-        return explaining.explain(request, parts, references)
+        return explaining.explain(request, parts, references, self.staged.own_summaries(parts))
 
     def parts(self, collection: str | None = None) -> Parts:
         """Return what searches of a collection work with as it is now, for trying other settings on it.
@@ -236,13 +229,15 @@ class Library:
     def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
         """Build indexes anew from the catalogue; nothing is embedded again.
 
+        Documents that no file gives are cut anew where they would be cut otherwise now; files are by ``sync``.
         ``embed`` makes the configured model that of the collections that have none of their own, and embeds what has
         no vector by it.
         """
         for record in self.collections(collection):
             if embed:
                 generations.adopt_settings(self.shelves, record)
-            _drain(self.shelves.rebuild(self.collection(record.name)), on_event)
+            _drain(self.shelves.rebuilder.rebuild(self.collection(record.name)), on_event)
+            _drain(recutting.recut(self.shelves, record.name), on_event)
             if embed:
                 self.embed_pending(record.name, on_event)
 
@@ -327,12 +322,7 @@ class Library:
 
     def unread(self) -> list[str]:
         """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
-        known = _everything_known(self.shelves)
-        read = {(name, settings_of(kept)) for name, every in known.items() for kept in every if kept.state is not None}
-        wanted = [*_known_sources(self.shelves, None), *_configured_sources(self.shelves, None)]
-        once = {(name, *_place(source)): (name, source) for name, source in wanted}
-        unread = {name for name, source in once.values() if (name, source) not in read}
-        return [name for name, rules in self.settings.collections.items() if rules.sources and name in unread]
+        return sourcing.unread(self.shelves.catalog, self.settings)
 
     def close(self) -> None:
         """Save and release everything."""
@@ -355,7 +345,7 @@ class Library:
             return Report(name, source.location, error=error)
 
     def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None) -> Report:
-        with self.shelves.alone(name, source, on_event):
+        with sourcing.alone(self.shelves.home, name, source, on_event):
             run = self.shelves.ingest(*self.shelves.remember(name, source))
             _drain(run.run(), on_event)
         return run.report
@@ -366,59 +356,6 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
     for event in events:
         if on_event is not None:
             on_event(event)
-
-
-def _usual(shelves: Shelves, name: str, source: SourceSettings) -> dict[str, Any]:
-    """Return the settings of a source as they are configured, else as they were when it was last added.
-
-    Include and exclude of the collection's first configured source fit any copy of it.
-    """
-    with shelves.catalog.read() as connection:
-        record = collections.find(connection, name)
-        kept = sources.everything(connection, record.id) if record else []
-    configured = shelves.settings.of_collection(name).sources
-    same = [one for one in (*configured, *map(settings_of, kept)) if _place(one) == _place(source)]
-    for one in same:
-        return one.model_dump(exclude={"kind", "location", "ref", "watch"})
-    return configured[0].model_dump(include={"include", "exclude"}) if configured else {}
-
-
-def _usual_ref(settings: Settings, name: str, source: SourceSettings) -> str | None:
-    return next((one.ref for one in settings.of_collection(name).sources if _place(one) == _place(source)), None)
-
-
-def _configured_sources(shelves: Shelves, collection: str | None) -> list[tuple[str, SourceSettings]]:
-    """Return the sources of the settings, less those of collections that were filled from other places only."""
-    known = {name: {_place(kept) for kept in every} for name, every in _everything_known(shelves).items()}
-    return [
-        (name, source.model_copy(update={"watch": False}))  # which is not remembered: it makes no other source
-        for name, rules in shelves.settings.collections.items()
-        if collection in (None, name)
-        and (not known.get(name) or known[name] & {_place(source) for source in rules.sources})
-        for source in rules.sources
-    ]
-
-
-def _everything_known(shelves: Shelves) -> dict[str, list[SourceRecord]]:
-    with shelves.catalog.read() as connection:
-        return {record.name: sources.everything(connection, record.id) for record in collections.everything(connection)}
-
-
-def _place(source: SourceSettings | SourceRecord) -> tuple[str, str]:
-    return source.kind, source.location
-
-
-def _known_sources(shelves: Shelves, collection: str | None) -> list[tuple[str, SourceSettings]]:
-    with shelves.catalog.read() as connection:
-        chosen = collections.everything(connection)
-        if collection is not None and collection not in shelves.settings.collections:
-            chosen = [collections.get(connection, collection)]
-        return [
-            (record.name, settings_of(kept))
-            for record in chosen
-            if collection in (None, record.name)
-            for kept in sources.everything(connection, record.id)
-        ]
 
 
 def _request(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager, suppress
 from functools import partial
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from pinakes.catalog import Catalog, collections, selection, sources
 from pinakes.catalog.collections import CollectionRecord
@@ -18,13 +17,13 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.embedders import open_embedder
 from pinakes.embedding import OwnModels, counts_tokens, mismatch, reads, vocabulary_of
-from pinakes.errors import IndexCorrupt, InvalidInput, ModelUnavailable, NotFound, storing
-from pinakes.follow import Difference, Fill, Followers, ModelChanged, catch_up, compare
+from pinakes.errors import IndexCorrupt, InvalidInput, ModelUnavailable, NotFound, StorageFull, storing
+from pinakes.follow import Difference, Fill, Followers, compare
 from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting
-from pinakes.locks import awaited, held
 from pinakes.ports import Embedder, Index, Lookable, Source, Vocabulary
+from pinakes.rebuilding import Rebuilder
 from pinakes.refine import Refiner
 from pinakes.rerankers import open_reranker
 from pinakes.search import Answers, Holdings, Parts, QueryVectors, Reranking, Watch
@@ -32,6 +31,7 @@ from pinakes.search.freshness import Freshness
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
+from pinakes.sourcing import options_of, settings_of
 from pinakes.traffic import Traffic
 from pinakes.types import JSON, Filter, Int64
 
@@ -39,12 +39,6 @@ _log = logging.getLogger(__name__)
 
 _BATCHES_IN_A_ROUND = 8
 _LOOK_AGAIN_S = 0.5
-
-_MARKS = {"max_file_bytes", "metadata", "tags"}
-"""Settings of a source that are remembered with it where they are given."""
-
-READING_VERSION = 3
-"""Raised when readers or chunkers change so much that every document should be read again."""
 
 
 class Shelves:
@@ -64,6 +58,15 @@ class Shelves:
         self._own = OwnModels(settings, self.catalog, self.index)
         self._approximators: dict[tuple[int, int], Approximator] = {}
         self.followers = Followers(self.catalog, self._open_index, self.fill_of)
+        self.rebuilder = Rebuilder(
+            catalog=self.catalog,
+            home=self.home,
+            followers=self.followers,
+            again=self.again,
+            open_index=self._open_index,
+            fill_of=self.fill_of,
+            timeout_s=settings.index.lock_timeout_s,
+        )
         self.holdings = Holdings()
         self.answers = Answers(settings.search.remembered_answers)
         self.freshness = Freshness(self.catalog)
@@ -81,11 +84,15 @@ class Shelves:
         Raises:
             NotFound: there is no such collection, or no generation beside it whose index is built.
         """
-        record = self.beside(name) if beside else self.record(name)
         try:
+            record = self.beside(name) if beside else self.record(name)
             found, index = self.followers.current(record, wait=wait)
         except IndexCorrupt as error:
             found, index = self.mend(record, error)
+        except (NotFound, StorageFull):  # a folder that vanishes while it is written to may be that of a deleted one
+            self.drop_gone()
+            self.record(name)
+            raise
         if beside and found.line != record.line:
             raise _dropped(record)
         return found, index
@@ -93,9 +100,15 @@ class Shelves:
     def mend(self, damaged: CollectionRecord, error: IndexCorrupt) -> tuple[CollectionRecord, Index]:
         """Build a damaged index anew, unless that has happened since ``damaged`` was read; return both."""
         _log.warning("the index of %r is built anew: %s", damaged.name, error.message)
-        for _ in self.rebuild(damaged, only=damaged.generation):
+        for _ in self.rebuilder.rebuild(damaged, only=damaged.generation):
             pass
         return self.followers.current(self.again(damaged))
+
+    def drop_gone(self) -> None:
+        """Drop what is in memory, and on the disk, of collections that were deleted, by whichever process."""
+        if self.followers.drop_gone():
+            self._approximators.clear()
+        self.home.keep_only(self._ids)
 
     def record(self, name: str) -> CollectionRecord:
         """Return a collection as the generation that answers."""
@@ -182,7 +195,8 @@ class Shelves:
         """
         with self.catalog.read() as connection:
             known = collections.find(connection, name)
-        options = self._options(name, source, known)
+        _, embedder = self._cuts(known)
+        options = options_of(self.settings, name, known.kept if known else None, source, embedder)
         fingerprint = self._fingerprint(known)  # may fetch the model, which nobody else should wait for
         with self.catalog.write() as connection:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
@@ -191,62 +205,12 @@ class Shelves:
             kept = sources.remember(connection, record.id, source.kind, source.location, options)
         return record, kept
 
-    @contextmanager
-    def alone(self, name: str, source: SourceSettings, on_event: Callable[[Event], object] | None) -> Iterator[None]:
-        """Keep other processes from reading the same source into the same collection; wait while one does.
-
-        Without this both would embed the same texts.
-
-        Raises:
-            StorageFull: the lock's file cannot be made.
-        """
-        lock = self.home.reading(name, source.kind, source.location)
-        said = False
-
-        def on_wait() -> None:
-            nonlocal said
-            if not said:
-                _log.warning("another process is reading this source: waiting (%s)", source.location)
-                said = True
-            if on_event is not None:
-                on_event(Event("wait", 0, 0, source.location))
-
-        with awaited(lock, f"The lock of {source.location!r}", on_wait):
-            yield
-
     def ingest(self, record: CollectionRecord, kept: SourceRecord, paths: Collection[str] | None = None) -> Ingest:
         """Return a run over one source, or over what it has at ``paths`` and below, to be started with its ``run``."""
         source = self.source(settings_of(kept))
         if paths is not None and isinstance(source, Lookable):
             source = Part(source, paths)
         return Ingest(self.tools(record), record, kept, source)
-
-    def rebuild(self, record: CollectionRecord, only: int | None = None) -> Iterator[Event]:
-        """Build an index beside the old one from the catalogue, then take it and drop the old one.
-
-        Where ``only`` is given, only if that is still the number of its folder.
-
-        Raises:
-            Busy: another process is doing so, and does not finish.
-        """
-        with held(self.rebuilding(record), f"The index of {record.name!r}"):
-            old = self.again(record)
-            if only not in (None, old.generation):
-                return
-            with self.catalog.read() as connection:
-                fresh = replace(old, generation=collections.following_number(connection, old.id))
-                total = collections.count(connection, fresh).documents
-            yield Event("index", 0, total)
-            self._drop_folders(old)
-            yield from self.fill_index(fresh, total)
-            with self.catalog.write() as connection:
-                collections.next_generation(connection, old.id, old.line)
-            self.followers.forget(old)
-            self._drop_folders(old)
-
-    def rebuilding(self, record: CollectionRecord) -> FileLock:
-        """Return the lock under which the indexes of a collection get their numbers."""
-        return self.home.rebuilding(record, self.settings.index.lock_timeout_s)
 
     def embed_waiting(
         self,
@@ -256,6 +220,7 @@ class Shelves:
         on_batch: Callable[[int], object] | None = None,
         rest: bool = True,
         wait: bool = False,
+        sample: int | None = None,
     ) -> Generator[Event, None, None]:
         """Embed what waits for a vector, yielding events; where that is much, make it searchable first.
 
@@ -263,6 +228,7 @@ class Shelves:
         every batch, how many chunks it had, and has the index follow; without it the index follows each batch.
         Without ``rest``, and in the mode "lazy", the work ends once all is searchable. Where another process is at
         it the only event is "elsewhere"; with ``wait`` there are events "wait" until it is done or has ended.
+        ``sample``: so many chunks that wait are much, and enough for a sample, instead of what the settings say.
 
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
@@ -273,7 +239,7 @@ class Shelves:
             record = self.record(name)
             with self._embedding(record) as alone:
                 if alone:
-                    yield from self._embed_alone(record, through(self.embedder_of(record)), on_batch, rest)
+                    yield from self._embed_alone(record, through(self.embedder_of(record)), on_batch, rest, sample)
             if alone and self.record(name).line == record.line:
                 return
             if not (alone or wait):
@@ -284,13 +250,19 @@ class Shelves:
                 time.sleep(_LOOK_AGAIN_S)
 
     def _embed_alone(
-        self, started: CollectionRecord, embedder: Embedder, on_batch: Callable[[int], object] | None, rest: bool
+        self,
+        started: CollectionRecord,
+        embedder: Embedder,
+        on_batch: Callable[[int], object] | None,
+        rest: bool,
+        sample: int | None,
     ) -> Generator[Event, None, None]:
         """Embed what waits; now and then see whether so much has come meanwhile that it is to be searchable first.
 
         Ends when another generation answers: that has another model.
         """
         name, settings = started.name, self.settings
+        few = {} if sample is None else {"progressive_chunks": sample, "sample_chunks": max(sample, 1)}
         follow = partial(self.index, name)
         if on_batch is None:
             follow()  # before changes are made: an index newer than the catalogue shows only now
@@ -298,7 +270,7 @@ class Shelves:
             catalog=self.catalog,
             name=name,
             embedder=embedder,
-            settings=settings.embedding,
+            settings=settings.embedding.model_copy(update=few),
             approximator=self._approximator,
             follow=follow,
             settle=lambda: self.followers.forget(self.record(name)),
@@ -308,11 +280,14 @@ class Shelves:
         again, more = False, backlog.waits()
         while more and (record := self.record(name)).line == started.line:
             self.check_model(record)
-            if self._is_progressive(record) and (yield from backlog.make_searchable(again=again)):
+            searchable = self._is_progressive(record) and (yield from backlog.make_searchable(again=again))
+            waiting.collection = self.again(started)
+            if searchable:
                 if settings.embedding.mode == "lazy" or not rest:
+                    if rest:
+                        waiting.embed_summaries()  # no search would ever embed these
                     return
                 yield from backlog.enlarge_sample()
-            waiting.collection = self.again(started)
             more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
         if waiting.refused:
             raise InvalidInput(
@@ -320,9 +295,9 @@ class Shelves:
                 hint="They were cut before this model was there. Cut them anew: pinakes sync",
             )
 
-    def is_lazy(self, name: str) -> bool:
+    def is_lazy(self, record: CollectionRecord) -> bool:
         """Say whether new passages of a collection are to be embedded only when a search meets them."""
-        approximator = self._approximator(self.record(name))
+        approximator = self._approximator(record)
         return self.settings.embedding.mode == "lazy" and approximator is not None and approximator.map() is not None
 
     def fill_of(self, record: CollectionRecord) -> Fill | None:
@@ -343,17 +318,6 @@ class Shelves:
         self._own.close()
         self.followers.close()
         self.catalog.close()
-
-    def fill_index(self, fresh: CollectionRecord, total: int) -> Iterator[Event]:
-        """Build the index of ``fresh``; when the collection gets another model meanwhile, its vectors anew."""
-        while True:
-            try:
-                with closing(self._open_index(fresh)) as index:
-                    for done in catch_up(self.catalog, fresh, index, self.fill_of(fresh)):
-                        yield Event("index", done, max(done, total))
-                return
-            except ModelChanged:
-                fresh = replace(self.again(fresh), generation=fresh.generation)
 
     def _approximator(self, record: CollectionRecord) -> Approximator | None:
         own = self._own.of(record)
@@ -378,11 +342,9 @@ class Shelves:
         finally:
             lock.release()
 
-    def _drop_folders(self, record: CollectionRecord) -> None:
-        """Remove the index folders of a collection that are not of its generations, as killed processes leave them."""
+    def _ids(self) -> set[int]:
         with self.catalog.read() as connection:
-            found = [collections.find(connection, record.name), collections.beside(connection, record.name)]
-        self.home.drop_all_but([one for one in found if one is not None])
+            return collections.ids(connection)
 
     def _open_index(self, record: CollectionRecord) -> Index:
         select = partial(self._select, record.id)
@@ -450,7 +412,7 @@ class Shelves:
         """Return from how many new chunks on they are first put into the catalogue and then embedded; None: never."""
         if not self._is_progressive(record):
             return None
-        return 0 if self.is_lazy(record.name) else self.settings.embedding.progressive_chunks
+        return 0 if self.is_lazy(record) else self.settings.embedding.progressive_chunks
 
     def _fingerprint(self, record: CollectionRecord | None) -> str | None:
         """Return the fingerprint of the model of a collection, None while it is not known."""
@@ -458,28 +420,6 @@ class Shelves:
             return (self.embedder if record is None else self.embedder_of(record)).fingerprint
         except ModelUnavailable:
             return None
-
-    def _options(self, name: str, source: SourceSettings, record: CollectionRecord | None) -> dict[str, JSON]:
-        """Return all that decides what a source's files become; a change makes them be read again."""
-        own = record.kept if record else None
-        rules = self.settings.of_collection(name, own)
-        _, embedder = self._cuts(record)
-        return {
-            **source.model_dump(mode="json", include={"ref", "include", "exclude"}),
-            **source.model_dump(mode="json", include=_MARKS, exclude_defaults=True),
-            "rules": rules.model_dump(mode="json", include={"path_templates", "document_key", "key_field"}),
-            "group_metadata": rules.group_metadata,
-            "chunking": self.settings.chunking_of(name, own).model_dump(mode="json"),
-            "min_text_chars": self.settings.ingest.min_text_chars,
-            "counted_by": embedder.fingerprint if counts_tokens(embedder) else "estimate",
-            "reading": READING_VERSION,
-        }
-
-
-def settings_of(kept: SourceRecord) -> SourceSettings:
-    """Return the settings of a source that the catalogue remembers."""
-    options = {name: kept.options[name] for name in ("ref", "include", "exclude", *_MARKS) if name in kept.options}
-    return SourceSettings.model_validate({"kind": kept.kind, "location": kept.location, **options})
 
 
 def _check_model(record: CollectionRecord, fingerprint: str | None) -> None:

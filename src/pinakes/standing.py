@@ -11,8 +11,9 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.generations import BesideStatus
 from pinakes.ports import Index
-from pinakes.shelves import Shelves, settings_of
+from pinakes.shelves import Shelves
 from pinakes.sources import read_at
+from pinakes.sourcing import settings_of
 from pinakes.types import JSON
 from pinakes.watched import Beacon, Watched
 

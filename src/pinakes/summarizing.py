@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from pinakes.catalog import briefs, documents, embeddings, summaries
-from pinakes.catalog.briefs import Brief
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import ModelUnavailable
 from pinakes.ingest import Event
 from pinakes.ports import Summarizer
@@ -28,6 +29,18 @@ _FIELDS = ("summary", "description", "abstract")
 """What files call the summary that they carry themselves, in front matter for instance."""
 
 _MIN_GIVEN_CHARS, _MAX_GIVEN_CHARS = 20, 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Summarized(Event):
+    """What became of one document, called ``detail``, at ``path``: the model wrote its summary, or ``failed`` to.
+
+    Neither where there was nothing to be asked: it has a summary, or no text.
+    """
+
+    path: str = ""
+    written: bool = False
+    failed: bool = False
 
 
 class Summaries:
@@ -52,7 +65,7 @@ class Summaries:
                 self._writer = open_summarizer(settings.summary, settings.chat)
             return self._writer
 
-    def of(self, connection: Connection, wanted: Sequence[Brief]) -> dict[int, Summary]:
+    def of(self, connection: Connection, wanted: Sequence[DocumentRecord]) -> dict[int, Summary]:
         """Return document id → summary; nobody is asked for one that is not there yet."""
         found = {one.id: summary for one in wanted if (summary := _kept(one) or self._remembered(one))}
         missing = [one for one in wanted if one.id not in found]
@@ -61,8 +74,8 @@ class Summaries:
         texts = briefs.beginnings(connection, [one.id for one in missing], LOOKED_AT_CHARS)
         return found | {one.id: self._made(connection, one, texts.get(one.id, "")) for one in missing}
 
-    def write(self, name: str, *, again: bool = False) -> Iterator[Event]:
-        """Have the chat model write the summaries that documents of a collection lack, yielding events.
+    def write(self, name: str, *, again: bool = False) -> Iterator[Summarized]:
+        """Have the chat model write the summaries that documents of a collection lack, telling of each.
 
         ``again``: also those that it wrote before. Given ones stay. Nothing is done where no model writes summaries; a
         document that the model fails on goes without, and is asked for again the next time.
@@ -77,34 +90,30 @@ class Summaries:
         with self._shelves.catalog.read() as connection:
             wanted = briefs.without_summary(connection, record.id, again=again)
         for done, document_id in enumerate(wanted, start=1):
-            yield Event("summarize", done, len(wanted), self._write_one(record, document_id))
+            yield replace(self._write_one(record, document_id), done=done, total=len(wanted))
         if wanted:
             self._shelves.index(name)
 
-    def lacking(self, name: str) -> int:
-        """Return how many documents of a collection have no summary that somebody wrote or gave."""
-        record = self._shelves.record(name)
-        with self._shelves.catalog.read() as connection:
-            wanted = briefs.of_ids(connection, briefs.without_summary(connection, record.id))
-        return sum(not authored(one.metadata) for one in wanted.values())
-
-    def _write_one(self, record: CollectionRecord, document_id: int) -> str:
-        """Have the summary of one document written; return its title."""
-        catalog = self._shelves.catalog
+    def _write_one(self, record: CollectionRecord, document_id: int) -> Summarized:
+        """Have the summary of one document written; say what became of it."""
+        catalog, event = self._shelves.catalog, Summarized("summarize", 0, 0)
         with catalog.read() as connection:
             brief = briefs.of_ids(connection, [document_id]).get(document_id)
             if brief is None or authored(brief.metadata):
-                return ""
+                return event
             text, symbols = documents.text(connection, document_id), _symbols(connection, brief)
+        event = replace(event, detail=brief.title, path=brief.path)
+        if not text.strip():
+            return event
         summary = self.writer.summarize(_document(brief, text), symbols)
         if summary.by != "chat":
-            return brief.title
+            return replace(event, failed=True)
         vectors = self._embedded(record, summary.text)
         with catalog.write() as connection:
             if vectors and record.model_id is not None:
                 embeddings.store(connection, record.model_id, vectors)
             summaries.write(connection, document_id, summary.text, summary.by)
-        return brief.title
+        return replace(event, written=True)
 
     def _embedded(self, record: CollectionRecord, text: str) -> dict[bytes, Float32]:
         """Return the vector of a summary by its key; none where there is no model."""
@@ -116,7 +125,7 @@ class Summaries:
         except ModelUnavailable:
             return {}
 
-    def _remembered(self, brief: Brief) -> Summary | None:
+    def _remembered(self, brief: DocumentRecord) -> Summary | None:
         key = _key(brief)
         with self._lock:
             known = self._known.get(key)
@@ -124,7 +133,7 @@ class Summaries:
                 self._known.move_to_end(key)
             return known
 
-    def _made(self, connection: Connection, brief: Brief, text: str) -> Summary:
+    def _made(self, connection: Connection, brief: DocumentRecord, text: str) -> Summary:
         settings = self._shelves.settings.summary
         if settings.writer == "none":
             return Summary("", "none")
@@ -145,22 +154,22 @@ def authored(metadata: Metadata) -> str:
     return ""
 
 
-def _kept(brief: Brief) -> Summary | None:
+def _kept(brief: DocumentRecord) -> Summary | None:
     if brief.summary:
         return Summary(brief.summary, _WRITERS.get(brief.summary_by, "given"))
     text = authored(brief.metadata)
     return Summary(text, "given") if text else None
 
 
-def _key(brief: Brief) -> tuple[int, int, str]:
+def _key(brief: DocumentRecord) -> tuple[int, int, str]:
     return brief.id, brief.version, brief.title
 
 
-def _document(brief: Brief, text: str) -> Document:
+def _document(brief: DocumentRecord, text: str) -> Document:
     return Document(text, brief.title, _KINDS.get(brief.kind, "text"), brief.language)
 
 
-def _symbols(connection: Connection, brief: Brief) -> tuple[str, ...]:
+def _symbols(connection: Connection, brief: DocumentRecord) -> tuple[str, ...]:
     return briefs.symbols(connection, brief.id) if brief.kind == "code" else ()
 
 

@@ -62,9 +62,11 @@ class Scan:
     """What a source holds now.
 
     ``items`` are those that may have changed since the state given to ``Source.scan`` (all of them when
-    ``complete``); ``removed`` are paths that vanished since then, with a trailing slash everything below one;
-    ``state`` is what to give next time.
+    ``complete``); ``removed`` are paths that vanished since then, with a trailing slash everything below one, but for
+    what is in ``items`` and below folders in ``skipped``, which could not be looked into; ``state`` is what to give
+    next time.
     When ``complete`` is true, a known path that is neither in ``items`` nor ``skipped`` is gone.
+    ``replaced``: what stands there now is not what ``state`` was of, as an empty folder where a disk is not mounted.
     """
 
     items: tuple[Item, ...]
@@ -72,6 +74,7 @@ class Scan:
     complete: bool = True
     removed: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from typing import Literal, TypeAlias
 
 from filelock import FileLock, Timeout
 
-from pinakes import caller
+from pinakes import caller, sourcing
 from pinakes.catalog import collections, manifest, sources
+from pinakes.catalog.sources import SourceRecord
 from pinakes.errors import storing
 from pinakes.home import Home
-from pinakes.ingest import Event, Report
+from pinakes.ingest import Event, Report, check_place
 from pinakes.ports import Lookable
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
@@ -115,6 +116,17 @@ def knowledge_base_there(settings: Settings, collection: str | None = None) -> l
     return [(base.collection, base.source)]
 
 
+def being_read_first(shelves: Shelves) -> bool:
+    """Say whether the folder of the knowledge base is to be read, but never was; not where it cannot be reached."""
+    base = knowledge_base(shelves.settings)
+    if base is None:
+        return False
+    with shelves.catalog.read() as connection:
+        read = any(one.synced_at for one in sources.everything(connection) if one.location == base.source.location)
+    course = None if read else Beacon(shelves.home, base).told()
+    return not (read or (course is not None and course.doing == "waiting"))
+
+
 def watched_in(settings: Settings) -> list[Watched]:
     """Return the folders that the settings want followed: sources of collections, and the knowledge base."""
     wanted = [
@@ -150,7 +162,7 @@ def read_again(
         ModelMismatch: the collection was embedded by another model.
     """
     name, source = watched.collection, watched.source
-    with shelves.alone(name, source, on_event):
+    with sourcing.alone(shelves.home, name, source, on_event):
         run = shelves.ingest(*shelves.remember(name, source), paths)
         for event in run.run():
             on_event(event)
@@ -170,17 +182,30 @@ def concerns(shelves: Shelves, watched: Watched, paths: Collection[str]) -> bool
     return scan.complete or bool(scan.items or scan.removed) or any(entry.path != "." for entry in scan.skipped)
 
 
+def make_sure(shelves: Shelves, watched: Watched) -> SourceRecord:
+    """Return what is kept of a folder that is there, and still the one that it was.
+
+    Raises:
+        SourceError: the folder cannot be reached, or is another one.
+    """
+    _, kept = shelves.remember(watched.collection, watched.source)
+    with shelves.catalog.read() as connection:
+        known = sources.manifest(connection, kept.id)
+    with closing(shelves.source(watched.source)) as source:
+        check_place(source.scan(kept.state), known, kept.location, watched.collection)
+    return kept
+
+
 def start_over(shelves: Shelves, watched: Watched) -> tuple[int, Report]:
     """Remove all documents of a folder, forget its files, and read all of it; return how many were removed.
 
     Raises:
-        SourceError: the folder cannot be reached; nothing was removed.
+        SourceError: the folder cannot be reached, or is not the one that it was; nothing was removed.
         ModelMismatch: the collection was embedded by another model.
     """
     name, source = watched.collection, watched.source
-    with shelves.alone(name, source, None):
-        _, kept = shelves.remember(name, source)
-        shelves.source(source).scan(kept.state)
+    with sourcing.alone(shelves.home, name, source):
+        kept = make_sure(shelves, watched)
         with shelves.catalog.write() as connection:
             removed = manifest.empty(connection, kept.id)
         run = shelves.ingest(*shelves.remember(name, source))

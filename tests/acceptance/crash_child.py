@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy
 
-from pinakes import approximation, refine, shelves
+from pinakes import approximation, home, rebuilding, refine, shelves
 from pinakes.catalog import changes, collections, documents, embeddings, generations, history, sources
 from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.bert import BertEmbedder
@@ -46,7 +46,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "snapshot": (vectors, "_write_snapshot"),
     "old snapshot": (shutil, "rmtree"),
     "generation": (collections, "next_generation"),
-    "old folder": (shelves.Shelves, "_drop_folders"),
+    "old folder": (rebuilding.Rebuilder, "_drop_folders"),
     "model": (BertEmbedder, "embed"),
     "sample": (progressive, "keep"),
     "map": (approximation.Map, "save"),
@@ -60,6 +60,12 @@ POINTS: dict[str, tuple[Any, str]] = {
     "swap": (generations, "swap"),
     "drop": (generations, "drop"),
     "drop vectors": (generations, "drop_vectors"),
+    "deletion": (collections, "remove"),
+    "deleted": (shelves.Shelves, "drop_gone"),
+    "leftover": (home, "_remove"),
+    "unlinked": (os, "unlink"),
+    "locks": (home.Home, "drop_locks"),
+    "unused": (embeddings, "drop_unused"),
 }
 """Where a process can be told to die: what is called there."""
 
@@ -109,7 +115,7 @@ def update(library: Library, name: str, collection: str) -> None:
 
 def main() -> int:
     """Do ``ACTION`` once a line arrives; say what went wrong in one line."""
-    home, action, location, collection, point, number, *settings = sys.argv[1:]
+    folder, action, location, collection, point, number, *settings = sys.argv[1:]
     chosen = SMALL | json.loads(settings[0] if settings else "{}")
     # Small steps, so that a small corpus has as many moments to die at as a large one.
     run._FOLLOW_AFTER_CHUNKS = 10
@@ -123,6 +129,7 @@ def main() -> int:
         "reindex": lambda library: library.reindex(collection),
         "put": lambda library: put(library, location, collection),
         "update": lambda library: update(library, location, collection),
+        "delete": lambda library: library.collecting.delete(collection),
         "search": lambda library: library.search("heron", collection),
         "beside": lambda library: library.build_beside(location, collection),
         "switch": lambda library: library.switch(collection),
@@ -134,7 +141,7 @@ def main() -> int:
     try:
         print("ready", flush=True)
         sys.stdin.readline()
-        with Library.open(home, **chosen) as library:
+        with Library.open(folder, **chosen) as library:
             actions[action](library)
     except PinakesError as error:
         print(f"{type(error).__name__}: {error}", flush=True)

@@ -37,6 +37,8 @@ def texts(home: Path) -> dict[str, str]:
         ("addition", -5),
         ("keyword", 5),
         ("keyword", -6),
+        ("keyword", 19),
+        ("keyword", -20),
         ("position", 7),
         ("vectors", 4),
         ("snapshot", -1),

@@ -82,6 +82,21 @@ def test_a_call_is_recorded_with_all_there_is_to_say_of_it(library: Library) -> 
     assert entry.latency_ms >= 0
 
 
+def test_names_that_callers_give_are_cut_and_cleaned(library: Library) -> None:
+    key = "sk-abcdefghij0123456789klmnop"
+    long = f"birds {key} " + "x" * 100_000
+    with (
+        calling(Caller(name="ann", interface="mcp", session=long)),
+        library.audit.recording("search", {"collection": [long, "more"]}),
+    ):
+        pass
+    [entry] = library.audit.entries(wanted=Wanted(session=long))
+    for name in (entry.session, entry.collection):
+        assert name.startswith("birds *** xxx")
+        assert len(name) < 250
+    assert library.audit.entries(wanted=Wanted(session="birds")) == []
+
+
 @pytest.mark.parametrize(
     ("data", "count", "ids"),
     [

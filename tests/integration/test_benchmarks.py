@@ -81,3 +81,22 @@ def test_the_benchmark_of_followed_folders_measures_what_it_says(tmp_path: Path)
     assert (figures["files"], figures["burst"]) == (30, 10)
     assert all(0 < figures[name]["max_ms"] < 60_000 for name in ("added", "changed", "removed"))
     assert 0 <= figures["idle_share"] < 1
+
+
+def test_ten_agents_that_search_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.speed.agents", "--seconds", "5"],
+        cwd=ROOT,
+        env={**os.environ, "PINAKES_EMBEDDING__PROVIDER": "deterministic", "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=270,
+    )
+    figures = json.loads(done.stdout or done.stderr)["figures"]
+    assert (figures["errors"], figures["lost"]) == ([], [])
+    assert done.returncode == 0, done.stderr
+    assert (figures["agents"], figures["seconds"] >= 5) == (10, True)
+    assert figures["documents"] > 10
+    assert figures["tools"].keys() >= {"search_summaries", "ingest_document", "update_document"}
+    assert sum(one["count"] for one in figures["tools"].values()) == figures["calls"]

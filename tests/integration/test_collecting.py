@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sqlalchemy import func, select
 from pinakes.catalog.schema import embeddings
 from pinakes.errors import Busy, InvalidInput, InvalidName, InvalidSetting, NotFound, PinakesError
 from pinakes.library import Library
+from pinakes.serve import background
 from pinakes.testing import FILES, write_files
 from pinakes.types import Results
 
@@ -62,6 +64,18 @@ def left(home: Path, number: int) -> list[str]:
     """Return what lies in the home's index folder of the collection with this id."""
     mine = (f"{number}-", f"{number}.", f"map-{number}-")
     return sorted(path.name for path in (home / "index").iterdir() if path.name.startswith(mine))
+
+
+def held(library: Library) -> set[int]:
+    """Return the ids of the collections whose indexes a library has in memory."""
+    return {number for number, _ in library.shelves.followers._open}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
 
 
 def vectors(library: Library) -> int:
@@ -323,6 +337,32 @@ class TestDeleting:
         for library in (filled, other):
             assert [hit.path for hit in library.search(QUERY, "zoo").hits] == ["n.md"]
         assert other.verify("zoo") == {"zoo": []}
+
+    def test_another_process_drops_what_it_held_of_it_when_it_finds_it_gone(
+        self, filled: Library, other: Library, home: Path
+    ) -> None:
+        number, kept = filled.collection("zoo").id, filled.collection("sea").id
+        other.search(QUERY, "zoo")
+        other.search("fish", "sea")
+        assert held(other) == {number, kept}
+        filled.collecting.delete("zoo")
+        with pytest.raises(NotFound, match="'zoo'"):
+            other.search(QUERY, "zoo")
+        assert held(other) == {kept}
+        assert left(home, number) == [], "closing its index left nothing on the disk"
+        assert other.search("fish", "sea").hits
+
+    def test_a_server_drops_it_though_nobody_asks_for_it(
+        self, filled: Library, other: Library, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
+        number, kept = filled.collection("zoo").id, filled.collection("sea").id
+        thread = background.Background(other)
+        thread.start()
+        until(lambda: held(other) == {number, kept})
+        filled.collecting.delete("zoo")
+        until(lambda: held(other) == {kept} and not left(home, number))
+        assert thread.stop()
 
     def test_a_search_that_runs_ends_as_any_or_finds_no_collection(self, filled: Library, docs: Path) -> None:
         troubles: list[Exception] = []

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pinakes.errors import Conflict
+import pytest
+from counting_embedder import CountingEmbedder
+
+from pinakes.documents.editing import Draft, Written
+from pinakes.errors import Conflict, InvalidInput, NotFound
 from pinakes.library import Library
+from pinakes.types import Float32
+
+OpenLibrary = Callable[..., Library]
 
 THREADS = 6
 
@@ -68,3 +77,69 @@ def test_documents_are_put_changed_and_deleted_while_others_search(library: Libr
             done.result()
     assert library.status()[0].documents == 1 + 3 * 3
     assert library.verify() == {"default": []}
+
+
+def test_a_document_that_is_refused_keeps_no_other_out_of_a_new_collection(open_library: OpenLibrary) -> None:
+    library = open_library(documents__max_tokens=20)
+
+    def work(thread: int, name: str) -> str:
+        ready.wait()
+        try:
+            return library.documents.put(
+                "word " * (40 if thread == 0 else 5), title=f"{thread}", collection=name
+            ).outcome
+        except InvalidInput:
+            return "refused"
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for number in range(15):
+            ready = threading.Barrier(THREADS)
+            said = list(pool.map(work, range(THREADS), [f"new {number}"] * THREADS))
+            assert said == ["refused", *["created"] * (THREADS - 1)]
+            assert library.status(f"new {number}")[0].documents == THREADS - 1
+    assert library.verify() == {f"new {number}": [] for number in range(15)}
+
+
+def test_vectors_that_go_with_another_collection_are_made_again(library: Library) -> None:
+    """A collection that has the same text is deleted between the look for its vectors and the writing."""
+    texts = {"Herons": "Herons fish.", "Storks": "Storks fly."}
+    for title, text in texts.items():
+        library.documents.put(text, title=title, collection=title)
+
+    class Deleting(CountingEmbedder):
+        def embed(self, texts: Sequence[str]) -> Float32:
+            for name in [one.name for one in library.collections() if one.name in ("Herons", "Storks")][:1]:
+                library.collecting.delete(name)
+            return super().embed(texts)
+
+    embedder = library.shelves.embedder = Deleting()
+    drafts = [Draft(text, title) for title, text in texts.items()]
+    written = library.documents.put_many([*drafts, Draft("Terns dive.", "Terns")], collection="birds")
+    assert [one.outcome for one in written if isinstance(one, Written)] == ["created"] * 3
+    assert library.status("birds")[0].pending == 0
+    assert [text.split("\n")[0] for text in embedder.texts] == ["Terns", "Herons"]
+    assert library.verify() == {"birds": []}
+
+
+@pytest.mark.parametrize("is_filled", [True, False])
+def test_a_collection_that_goes_while_it_is_written_to_is_not_found_unless_it_was_empty(
+    library: Library, is_filled: bool
+) -> None:
+    library.collecting.create("birds")
+    if is_filled:
+        library.documents.put("Herons fish.", title="Herons", collection="birds")
+
+    class Deleting(CountingEmbedder):
+        def embed(self, texts: Sequence[str]) -> Float32:
+            if not self.texts:
+                library.collecting.delete("birds")
+            return super().embed(texts)
+
+    library.shelves.embedder = Deleting()
+    if is_filled:
+        with pytest.raises(NotFound, match="was deleted meanwhile"):
+            library.documents.put("Terns dive.", title="Terns", collection="birds")
+        assert library.collections() == []
+    else:
+        assert library.documents.put("Terns dive.", title="Terns", collection="birds").outcome == "created"
+        assert library.verify() == {"birds": []}

@@ -93,6 +93,9 @@ class TestPutting:
             ({"text": "\n \t"}, "Text must not be empty"),
             ({"title": "x" * 1001}, "1001 characters"),
             ({"uri": "x" * 4097}, "4097 characters"),
+            ({"summary": "x" * 4001}, "4001 characters"),
+            ({"tags": ["good", "x" * 201]}, "201 characters"),
+            ({"metadata": {"x": "x" * 20_000}}, "characters"),
             ({"kind": "novel"}, "of kind 'novel'"),
             ({"tags": "one"}, "Tags cannot be 'one'"),
             ({"tags": [1]}, "Tags cannot be"),
@@ -449,3 +452,18 @@ class TestDocumentsOfFiles:
         library.sync()
         assert documents.get(uid).text == OTHER
         assert library.verify() == {"default": []}
+
+    def test_an_old_version_is_not_restored_over_another_document(
+        self, uid: str, file: Path, library: Library, documents: Documents
+    ) -> None:
+        file.rename(file.with_name("moved.md"))
+        library.sync()
+        documents.delete(uid)
+        file.with_name("moved.md").unlink()
+        library.sync()
+        documents.restore(uid)
+        file.write_text(OTHER)
+        library.sync()
+        with pytest.raises(Conflict, match="stands another document"):
+            documents.restore(uid, version=1)
+        assert documents.get(uid).path == "moved.md"

@@ -236,7 +236,7 @@ def test_the_summary_that_was_written_for_a_document_is_compared(filled: Library
     written = filled.documents.put("# Crane\n\nA crane.\n", title="Crane", summary="All about tall birds.")
     crane, herons = explained(filled, "All about tall birds.", written.document.uid, "herons.md")
     assert crane.summary_cosine == pytest.approx(1, abs=1e-3)
-    assert crane.text.endswith(" Its summary: cosine 1.00.")
+    assert crane.text.endswith(f" Its summary: cosine 1.00, by which it is 1st, score {crane.staged_score:.3f}.")
     assert herons.summary_cosine is None
     assert "Its summary" not in herons.text
 
@@ -267,3 +267,32 @@ def test_scores_of_a_reranker_are_among_the_numbers(open_library: OpenLibrary, d
         assert one.score == hit.score
         assert one.passage.scores == hit.scores
     assert hits[0].scores.rerank is not None
+
+
+def test_a_document_stands_where_staged_retrieval_shows_it(filled: Library) -> None:
+    said = "Zeppelins and dirigibles of the northern harbour."
+    put = filled.documents.put
+    uid = put("# Bread\n\nButter and jam are for breakfast.\n", title="Odd", summary=said).document.uid
+    for query in (said, "zeppelins", "heron"):
+        found = filled.staged.summaries(query, top_k=20, filters={}).documents
+        known = {one.document_id: one for one in explained(filled, query, *(one.document.uid for one in found))}
+        for rank, one in enumerate(found, start=1):
+            about = known[one.document.uid]
+            assert about.staged_rank == rank
+            assert about.staged_score == pytest.approx(one.score, abs=1e-6)
+    [odd] = explained(filled, said, uid)
+    assert odd.staged_rank == 1
+    assert odd.score is not None
+    assert odd.staged_score is not None
+    assert odd.staged_score > odd.score
+
+
+def test_words_of_a_summary_of_its_own_are_words_that_a_document_has(filled: Library) -> None:
+    said = "Zeppelins and dirigibles of the northern harbour."
+    uid = filled.documents.put("Butter and jam are for breakfast.", title="Odd", summary=said).document.uid
+    [odd] = explained(filled, "dirigibles harbour", uid)
+    assert [(match.word, match.fields, match.lines) for match in odd.matches] == [
+        (word, ("summary",), ()) for word in ("dirigibles", "harbour")
+    ]
+    assert (odd.missing, odd.overlap) == ((), 1)
+    assert "none of the query's words" not in odd.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_pdf import pdf
 
+from pinakes.errors import SourceError
 from pinakes.library import Library
 from pinakes.serve.watching import Watching
 from pinakes.testing import write_files
@@ -132,6 +135,30 @@ def test_large_files_are_skipped_by_its_own_limit(open_library: OpenLibrary, fol
     assert (file["status"], file["error"]) == ("skipped", "File too large (11 bytes, max 10)")
 
 
+def test_a_scanned_pdf_is_an_error_and_a_locked_one_is_skipped(library: Library, folder: Path) -> None:
+    write_files(folder, {"a.md": "# Alpha\n\nwords\n", "empty.md": ""})
+    (folder / "locked.pdf").write_bytes(pdf("Words", locked=True))
+    (folder / "scan.pdf").write_bytes(pdf(""))
+    read(library)
+    manifest = status(library)["manifest"]
+    figures = {name: manifest[name] for name in ("total_files", "total_indexed", "total_skipped", "total_errors")}
+    assert figures == {"total_files": 4, "total_indexed": 1, "total_skipped": 2, "total_errors": 1}
+    assert [(file["relative_path"], file["status"], file.get("error")) for file in manifest["files"]] == [
+        ("scan.pdf", "error", "No extractable text found in PDF"),
+        ("empty.md", "skipped", "Empty or unsupported file"),
+        ("locked.pdf", "skipped", "PDF is encrypted and cannot be decrypted"),
+        ("a.md", "indexed", None),
+    ]
+    assert status(library, max_files=1)["manifest"]["files"][0]["relative_path"] == "scan.pdf"
+    assert library.sync()[0].failed == [], "which would be read again and again"
+    again = resync(library)
+    assert again["errors"] == 1
+    assert again["failures"] == [{"relative_path": "scan.pdf", "error": "No extractable text found in PDF"}]
+    (folder / "scan.pdf").write_bytes(pdf("Words on the page"))
+    read(library)
+    assert status(library)["manifest"]["total_errors"] == 0
+
+
 def test_before_it_was_read_there_is_nothing_to_list(library: Library) -> None:
     assert status(library)["manifest"] == {
         "total_files": 0,
@@ -174,6 +201,30 @@ def test_a_resync_of_a_folder_that_is_not_there_deletes_nothing(library: Library
     data = resync(library)
     assert str(folder) in data["error"]
     assert len(library.search("words").hits) == 1
+
+
+def test_neither_a_resync_nor_a_sync_takes_another_empty_folder_for_the_one_that_was_read(
+    library: Library, folder: Path
+) -> None:
+    write_files(folder, {"a.md": "# Alpha\n\nwords\n", "b.md": "# Beta\n\nwords\n"})
+    read(library)
+    away = folder.rename(folder.parent / "away")
+    folder.mkdir()
+    write_files(folder, {"nothing.md": ""})
+    assert "not the folder that it was" in resync(library)["error"]
+    assert "Nothing was removed" in resync(library)["hint"]
+    for _ in range(2):
+        with pytest.raises(SourceError, match="not the folder that it was") as refused:
+            read(library)
+        assert f"remove-source default {folder}" in refused.value.hint
+    assert len(library.search("words").hits) == 2
+    shutil.copytree(away, folder, dirs_exist_ok=True)
+    (folder / "b.md").unlink()
+    read(library)
+    assert len(library.search("words").hits) == 1
+    (folder / "a.md").unlink()
+    read(library)
+    assert library.search("words").hits == ()
 
 
 def test_a_resync_while_the_folder_is_followed_is_no_trouble(library: Library, folder: Path) -> None:

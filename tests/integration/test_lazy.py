@@ -11,6 +11,7 @@ import pytest
 from progressive_support import vectors, waiting, write_folder
 from remote_embedder import RemoteEmbedder
 
+from pinakes.catalog import summaries
 from pinakes.embedders import EMBEDDERS
 from pinakes.errors import ModelUnavailable
 from pinakes.library import Library
@@ -169,3 +170,15 @@ def test_all_of_it_is_embedded_where_that_is_asked_for(lazy: Open, folder: Path)
     library.reindex(embed=True)
     assert waiting(library) == 0
     assert not any(library.verify().values())
+
+
+def test_a_given_summary_gets_its_vector_though_no_search_met_it(lazy: Open, folder: Path) -> None:
+    library = lazy()
+    library.add(str(folder))
+    before = waiting(library)
+    library.documents.put("heron krill", title="List", summary="ember fjord grove islet lotus maple")
+    record = library.collection()
+    with library.shelves.catalog.read() as connection:
+        assert summaries.pending(connection, record.id, record.model_id) == []
+        assert len(summaries.summary_vectors(connection, record.id, record.model_id)[0]) == 1
+    assert waiting(library) == before + 1, "its passage waits like the others"

@@ -114,3 +114,30 @@ def test_what_was_deleted_can_be_brought_back(library: Library) -> None:
     library.documents.restore(uid, collection=COLLECTION)
     found = call(library, "search", query="what is said", sourceId="docs")["chunks"]
     assert {chunk["id"] for chunk in found} == set(made["chunkIds"])
+
+
+def test_a_call_without_text_leaves_the_document_of_a_file(library: Library, tmp_path: Path) -> None:
+    file = tmp_path / "guide.md"
+    file.write_text("# Guide\n\nA merge to main is deployed.\n", "utf-8")
+    library.add(str(file), COLLECTION)
+    answer = call(library, "ingest", content=" \n", uri=file.as_uri())
+    assert answer["success"] is False
+    assert "file" in answer["error"]["message"]
+    assert len(call(library, "search", query="merge")["chunks"]) == 1
+    assert call(library, "deleteByUri", uri=file.as_uri())["chunksDeleted"] == 1
+
+
+def test_what_is_meant_is_found_beside_more_that_differs_in_capitals(library: Library) -> None:
+    for number in range(30):
+        put = {"uri": f"https://x/Docs/{number}", "sourceId": "Team" if number % 2 else "team"}
+        call(library, "ingest", content=f"How to deploy number {number}.", **put)
+    for number in range(3):
+        call(library, "ingest", content=f"Said elsewhere {number}.", uri=f"https://x/docs/{number}", sourceId="Team")
+    query = {"query": "How to deploy number", "limit": 3}
+    found = call(library, "search", uriFilter="https://x/docs/", **query)
+    assert {chunk["uri"] for chunk in found["chunks"]} == {f"https://x/docs/{number}" for number in range(3)}
+    for source in ("team", "Team"):
+        found = call(library, "search", sourceId=source, **query)
+        assert [chunk["sourceId"] for chunk in found["chunks"]] == [source] * 3
+        assert found["totalMatches"] == 3
+    assert call(library, "search", sourceId="TEAM", **query)["totalMatches"] == 0

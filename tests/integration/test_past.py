@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from counting_embedder import CountingEmbedder
 
-from pinakes.documents.past import moment
+from pinakes.catalog.history import Keeping, sweep
+from pinakes.documents.past import Asked, Pasts, moment
 from pinakes.errors import InvalidFilter, InvalidInput, NotFound
 from pinakes.library import Library
+from pinakes.search import Request
+from pinakes.shelves import Shelves
+from pinakes.types import Results
 
+WAIT_S = 20
 HERONS = "# Herons\n\nHerons stand in shallow water and wait for fish.\n"
 STORKS = "# Storks\n\nStorks fly to Africa in autumn, over land.\n"
 TERNS = "# Terns\n\nTerns fly from pole to pole.\n"
@@ -69,6 +77,61 @@ def test_the_answer_says_so_and_nothing_is_embedded_again(
     assert library.search("herons", as_of=times[1]).hits == answer.hits
 
 
+def test_what_was_put_together_follows_the_writers(
+    library: Library, times: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = found(library, "fly", times[1])
+    [folder] = tmp_path.glob("pinakes-past-*")
+    tern = library.documents.put(TERNS, title="Terns").document
+    library.documents.put("Gulls fly, too.", title="Gulls")
+    assert found(library, "fly", times[1]) == before
+    library.documents.update(tern.uid, text="Terns dive.")
+    library.documents.update(tern.uid, text="Terns dive for fish.")
+    answer = library.search("fly", as_of=times[1])
+    assert f"as of {times[1][:19]}Z, with 3 documents as they were then" in answer.notes
+    assert ("Terns", "Terns fly from pole to pole.") in found(library, "fly", times[1])
+    with library.shelves.catalog.write() as connection:
+        assert sweep(connection, library.shelves.record("default").id, Keeping(days=-1)) == 3
+    library.documents.put("Owls fly at night.", title="Owls")
+    answer = library.search("fly", as_of=times[1])
+    assert answer.hits == ()
+    assert any("of 2 documents it is not kept" in note for note in answer.notes)
+    assert list(tmp_path.glob("pinakes-past-*")) == [folder]
+    library.close()
+    assert not folder.exists()
+
+
+def test_it_answers_under_the_new_name_of_a_collection(library: Library, times: list[str]) -> None:
+    before = found(library, "fly", times[1])
+    library.collecting.rename("default", "birds")
+    assert found(library, "fly", times[1], collection="birds") == before
+
+
+def test_no_question_waits_for_another(library: Library, times: list[str]) -> None:
+    """One is held up while it asks; others are answered meanwhile, and what it needs stays though it is forgotten."""
+    held, go = threading.Event(), threading.Event()
+
+    def ask(shelves: Shelves, asked: Asked, name: str, *, beside: bool) -> Results:
+        if shelves is not library.shelves and not held.is_set():
+            held.set()
+            assert go.wait(WAIT_S)
+        with shelves.catalog.read():
+            return library.search("fly")
+
+    pasts, request = Pasts(library.shelves), Request(query="fly", top_k=3)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(pasts.answer, times[1], ask, request, "default")
+        assert held.wait(WAIT_S)
+        try:
+            for at in (times[1], times[0], times[2], times[1]):
+                assert pool.submit(pasts.answer, at, ask, request, "default").result(WAIT_S).notes
+        finally:
+            go.set()
+        assert first.result(WAIT_S).hits
+    pasts.close()
+
+
 def test_before_anything_was_there_nothing_is_found(library: Library, times: list[str]) -> None:
     assert found(library, "herons", "2020-01-01") == []
     with pytest.raises(NotFound, match="There was no document 'Herons'"):
@@ -119,7 +182,7 @@ def test_a_day_means_its_end_and_times_are_utc() -> None:
     assert moment("2026-01-31") == "2026-01-31T23:59:59.999+00:00"
     assert moment("2026-01-31T18:00") == "2026-01-31T18:00:00.000+00:00"
     assert moment("2026-01-31T18:00+02:00") == "2026-01-31T16:00:00.000+00:00"
-    for words in ("yesterday", "", "2026-13-01"):
+    for words in ("yesterday", "", "2026-13-01", "0001-01-01T00:00+05:00", "9999-12-31T23:00-05:00"):
         with pytest.raises(InvalidInput, match="is no day or time"):
             moment(words)
 

@@ -10,7 +10,7 @@ import pytest
 from chat_server import serving
 from sqlalchemy import delete
 
-from pinakes.catalog.briefs import Brief
+from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.schema import embeddings
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
@@ -343,7 +343,7 @@ def test_a_home_without_summaries_shows_none(open_library: OpenLibrary, docs: Pa
     write_files(docs, {"badger.md": "# Badger\n\nBadgers eat earthworms at night in the forest.\n"})
     library = open_library(summary__writer="none")
     library.add(str(docs))
-    document: Brief = library.staged.summaries("badgers").documents[0].document
+    document: DocumentRecord = library.staged.summaries("badgers").documents[0].document
     assert library.staged.summary(document).text == ""
 
 

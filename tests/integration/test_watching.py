@@ -221,6 +221,31 @@ def test_a_renamed_folder_moves_its_documents(either: Library, docs: Path, follo
     assert followed.total("removed") == 0
 
 
+def test_a_folder_in_the_place_of_another_takes_with_it_what_that_one_had(
+    either: Library, docs: Path, follow: Callable[..., Followed]
+) -> None:
+    write_files(docs, {"d/x.md": "common alpha", "d/kept.md": "common beta"})
+    write_files(docs.parent, {"new/kept.md": "common gamma", "new/y.md": "common delta"})
+    followed = follow(by=either).until_read()
+    (docs / "d").rename(docs.parent / "old")
+    (docs.parent / "new").rename(docs / "d")
+    followed.until(lambda: texts(either).keys() == {"d/kept.md", "d/y.md"})
+    assert "gamma" in texts(either)["d/kept.md"]
+
+
+def test_a_file_in_the_place_of_a_folder_and_the_other_way_round_leave_nothing_behind(
+    either: Library, docs: Path, follow: Callable[..., Followed]
+) -> None:
+    write_files(docs, {"n/y.md": "common alpha", "a.md": "common beta"})
+    followed = follow(by=either).until_read()
+    (docs / "n").rename(docs.parent / "n")
+    write_files(docs, {"n": "common gamma"})
+    followed.until(lambda: texts(either).keys() == {"n", "a.md"})
+    (docs / "a.md").unlink()
+    write_files(docs, {"a.md/i.md": "common delta"})
+    followed.until(lambda: texts(either).keys() == {"n", "a.md/i.md"})
+
+
 def test_what_is_left_out_is_not_read_and_a_changed_ignore_file_counts_at_once(
     either: Library, docs: Path, follow: Callable[..., Followed]
 ) -> None:

@@ -74,7 +74,18 @@ def test_without_an_address_there_is_no_model() -> None:
         chat.ask("", "well?")
 
 
-@pytest.mark.parametrize("url", ["ftp://host/v1", "localhost:8000", "https://", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://host/v1",
+        "localhost:8000",
+        "https://",
+        "file:///etc/passwd",
+        "http://[::1",
+        "http://h:99999",
+        "http://h:x",
+    ],
+)
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidSetting, match=r"chat\.url is not the address of an API"):
         Chat(ChatSettings(url=url))

@@ -56,13 +56,31 @@ def test_whatever_has_no_form_in_json_becomes_text() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["password", "api_key", "apiKey", "API-KEY", "Authorization", "access_token", "client_secret", "cookie"],
+    [
+        *("password", "api_key", "apiKey", "API-KEY", "Authorization", "access_token", "client_secret", "cookie"),
+        *("tokens", "accessTokens", "secrets", "passwords", "db_pwd", "api_keys"),
+    ],
 )
 def test_the_value_of_a_parameter_that_is_called_so_is_hidden(name: str) -> None:
     assert clean(**{name: "hush", "headers": {name: "hush"}}) == {name: "***", "headers": {name: "***"}}
 
 
-@pytest.mark.parametrize("name", ["max_tokens", "document_key", "keywords", "author", "tokenizer", "secretary"])
+def test_what_is_written_as_json_is_cleaned_as_what_it_is() -> None:
+    kept = clean(
+        metadata='{"api_key": "hush", "password": "hush", "year": 2026}',
+        documents=' [{"metadata": {"password": "hush"}, "more": "{\\"token\\": \\"hush\\"}"}]',
+        text="{no json} but words",
+        deep="[" * 100_000,
+    )
+    assert kept["metadata"] == {"api_key": "***", "password": "***", "year": 2026}
+    assert kept["documents"] == [{"metadata": {"password": "***"}, "more": {"token": "***"}}]
+    assert kept["text"] == "{no json} but words"
+    assert kept["deep"].endswith("(100000 characters)")
+
+
+@pytest.mark.parametrize(
+    "name", ["max_tokens", "total_tokens", "document_key", "keywords", "author", "tokenizer", "secretary"]
+)
 def test_other_names_are_no_secrets(name: str) -> None:
     assert clean(**{name: "shown"}) == {name: "shown"}
 
@@ -78,6 +96,9 @@ def test_other_names_are_no_secrets(name: str) -> None:
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
         "https://someone:hunter2@example.org/repository",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE",
+        "https://example.org/file?access_token=hunter2",
+        "https://example.org/file?a=b&X-Amz-Signature=hunter2&c=d",
+        "see https://example.org/file?sig=hunter2, or ?api_key=hunter2#top",
     ],
 )
 def test_what_looks_like_a_key_is_hidden(text: str) -> None:
@@ -94,6 +115,7 @@ def test_what_looks_like_a_key_is_hidden(text: str) -> None:
         "Basic authentication and authorization",
         "disk-encryption-with-sk-keys",
         "https://example.org/a?b=c#d@e",
+        "https://example.org/a?owning-sig=sig-auth&tokenize=yes",
         "task_struct and risk-assessment-of-something-long",
     ],
 )

@@ -42,6 +42,12 @@ def test_source_documentation_and_configuration_are_read(
     assert (rules.includes(above + path) and rules.why_not_listed(above + path) is None) == is_read
 
 
+def test_a_search_is_answered_within_the_time_that_its_callers_wait(settings: Settings, tmp_path: Path) -> None:
+    assert settings.server.search_timeout_s == 0.6
+    others = {load(home=tmp_path, environment={}, profile=name).server.search_timeout_s for name in profiles()}
+    assert others == {0.6, 30.0}
+
+
 def test_queries_are_expanded_by_this_profile_only(tmp_path: Path) -> None:
     enabled = {name for name in profiles() if load(home=tmp_path, environment={}, profile=name).expansion.enabled}
     assert enabled == {"kernel"}

@@ -4,52 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from pinakes.catalog.documents import UNNAMED
+from pinakes.catalog.records import RECORD, DocumentRecord, of_row
 from pinakes.catalog.schema import chunks, documents
-from pinakes.types import JSON, Metadata
 
 _BATCH = 1000
 _SYMBOL_CHUNKS = 50
 """Names that code defines further behind are not among those that say what it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """A document without its text. ``metadata`` includes what its group gives it.
-
-    ``summary`` is "" where none is kept; ``summary_by`` is then "", too.
-    """
-
-    id: int
-    uid: str
-    collection_id: int
-    uri: str
-    path: str
-    title: str
-    kind: str
-    language: str | None
-    metadata: Metadata
-    token_count: int
-    chunk_count: int
-    version: int
-    created_at: str
-    updated_at: str
-    summary: str
-    summary_by: str
-
-    @property
-    def source(self) -> str:
-        """Where it comes from: as its metadata say, else its uri; "" where it was given neither."""
-        return str(self.metadata.get("source") or ("" if self.uri.startswith(UNNAMED) else self.uri))
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """Its tags, as its metadata have them."""
-        return tags_of(self.metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,36 +30,28 @@ class Mark:
     symbols: tuple[str, ...]
 
 
-def tags_of(metadata: Metadata) -> tuple[str, ...]:
-    """Return the tags among ``metadata``: a list of texts, or one text."""
-    value: JSON = metadata.get("tags")
-    if isinstance(value, str):
-        return (value,) if value else ()
-    return tuple(str(one) for one in value if one not in (None, "")) if isinstance(value, list | tuple) else ()
-
-
-def of_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Brief]:
-    """Return document id → brief, of those that are there."""
-    found: dict[int, Brief] = {}
+def of_ids(connection: Connection, ids: Sequence[int]) -> dict[int, DocumentRecord]:
+    """Return document id → record, of those that are there."""
+    found: dict[int, DocumentRecord] = {}
     for start in range(0, len(ids), _BATCH):
         rows = connection.execute(_BY_ID, {"ids": list(ids[start : start + _BATCH])})
-        found |= {row.id: _brief(row) for row in rows}
+        found |= {row.id: of_row(row) for row in rows}
     return found
 
 
-def of_uids(connection: Connection, collection_ids: Sequence[int], uids: Sequence[str]) -> dict[str, Brief]:
-    """Return document uid → brief, of those that are in one of these collections."""
-    found: dict[str, Brief] = {}
+def of_uids(connection: Connection, collection_ids: Sequence[int], uids: Sequence[str]) -> dict[str, DocumentRecord]:
+    """Return document uid → record, of those that are in one of these collections."""
+    found: dict[str, DocumentRecord] = {}
     for start in range(0, len(uids), _BATCH):
         wanted = {"uids": list(uids[start : start + _BATCH]), "collections": list(collection_ids)}
-        found |= {row.uid: _brief(row) for row in connection.execute(_BY_UID, wanted)}
+        found |= {row.uid: of_row(row) for row in connection.execute(_BY_UID, wanted)}
     return found
 
 
-def following(connection: Connection, collection_id: int, after: int, limit: int) -> list[Brief]:
+def following(connection: Connection, collection_id: int, after: int, limit: int) -> list[DocumentRecord]:
     """Return the next ``limit`` documents of a collection behind the id ``after``, by id."""
-    query = _BRIEF.where(documents.c.collection_id == collection_id, documents.c.id > after)
-    return [_brief(row) for row in connection.execute(query.order_by(documents.c.id).limit(limit))]
+    query = RECORD.where(documents.c.collection_id == collection_id, documents.c.id > after)
+    return [of_row(row) for row in connection.execute(query.order_by(documents.c.id).limit(limit))]
 
 
 def count(connection: Connection, collection_id: int) -> int:
@@ -148,33 +103,8 @@ def chunk_ids(connection: Connection, document_ids: Sequence[int]) -> list[int]:
     return list(connection.scalars(query))
 
 
-def _brief(row: Any) -> Brief:
-    values = row._asdict()
-    values["metadata"] = {**values.pop("inherited"), **values["metadata"]}
-    return Brief(**values)
-
-
-_BRIEF = select(
-    documents.c.id,
-    documents.c.uid,
-    documents.c.collection_id,
-    documents.c.uri,
-    documents.c.path,
-    documents.c.title,
-    documents.c.kind,
-    documents.c.language,
-    documents.c.metadata,
-    documents.c.inherited,
-    documents.c.token_count,
-    documents.c.chunk_count,
-    documents.c.version,
-    documents.c.created_at,
-    documents.c.updated_at,
-    documents.c.summary,
-    documents.c.summary_by,
-)
-_BY_ID = _BRIEF.where(documents.c.id.in_(bindparam("ids", expanding=True)))
-_BY_UID = _BRIEF.where(
+_BY_ID = RECORD.where(documents.c.id.in_(bindparam("ids", expanding=True)))
+_BY_UID = RECORD.where(
     documents.c.uid.in_(bindparam("uids", expanding=True)),
     documents.c.collection_id.in_(bindparam("collections", expanding=True)),
 )

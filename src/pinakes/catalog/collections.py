@@ -156,6 +156,30 @@ def ensure(connection: Connection, name: str, description: str = "") -> Collecti
     return get(connection, name)
 
 
+def planned(connection: Connection, name: str, description: str = "") -> CollectionRecord:
+    """Return the collection ``name``, or what it will be once it is made; its id is 0 until then.
+
+    Raises:
+        InvalidName: no collection can be called so.
+        NotFound: the caller may not use a collection of that name.
+    """
+    found = find(connection, name)
+    if found is not None:
+        return found
+    return CollectionRecord(
+        id=0,
+        name=free(connection, name),
+        description=description,
+        fingerprint="",
+        model_id=None,
+        generation=0,
+        created_at="",
+        dimension=0,
+        head=0,
+        written=0,
+    )
+
+
 def get(connection: Connection, name: str) -> CollectionRecord:
     """Return the collection ``name``.
 

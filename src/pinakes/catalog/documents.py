@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, u
 from pinakes.catalog import changes, history
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Keeping, Op
+from pinakes.catalog.records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.schema import chunks, documents, fields, files
 from pinakes.content_types import FIELD as CONTENT_TYPE
 from pinakes.content_types import content_type
@@ -24,9 +25,6 @@ from pinakes.types import JSON, Chunk, Document, Metadata
 KEY_BYTES = 16
 OWN_SUMMARIES = ("given", "chat")
 """Who writes summaries that say what the text does not: their words are searched, and they have vectors."""
-
-UNNAMED = "urn:uuid:"
-"""How the uris of documents begin that were given none; their own ids follow."""
 
 _USUAL = Keeping()
 _BATCH = 500
@@ -55,28 +53,6 @@ class NewDocument:
     given: Metadata | None = None
     uid: str = ""
     created_at: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentRecord:
-    """A row of ``documents`` without its text. ``metadata`` includes what the document's group gives it."""
-
-    id: int
-    uid: str
-    collection_id: int
-    uri: str
-    path: str
-    title: str
-    kind: str
-    language: str | None
-    metadata: Metadata
-    group_key: str
-    content_hash: str
-    token_count: int
-    chunk_count: int
-    version: int
-    created_at: str
-    updated_at: str
 
 
 def embedding_key(chunk: Chunk) -> bytes:
@@ -116,7 +92,7 @@ def add(connection: Connection, collection_id: int, new: NewDocument, keeping: K
     row = {"uid": uid, "collection_id": collection_id, "version": version, "created_at": new.created_at or at}
     values = {**_values(new, at), **_summary(new.summary or "", new.summary_by), "given": new.given, "inherited": {}}
     document_id = _only_key(connection.execute(documents.insert(), row | values))
-    _add_chunks(connection, document_id, new)
+    _add_chunks(connection, document_id, new.chunks)
     _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
     changes.record(connection, collection_id, document_id, "put")
     return document_id
@@ -148,9 +124,25 @@ def rewrite(
     connection.execute(_UPDATE.values(version=version, **values), {"document": document_id})
     if recut:
         connection.execute(_DROP_CHUNKS, {"document": document_id})
-        _add_chunks(connection, document_id, new)
+        _add_chunks(connection, document_id, new.chunks)
     _set_fields(connection, old.collection_id, document_id, _place_of(new), metadata, of_group)
     changes.record(connection, old.collection_id, document_id, "put")
+
+
+def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bool:
+    """Say whether a document has these chunks, of as many tokens each."""
+    columns = (chunks.c.embedding_key, chunks.c.token_count)
+    rows = connection.execute(select(*columns).where(chunks.c.document_id == document_id).order_by(chunks.c.ordinal))
+    return [tuple(row) for row in rows] == [(embedding_key(chunk), chunk.token_count) for chunk in cut]
+
+
+def recut(connection: Connection, collection_id: int, document_id: int, cut: Sequence[Chunk]) -> None:
+    """Give a document these chunks in place of those it has; that is no new version of it."""
+    counts = {"token_count": sum(chunk.token_count for chunk in cut), "chunk_count": len(cut)}
+    connection.execute(_UPDATE.values(**counts), {"document": document_id})
+    connection.execute(_DROP_CHUNKS, {"document": document_id})
+    _add_chunks(connection, document_id, cut)
+    changes.record(connection, collection_id, document_id, "put")
 
 
 def same_text(connection: Connection, document_id: int, new: NewDocument) -> bool:
@@ -263,7 +255,7 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
     if not rows:
         ending = documents.c.path.endswith("/" + reference.lstrip("/"), autoescape=True)
         rows = connection.execute(_SELECT.where(of_collection, ending)).all()
-    return [_record(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[DocumentRecord]:
@@ -271,7 +263,7 @@ def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[Document
     found: list[DocumentRecord] = []
     for start in range(0, len(document_ids), _BATCH):
         some = _SELECT.where(documents.c.id.in_(list(document_ids[start : start + _BATCH])))
-        found += [_record(row) for row in connection.execute(some)]
+        found += [of_row(row) for row in connection.execute(some)]
     return found
 
 
@@ -359,9 +351,9 @@ def _summary(summary: str, by: str) -> dict[str, Any]:
     return {"summary": summary, "summary_by": by if summary else "", "summary_key": key}
 
 
-def _add_chunks(connection: Connection, document_id: int, new: NewDocument) -> None:
-    if new.chunks:
-        connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in new.chunks])
+def _add_chunks(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> None:
+    if cut:
+        connection.execute(chunks.insert(), [_chunk_values(document_id, chunk) for chunk in cut])
 
 
 def _values(new: NewDocument, at: str) -> dict[str, Any]:
@@ -402,31 +394,7 @@ def _only_key(result: Any) -> int:
     return int(result.inserted_primary_key[0])
 
 
-def _record(row: Any) -> DocumentRecord:
-    values = row._asdict()
-    values["metadata"] = {**values.pop("inherited"), **values["metadata"]}
-    return DocumentRecord(**values)
-
-
-_SELECT = select(
-    documents.c.id,
-    documents.c.uid,
-    documents.c.collection_id,
-    documents.c.uri,
-    documents.c.path,
-    documents.c.title,
-    documents.c.kind,
-    documents.c.language,
-    documents.c.metadata,
-    documents.c.inherited,
-    documents.c.group_key,
-    documents.c.content_hash,
-    documents.c.token_count,
-    documents.c.chunk_count,
-    documents.c.version,
-    documents.c.created_at,
-    documents.c.updated_at,
-).order_by(func.length(documents.c.path), documents.c.path)
+_SELECT = RECORD.order_by(func.length(documents.c.path), documents.c.path)
 _GROUPS = (
     select(documents.c.id, documents.c.group_key, documents.c.chunk_count)
     .where(

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, delete, exists, select
+from sqlalchemy import Connection, Select, delete, exists, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import changes
+from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.types import Float32, Int64
 
@@ -51,9 +52,16 @@ def keys_of(connection: Connection, collection_id: int) -> list[bytes]:
     return list(connection.scalars(of_chunks.union(summaries)))
 
 
-def of_summaries(connection: Connection) -> set[bytes]:
-    """Return the keys of all summaries of all collections that have vectors of their own."""
-    return set(connection.scalars(select(documents.c.summary_key).where(documents.c.summary_key.is_not(None))))
+def of_summaries(connection: Connection, after: int = 0) -> tuple[set[bytes], int]:
+    """Return the keys of all summaries of all collections that have vectors of their own, and the newest change.
+
+    With ``after``, the number of a change: only those of documents that changed since.
+    """
+    query = select(documents.c.summary_key).where(documents.c.summary_key.is_not(None))
+    if after:
+        query = query.where(documents.c.id.in_(select(noted.c.document_id).where(noted.c.seq > after)))
+    newest = connection.scalar(select(func.max(noted.c.seq))) or 0
+    return set(connection.scalars(query)), max(after, newest)
 
 
 def drop_unused(connection: Connection, keys: Sequence[bytes]) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
 
 from pinakes.catalog.schema import documents, versions
 from pinakes.types import JSON, Metadata
@@ -151,9 +151,18 @@ def everything(connection: Connection, collection_id: int, uid: str) -> list[Ver
     return found
 
 
-def deleted(connection: Connection, collection_id: int, limit: int = 1000) -> list[tuple[str, Version]]:
-    """Return (id, last version) of the documents that were deleted and can be restored, the latest first."""
-    rows = connection.execute(_DELETED, {"collection": collection_id, "limit": limit})
+def deleted(
+    connection: Connection, collection_id: int, limit: int = 1000, reference: str = ""
+) -> list[tuple[str, Version]]:
+    """Return (id, last version) of the documents that were deleted and can be restored, the latest first.
+
+    ``reference``: only those that had this uri or path, or a path that ends so.
+    """
+    query = _DELETED
+    if reference:
+        ending = versions.c.path.endswith("/" + reference.lstrip("/"), autoescape=True)
+        query = query.where(or_(versions.c.uri == reference, versions.c.path == reference, ending))
+    rows = connection.execute(query, {"collection": collection_id, "limit": limit})
     return [
         (row.uid, Version(row.number, "deleted", row.until, row.gone_by, (), row.title, row.content_hash, True))
         for row in rows
@@ -171,6 +180,12 @@ def states_at(connection: Connection, collection_id: int, at: str) -> list[State
     ``at`` is written as the catalogue writes times.
     """
     return _states(connection, _AT_TIME, collection_id, at=at)
+
+
+def numbers_at(connection: Connection, collection_id: int, at: str) -> dict[str, int]:
+    """Return the ids and versions of what ``states_at`` returns."""
+    rows = connection.execute(_NUMBERS_AT, {"collection": collection_id, "at": at})
+    return {row.uid: row.number for row in rows}
 
 
 def lost_at(connection: Connection, collection_id: int, at: str) -> int:
@@ -304,6 +319,9 @@ _STATES = select(
 _AT_NUMBER = _STATES.where(versions.c.uid == bindparam("of"), versions.c.number == bindparam("number"))
 _WAS_THEN = and_(versions.c.until > bindparam("at"), versions.c.at <= bindparam("at"))
 _AT_TIME = _STATES.where(_WAS_THEN).order_by(versions.c.uid)
+_NUMBERS_AT = select(versions.c.uid, versions.c.number).where(
+    versions.c.collection_id == bindparam("collection"), versions.c.title.is_not(None), _WAS_THEN
+)
 _LOST = (
     select(func.count())
     .select_from(versions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, func, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, case, delete, func, select, update
 
 from pinakes.catalog.documents import remove
 from pinakes.catalog.schema import documents, files, sources
@@ -48,9 +48,28 @@ def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp]:
     return {row.uid: Stamp(*row[1:]) for part in parts for row in connection.execute(_STAMPS, {"uids": part})}
 
 
-def lines(connection: Connection, source_id: int, most: int) -> list[FileLine]:
-    """Return files of a source, at most so many: first those that failed, then those left out, then by path."""
-    return [FileLine(*row) for row in connection.execute(_LINES.limit(most), {"source": source_id})]
+def lines(connection: Connection, source_id: int, most: int, failing: str = "") -> list[FileLine]:
+    """Return files of a source, at most so many: first those that failed, then those left out, then by path.
+
+    A file that was left out for a reason that begins with ``failing``, where that is said, counts as failed.
+    """
+    status = _status(failing)
+    rows = _LINES.with_only_columns(files.c.path, status, *_OTHERS)
+    ordered = rows.order_by(func.instr("errorskippedindexed", status), files.c.path).limit(most)
+    return [FileLine(*row) for row in connection.execute(ordered, {"source": source_id})]
+
+
+def counts(connection: Connection, source_id: int, failing: str = "") -> dict[str, int]:
+    """Return how many files of a source have each status, as ``lines`` tells it."""
+    status = _status(failing)
+    of_source = select(status, func.count()).where(files.c.source_id == source_id).group_by(status)
+    return {row[0]: row[1] for row in connection.execute(of_source)}
+
+
+def _status(failing: str) -> ColumnElement[str]:
+    if not failing:
+        return files.c.status
+    return case((files.c.reason.startswith(failing, autoescape=True), "error"), else_=files.c.status)
 
 
 def source_id(connection: Connection, collection: int, kind: str, location: str) -> int | None:
@@ -79,18 +98,16 @@ _STAMPS = (
     .join(sources, sources.c.id == files.c.source_id)
     .where(documents.c.uid.in_(_UIDS), files.c.source_id == documents.c.source_id, sources.c.kind == "folder")
 )
+_OTHERS = (
+    files.c.reason,
+    files.c.fingerprint,
+    files.c.content_hash,
+    documents.c.uid,
+    documents.c.created_at,
+    documents.c.updated_at,
+)
 _LINES = (
-    select(
-        files.c.path,
-        files.c.status,
-        files.c.reason,
-        files.c.fingerprint,
-        files.c.content_hash,
-        documents.c.uid,
-        documents.c.created_at,
-        documents.c.updated_at,
-    )
+    select(files.c.path)
     .outerjoin(documents, documents.c.id == files.c.document_id)
     .where(files.c.source_id == bindparam("source"))
-    .order_by(func.instr("errorskippedindexed", files.c.status), files.c.path)
 )

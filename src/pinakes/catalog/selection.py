@@ -17,6 +17,7 @@ from sqlalchemy import (
     bindparam,
     exists,
     func,
+    not_,
     or_,
     select,
     tuple_,
@@ -30,6 +31,9 @@ from pinakes.types import Condition, Filter, Int64
 _MAGIC = "*?[\\!"
 UPDATED_AT = "@updated_at"
 """What filters call the time of a document's last change; ``@created_at`` is that when it was put."""
+
+BY_ID = "@id"
+"""What filters call the id of a document."""
 
 _TIMES = {UPDATED_AT: documents.c.updated_at, "@created_at": documents.c.created_at}
 _BATCH = 1000
@@ -60,7 +64,7 @@ def doubts(connection: Connection, collection_id: int, where: Filter, passed: in
     A field that no document has is named with those that are like it, a value that nothing has with those there are.
     Costs nothing where something passed, unless a condition is met by documents without the field.
     """
-    asked = [one for one in where if (not passed or one.none_of) and one.field not in _TIMES]
+    asked = [one for one in where if (not passed or one.none_of) and one.field not in (BY_ID, *_TIMES)]
     notes = [note for condition in asked if (note := _doubt(connection, collection_id, condition))]
     if not passed and not notes and len(where) > 1 and _has(connection, collection_id):
         notes.append("each filter lets something pass, but nothing passes all of them")
@@ -116,6 +120,8 @@ def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> di
 def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
     if condition.field in _TIMES:
         return _in_time(collection_id, condition)
+    if condition.field == BY_ID:
+        return _called(collection_id, condition)
     named = and_(fields.c.collection_id == collection_id, fields.c.name == condition.field)
     query = select(fields.c.document_id).where(named)
     if condition.none_of:
@@ -144,6 +150,17 @@ def _in_time(collection_id: int, condition: Condition) -> Select[Any]:
         end = normal_text(bound)
         tests.append(COMPARE[sign](func.substr(column, 1, len(end)) if sign in ("<=", ">") else column, end))
     return select(documents.c.id).where(documents.c.collection_id == collection_id, *tests)
+
+
+def _called(collection_id: int, condition: Condition) -> Select[Any]:
+    """Return the documents that have these ids, or have none of them."""
+    if not (condition.any_of or condition.none_of):
+        raise InvalidFilter(f"{BY_ID!r} is the id of a document.", hint='Write {"@id": ["…", "…"]}.')
+    given = func.json_each(json.dumps(condition.any_of or condition.none_of)).table_valued("value")
+    named = documents.c.uid.in_(select(given.c.value))
+    return select(documents.c.id).where(
+        documents.c.collection_id == collection_id, named if condition.any_of else not_(named)
+    )
 
 
 def _lies(sign: str, bound: float | str) -> ColumnElement[bool]:

@@ -4,46 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from pinakes.catalog.schema import chunks, documents
-from pinakes.types import JSON, Metadata
+from pinakes.catalog import briefs
+from pinakes.catalog.records import RECORD, DocumentRecord
+from pinakes.catalog.schema import documents
+from pinakes.types import JSON
 
 _BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """A row of ``documents``, all of it. ``metadata`` is its own, without what its group gives it (``inherited``)."""
+class Content(DocumentRecord):
+    """A row of ``documents``, all of it. ``own`` is its metadata without what its group gives it (``inherited``)."""
 
-    id: int
-    uid: str
-    collection_id: int
-    source_id: int | None
-    uri: str
-    path: str
-    title: str
-    kind: str
-    language: str | None
     text: str
-    metadata: dict[str, JSON]
+    source_id: int | None
+    own: dict[str, JSON]
     inherited: dict[str, JSON]
     given: dict[str, JSON] | None
-    group_key: str
-    content_hash: str
-    token_count: int
-    chunk_count: int
-    version: int
-    created_at: str
-    updated_at: str
-    summary: str
-    summary_by: str
-
-    @property
-    def all_metadata(self) -> Metadata:
-        """Its own metadata, and that of its group where it has none."""
-        return {**self.inherited, **self.metadata}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,48 +47,58 @@ def of_uids(connection: Connection, collection_id: int, uids: Sequence[str]) -> 
     found: dict[str, Content] = {}
     for start in range(0, len(uids), _BATCH):
         rows = connection.execute(_OF_UIDS, {"collection": collection_id, "uids": list(uids[start : start + _BATCH])})
-        found |= {row.uid: Content(**row._asdict()) for row in rows}
+        found |= {row.uid: _content(row) for row in rows}
     return {uid: found[uid] for uid in uids if uid in found}
 
 
 def of_id(connection: Connection, document_id: int) -> Content:
     """Return a document that is there."""
-    return Content(**connection.execute(_OF_ID, {"document": document_id}).one()._asdict())
+    return _content(connection.execute(_OF_ID, {"document": document_id}).one())
 
 
 def at_uri(connection: Connection, collection_id: int, uri: str) -> Content | None:
     """Return the document that stands at ``uri``."""
     row = connection.execute(_AT_URI, {"collection": collection_id, "uri": uri}).first()
-    return None if row is None else Content(**row._asdict())
+    return None if row is None else _content(row)
 
 
 def like(connection: Connection, collection_id: int, content_hash: str, title: str) -> list[Content]:
     """Return the documents of this content and title that are no files, the oldest first."""
     same = {"collection": collection_id, "content_hash": content_hash, "title": title}
-    return [Content(**row._asdict()) for row in connection.execute(_LIKE, same)]
+    return [_content(row) for row in connection.execute(_LIKE, same)]
+
+
+def put_by_hand(connection: Connection, collection_id: int) -> list[str]:
+    """Return the ids of the documents that no file gives, the oldest first."""
+    own = (documents.c.collection_id == collection_id, documents.c.source_id.is_(None))
+    return list(connection.scalars(select(documents.c.uid).where(*own).order_by(documents.c.id)))
 
 
 def chunks_of(connection: Connection, content: Content) -> list[ChunkText]:
     """Return the chunks of a document in their order."""
-    rows = connection.execute(_CHUNKS, {"document": content.id})
     return [
         ChunkText(
-            row.ordinal,
-            content.text[row.start : row.end],
-            row.start,
-            row.end,
-            row.start_line,
-            row.end_line,
-            row.token_count,
-            tuple(row.heading_path),
-            tuple(row.symbols),
+            mark.ordinal,
+            content.text[mark.start : mark.end],
+            mark.start,
+            mark.end,
+            mark.start_line,
+            mark.end_line,
+            mark.token_count,
+            mark.heading_path,
+            mark.symbols,
         )
-        for row in rows
+        for mark in briefs.marks(connection, content.id)
     ]
 
 
-_COLUMNS = tuple(Content.__annotations__)
-_EVERY = select(*(documents.c[name] for name in _COLUMNS))
+def _content(row: Any) -> Content:
+    values = row._asdict()
+    own = values["metadata"]
+    return Content(**values | {"metadata": {**values["inherited"], **own}, "own": own})
+
+
+_EVERY = RECORD.add_columns(documents.c.text, documents.c.source_id, documents.c.given)
 _OF_ID = _EVERY.where(documents.c.id == bindparam("document"))
 _ROWS = _EVERY.where(documents.c.collection_id == bindparam("collection"))
 _OF_UIDS = _ROWS.where(documents.c.uid.in_(bindparam("uids", expanding=True)))
@@ -117,17 +108,3 @@ _LIKE = _ROWS.where(
     documents.c.title == bindparam("title"),
     documents.c.source_id.is_(None),
 ).order_by(documents.c.id)
-_CHUNKS = (
-    select(
-        chunks.c.ordinal,
-        chunks.c.start,
-        chunks.c.end,
-        chunks.c.start_line,
-        chunks.c.end_line,
-        chunks.c.token_count,
-        chunks.c.heading_path,
-        chunks.c.symbols,
-    )
-    .where(chunks.c.document_id == bindparam("document"))
-    .order_by(chunks.c.ordinal)
-)

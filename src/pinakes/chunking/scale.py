@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -174,9 +175,8 @@ class Scale:
     def _cut(self, name: str, units: int) -> str:
         """Return the first words of ``name`` that take at most ``units``."""
         words = name.split()
-        while words and self._header_units(" ".join(words))[0] > units:
-            words.pop()
-        return " ".join(words)
+        taken = bisect_right(range(1, len(words) + 1), units, key=lambda n: self._header_units(" ".join(words[:n]))[0])
+        return " ".join(words[:taken])
 
 
 def clean(name: str) -> str:

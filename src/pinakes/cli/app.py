@@ -17,6 +17,8 @@ from pinakes.cli.keys import keys_app
 from pinakes.cli.options import (
     AsOf,
     Collection,
+    Exclude,
+    Include,
     OneOrAll,
     ReadOnly,
     Reranker,
@@ -88,12 +90,8 @@ def add(
     ],
     collection: Collection = None,
     ref: Annotated[str | None, typer.Option("--ref", metavar="NAME", help="Branch or tag of a git repository.")] = None,
-    include: Annotated[
-        list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
-    ] = None,
+    include: Include = None,
+    exclude: Exclude = None,
 ) -> None:
     """Read folders, files or git repositories; what is unchanged is skipped."""
     from pinakes.cli import adding
@@ -197,12 +195,8 @@ def watch(
         list[str] | None, typer.Argument(metavar="PATH", help="Folders or files; none = those of the settings.")
     ] = None,
     collection: Collection = None,
-    include: Annotated[
-        list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
-    ] = None,
+    include: Include = None,
+    exclude: Exclude = None,
 ) -> None:
     """Read folders, then follow them as they change, until stopped. A server does so by itself."""
     from pinakes.cli import adding, watching

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,39 +26,70 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARS = 100
 
-Tool = Annotated[str, typer.Option("--tool", metavar="NAME", help="Only calls of this tool or command.")]
-OfSession = Annotated[str, typer.Option("--session", metavar="ID", help="Only calls of this session.")]
-OfCaller = Annotated[str, typer.Option("--caller", metavar="NAME", help="Only calls by this caller.")]
-Interface = Annotated[str, typer.Option("--interface", metavar="NAME", help="cli, http, mcp, websocket or python.")]
-About = Annotated[str, typer.Option("--collection", "-c", metavar="NAME", help="Only calls about this collection.")]
-Outcome = Annotated[str, typer.Option("--outcome", metavar="CODE", help="ok, failed, or the code of an error.")]
-Since = Annotated[str, typer.Option("--since", metavar="TIME", help="From this day or time on, UTC: 2026-01-31.")]
-Until = Annotated[str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included.")]
-Text = Annotated[str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words.")]
+
+def _filters(
+    tool: Annotated[str, typer.Option("--tool", metavar="NAME", help="Only calls of this tool or command.")] = "",
+    of_session: Annotated[str, typer.Option("--session", metavar="ID", help="Only calls of this session.")] = "",
+    caller: Annotated[str, typer.Option("--caller", metavar="NAME", help="Only calls by this caller.")] = "",
+    interface: Annotated[
+        str, typer.Option("--interface", metavar="NAME", help="cli, http, mcp, websocket or python.")
+    ] = "",
+    collection: Annotated[
+        str, typer.Option("--collection", "-c", metavar="NAME", help="Only calls about this collection.")
+    ] = "",
+    outcome: Annotated[
+        str, typer.Option("--outcome", metavar="CODE", help="ok, failed, or the code of an error.")
+    ] = "",
+    since: Annotated[
+        str, typer.Option("--since", metavar="TIME", help="From this day or time on, UTC: 2026-01-31.")
+    ] = "",
+    until: Annotated[str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included.")] = "",
+    text: Annotated[
+        str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words.")
+    ] = "",
+) -> Wanted:
+    """Say which calls are wanted."""
+    from pinakes.catalog.audit import Wanted
+
+    return Wanted(tool, of_session, caller, interface, collection, outcome, since, until, text)
+
+
+def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function with their options; ``Wanted`` is not imported for that."""
+    return dict(inspect.signature(function, eval_str=True, locals={"Wanted": object}).parameters)
+
+
+_FILTERS = _parameters(_filters)
+
+
+def _filtered(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that wants ``wanted`` as one that has an option for each filter in its place."""
+
+    @wraps(function)
+    def called(session: Session, **values: Any) -> None:
+        wanted = _filters(**{name: values.pop(name) for name in _FILTERS})
+        function(session, **values, wanted=wanted)
+
+    own = [p for name, p in _parameters(function).items() if name != "wanted"]
+    called.__signature__ = inspect.Signature([*own, *_FILTERS.values()])  # type: ignore[attr-defined]
+    return called
+
 
 audit_app = typer.Typer(help="See what was asked before.", context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @audit_app.callback(invoke_without_command=True)
 @with_common_options
+@_filtered
 def listed(
     session: Session,
     context: typer.Context,
+    wanted: Wanted,
     last: Annotated[int, typer.Option("--last", "-n", metavar="N", help="How many.")] = 20,
-    tool: Tool = "",
-    of_session: OfSession = "",
-    caller: OfCaller = "",
-    interface: Interface = "",
-    collection: About = "",
-    outcome: Outcome = "",
-    since: Since = "",
-    until: Until = "",
-    text: Text = "",
 ) -> None:
     """Show the last calls, newest first."""
     if context.invoked_subcommand is not None:
         return
-    wanted = _wanted(tool, of_session, caller, interface, collection, outcome, since, until, text)
     with session.library() as library:
         entries = library.audit.entries(last, wanted)
         session.found((), len(entries))
@@ -70,23 +104,15 @@ def listed(
 
 @audit_app.command("export")
 @with_common_options
+@_filtered
 def exported(
     session: Session,
+    wanted: Wanted,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File to write, JSON lines; - is stdout.")],
-    tool: Tool = "",
-    of_session: OfSession = "",
-    caller: OfCaller = "",
-    interface: Interface = "",
-    collection: About = "",
-    outcome: Outcome = "",
-    since: Since = "",
-    until: Until = "",
-    text: Text = "",
 ) -> None:
     """Write calls to a file as JSON lines, oldest first."""
     from pinakes.audit import as_data
 
-    wanted = _wanted(tool, of_session, caller, interface, collection, outcome, since, until, text)
     with session.library() as library:
         if file == "-":
             for entry in library.audit.lines(wanted):
@@ -134,22 +160,6 @@ def explain(
             session.screen.fail(error.message, error.hint)
         raise IncompleteError(error, document)
     session.screen.document(document)
-
-
-def _wanted(
-    tool: str,
-    session: str,
-    caller: str,
-    interface: str,
-    collection: str,
-    outcome: str,
-    since: str,
-    until: str,
-    text: str,
-) -> Wanted:
-    from pinakes.catalog.audit import Wanted
-
-    return Wanted(tool, session, caller, interface, collection, outcome, since, until, text)
 
 
 def _show(screen: Screen, entry: Entry) -> None:

@@ -78,6 +78,7 @@ def configure(session: Session, name: _Name, keep: _Keep = None, forget: _Forget
     _tell(session, record, f"{record.name}: {json.dumps(dict(record.kept or {}), ensure_ascii=False)}")
     if "chunking" in wanted:
         session.screen.say(f"files are cut anew by: {session.command('sync', '-c', record.name)}")
+        session.screen.say(f"what was put one by one, by: {session.command('reindex', '-c', record.name)}")
 
 
 def rename(session: Session, name: _Name, new: _NewName) -> None:

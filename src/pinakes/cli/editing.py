@@ -26,7 +26,7 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 document_app = typer.Typer(help="Put, show, change, delete and restore single documents.", context_settings=_HELP)
 
 Reference = Annotated[str, typer.Argument(metavar="REFERENCE", help="Id, uri, path or end of a path.")]
-Known = Annotated[str, typer.Argument(metavar="REFERENCE", help="As before, or the id of a deleted document.")]
+Known = Annotated[str, typer.Argument(metavar="REFERENCE", help="As before, also of a deleted document.")]
 TextFile = Annotated[str, typer.Argument(metavar="FILE", help="File with the text; - is stdin.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="WORD", help="A tag. May be repeated.")]
 Fields = Annotated[
@@ -210,9 +210,17 @@ def _known(library: Library, reference: str, collection: str | None) -> tuple[st
     except NotFound as error:
         try:
             library.documents.history(reference, collection=name)
+            return name, reference
         except NotFound:
-            raise error from None
-        return name, reference
+            pass
+        gone = [uid for uid, _ in library.documents.deleted(name, reference=reference)]
+        if len(gone) == 1:
+            return name, gone[0]
+        if gone:
+            hint = f"Name one of them: {', '.join(gone[:5])}."
+            raise InvalidInput(f"{len(gone)} deleted documents went by {reference!r}.", hint=hint) from None
+        hint = f"{error.hint} `pinakes document deleted` lists those that were deleted."
+        raise NotFound(error.message, hint=hint) from None
 
 
 def _read(file: str) -> str:

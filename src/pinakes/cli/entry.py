@@ -17,7 +17,7 @@ from pinakes.cli.app import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.screen import write_json
 from pinakes.cli.session import Common, IncompleteError, Session
-from pinakes.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code
+from pinakes.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code, worded
 from pinakes.types import JSON
 
 INTERRUPTED = 130
@@ -82,7 +82,7 @@ def _ours(error: Exception) -> PinakesError:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return PinakesError(f"{place}{error.strerror or error}.", hint="Check the path and its permissions.")
-    return PinakesError(f"{type(error).__name__}: {error}", hint="Please report this bug, with what -v shows.")
+    return PinakesError(worded(error), hint="Please report this bug, with what -v shows.")
 
 
 def _misused(error: TyperException) -> InvalidInput:

@@ -59,17 +59,23 @@ def create(
         int, typer.Option("--per-minute", metavar="N", help="So many requests; 0 = as server.per_minute says.")
     ] = 0,
     expires: Annotated[
-        str, typer.Option("--expires", metavar="TIME", help="12h, 30d, 8w, or a day: 2030-01-31. Else it does not.")
-    ] = "",
+        str, typer.Option("--expires", metavar="TIME", help="12h, 30d, 8w, a day: 2030-01-31, or never.")
+    ] = "never",
 ) -> None:
     """Make a key. It is shown this once: what is kept recognises it, but cannot tell it."""
     from pinakes.catalog import keys
 
-    at = expiry(expires) if expires else None
-    with session.library(create=True) as library, library.shelves.catalog.write() as connection:
-        key, secret = keys.create(connection, name, scope, collections or None, per_minute=per_minute, expires_at=at)
+    at = None if expires.strip().lower() in ("", "never") else expiry(expires)
+    with session.library(create=True) as library:
+        there = {record.name for record in library.collections()}
+        with library.shelves.catalog.write() as connection:
+            key, secret = keys.create(
+                connection, name, scope, collections or None, per_minute=per_minute, expires_at=at
+            )
     session.screen.document({**_as_data(key), "key": secret})
     session.screen.show(secret)
+    for missing in sorted(set(key.collections or ()) - there):
+        session.screen.warn(f"there is no collection {missing!r} yet: the key is for the one that is made so")
     session.screen.say(printable(f"{key.name}: made, {_what(key)}. Keep it well: it is not shown again."))
 
 

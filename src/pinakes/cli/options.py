@@ -92,6 +92,12 @@ Several: TypeAlias = Annotated[
 OneOrAll: TypeAlias = Annotated[
     str | None, typer.Option("--collection", "-c", metavar="NAME", help="Only this collection; all when not given.")
 ]
+Include: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
+]
+Exclude: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
+]
 Toolsets: TypeAlias = Annotated[
     str | None,
     typer.Option("--toolsets", metavar="NAME,…", help="Groups of tools that agents see, as `retrieve,manage`."),

@@ -117,32 +117,37 @@ def summarize(
         raise NotConfigured(
             "No chat model is to write summaries.", hint="Set chat.url and chat.model; see also summary.writer."
         )
-    done: dict[str, tuple[int, int]] = {}
+    done: dict[str, tuple[int, list[str]]] = {}
     with session.library() as library:
         for record in library.collections(collection):
             done[record.name] = _summarized(session, library, record.name, again)
         session.found((), sum(written for written, _ in done.values()))
     for name, (written, left) in done.items():
-        session.screen.report(f"{name}: {written:,} summaries written" + (f", {left:,} failed" if left else ""))
+        session.screen.report(f"{name}: {written:,} summaries written" + (f", {len(left):,} failed" if left else ""))
+        for path in left:
+            session.screen.warn(f"no summary was written for {one_line(path)}")
     document: dict[str, JSON] = {
-        "collections": [{"name": name, "written": written, "failed": left} for name, (written, left) in done.items()]
+        "collections": [
+            {"name": name, "written": written, "failed": len(left), **({"failures": left} if left else {})}
+            for name, (written, left) in done.items()
+        ]
     }
-    failed = sum(left for _, left in done.values())
+    failed = sum(len(left) for _, left in done.values())
     if failed:
         error = ModelUnavailable(f"{failed} summaries could not be written.", hint="See the warnings, run it again.")
         raise IncompleteError(error, document)
     session.screen.document(document)
 
 
-def _summarized(session: Session, library: Library, name: str, again: bool) -> tuple[int, int]:
-    """Have the summaries of one collection written; return how many were, and how many could not be."""
-    asked = 0
+def _summarized(session: Session, library: Library, name: str, again: bool) -> tuple[int, list[str]]:
+    """Have the summaries of one collection written; return how many were, and the paths of those that failed."""
+    written, left = 0, list[str]()
     with progress(session.screen) as show:
         for event in library.staged.texts.write(name, again=again):
-            asked = event.total
+            written += event.written
+            left += [event.path] if event.failed else []
             show(f"{event.done:,} of {event.total:,} documents, {one_line(event.detail)}", event.done, event.total)
-    left = library.staged.texts.lacking(name) if asked else 0
-    return asked - left, left
+    return written, left
 
 
 def _as_data(one: Found) -> dict[str, JSON]:

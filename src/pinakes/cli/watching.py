@@ -58,8 +58,8 @@ def watch(session: Session, wanted: Wanted) -> None:
 def _added(screen: Screen, library: Library, wanted: Wanted) -> list[Watched]:
     """Add what was named, as ``add`` does, and return it as it is remembered."""
     from pinakes.catalog import sources
-    from pinakes.shelves import settings_of
     from pinakes.sources import recognise
+    from pinakes.sourcing import settings_of
     from pinakes.watched import Watched
 
     places = [recognise(location) for location in wanted.locations]

@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from pinakes.catalog import documents, history, whole
 from pinakes.catalog.documents import NewDocument
 from pinakes.catalog.history import Op, State
+from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.whole import Content
 from pinakes.errors import Conflict, InvalidInput, NotFound, Refused
 from pinakes.readers.code import language_of
@@ -28,6 +29,9 @@ from pinakes.types import JSON, Document, DocumentKind, Metadata
 KINDS = ("markdown", "code", "text")
 MAX_TITLE_CHARS = 1000
 MAX_URI_CHARS = 4096
+MAX_SUMMARY_CHARS = 4000
+MAX_TAG_CHARS = 200
+MAX_METADATA_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Draft:
     tags: Sequence[str] | None = None
     metadata: Metadata | None = None
     summary: str | None = None
-    source: str = ""
+    source: str | None = ""
     path: str = ""
     language: str | None = None
     if_version: int | None = None
@@ -95,20 +99,7 @@ Raises:
 
 def as_new(base: Content) -> NewDocument:
     """Return a document as it is, to be changed."""
-    return NewDocument(
-        uri=base.uri,
-        path=base.path,
-        document=Document(base.text, base.title, cast("DocumentKind", base.kind), base.language),
-        chunks=(),
-        content_hash=base.content_hash,
-        title=base.title,
-        metadata=base.metadata,
-        group_key=base.group_key,
-        source_id=base.source_id,
-        summary=base.summary,
-        summary_by=base.summary_by,
-        given=base.given or {},
-    )
+    return _again(base, base.own, base.given or {})
 
 
 def putting(draft: Draft) -> Plan:
@@ -122,17 +113,14 @@ def putting(draft: Draft) -> Plan:
     fields = None
     if draft.metadata is not None:
         fields = {name: value for name, value in draft.metadata.items() if value is not None}
-    source = draft.source or str((fields or {}).get("source", ""))
+    source = draft.source or str((fields or {}).get("source") or "")
 
     def plan(connection: Connection, collection_id: int) -> Prepared:
         base = _there(connection, collection_id, draft, digest, source)
         _check_version(base, draft.if_version, draft.title)
         if base is not None and base.source_id is not None:
-            raise Refused(
-                f"At {draft.uri!r} stands the document of a file.",
-                hint="Change the file and read it again (pinakes sync), or give the document another uri.",
-            )
-        old = dict(base.metadata) if base is not None else {}
+            raise _of_file(draft.uri)
+        old = dict(base.own) if base is not None else {}
         own = dict(fields) if fields is not None else {k: v for k, v in old.items() if k not in ("tags", "source")}
         tags = draft.tags if draft.tags is not None else own.get("tags", old.get("tags"))
         own = _with(own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source"))
@@ -169,7 +157,7 @@ def editing(uid: str, edit: Edit) -> Plan:
     title = None if edit.title is None else checked_title(edit.title)
     text = None if edit.text is None else checked_text(edit.text)
     given = _given(edit)
-    summary = None if edit.summary is None else scrub(edit.summary).strip()
+    summary = None if edit.summary is None else _checked_summary(edit.summary)
 
     def plan(connection: Connection, collection_id: int) -> Prepared:
         base = existing(connection, collection_id, uid)
@@ -180,7 +168,7 @@ def editing(uid: str, edit: Edit) -> Plan:
                 hint="Change the file and read it again (pinakes sync). Tags, metadata and summary can be given here.",
             )
         new = as_new(base)
-        fields = {**base.metadata, **given}
+        fields = {**base.own, **given}
         if base.source_id is not None:
             new = replace(new, metadata=fields, given={**(base.given or {}), **given})
         else:
@@ -221,21 +209,35 @@ def restoring(uid: str, number: int | None) -> Plan:
                 f"Version {wanted} of document {uid!r} is not kept.",
                 hint="The history of the document says which versions can be read (history.days, history.versions).",
             )
+        _check_free(connection, collection_id, state)
         if base is not None:
             new = replace(state_as_new(state), source_id=None, given={}, uid="", created_at="")
             recut = new.document != as_new(base).document
             return Prepared(new, base, "restored", recut, title_to_cut(state))
-        return _back(connection, collection_id, state)
+        return _back(connection, state)
 
     return plan
 
 
-def _back(connection: Connection, collection_id: int, state: State) -> Prepared:
+def _again(old: Content | State, metadata: Metadata, given: Metadata) -> NewDocument:
+    return NewDocument(
+        uri=old.uri,
+        path=old.path,
+        document=Document(old.text, old.title, cast("DocumentKind", old.kind), old.language),
+        chunks=(),
+        content_hash=old.content_hash,
+        title=old.title,
+        metadata=metadata,
+        group_key=old.group_key,
+        source_id=old.source_id,
+        summary=old.summary,
+        summary_by=old.summary_by,
+        given=given,
+    )
+
+
+def _back(connection: Connection, state: State) -> Prepared:
     """Return a deleted document as it is to be there again."""
-    if there := whole.at_uri(connection, collection_id, state.uri):
-        raise Conflict(
-            f"At {state.uri!r} stands another document by now: {there.uid}.", hint="Delete that one first, or keep it."
-        )
     new = state_as_new(state)
     by_file = documents.is_left_out(connection, state.source_id, state.path, state.content_hash)
     if not by_file:
@@ -243,24 +245,22 @@ def _back(connection: Connection, collection_id: int, state: State) -> Prepared:
     return Prepared(new, None, "restored", True, title_to_cut(state), by_file)
 
 
+def _check_free(connection: Connection, collection_id: int, state: State) -> None:
+    """Make sure that no other document stands where this one is to be again.
+
+    Raises:
+        Conflict: one does.
+    """
+    there = whole.at_uri(connection, collection_id, state.uri)
+    if there is not None and there.uid != state.uid:
+        raise Conflict(
+            f"At {state.uri!r} stands another document by now: {there.uid}.", hint="Delete that one first, or keep it."
+        )
+
+
 def state_as_new(state: State) -> NewDocument:
     """Return what a document was, to be written again."""
-    return NewDocument(
-        uri=state.uri,
-        path=state.path,
-        document=Document(state.text, state.title, cast("DocumentKind", state.kind), state.language),
-        chunks=(),
-        content_hash=state.content_hash,
-        title=state.title,
-        metadata=state.metadata,
-        group_key=state.group_key,
-        source_id=state.source_id,
-        summary=state.summary,
-        summary_by=state.summary_by,
-        given=state.given,
-        uid=state.uid,
-        created_at=state.created_at,
-    )
+    return replace(_again(state, state.metadata, state.given), uid=state.uid, created_at=state.created_at)
 
 
 def title_to_cut(state: State) -> str:
@@ -287,6 +287,17 @@ def unknown(uid: str, *, deleted: bool = False) -> NotFound:
     return NotFound(f"There is no document {uid!r}.", hint=hint or "`pinakes search --json` shows ids.")
 
 
+def check_not_of_files(connection: Connection, collection_id: int, found: Sequence[DocumentRecord]) -> None:
+    """Make sure that none of these documents is that of a file.
+
+    Raises:
+        Refused: one is.
+    """
+    for one in whole.of_uids(connection, collection_id, [each.uid for each in found]).values():
+        if one.source_id is not None:
+            raise _of_file(one.uri)
+
+
 def check_version(base: Content, wanted: int | None) -> None:
     """Make sure that a document still is the version a caller knows.
 
@@ -305,10 +316,7 @@ def checked_title(title: str) -> str:
     title = " ".join(scrub(title).split())
     if not title:
         raise InvalidInput("Title must not be empty", hint="Say what the document is called.")
-    if len(title) > MAX_TITLE_CHARS:
-        raise InvalidInput(
-            f"The title {title[:40]!r}… has {len(title)} characters.", hint=f"At most {MAX_TITLE_CHARS}."
-        )
+    _check_length("title", title, MAX_TITLE_CHARS)
     return title
 
 
@@ -324,42 +332,66 @@ def checked_text(text: str) -> str:
     return text
 
 
+def _checked_summary(summary: str) -> str:
+    summary = scrub(summary).strip()
+    _check_length("summary", summary, MAX_SUMMARY_CHARS)
+    return summary
+
+
+def _check_length(what: str, text: str, most: int) -> None:
+    if len(text) > most:
+        raise InvalidInput(f"The {what} {text[:40]!r}… has {len(text)} characters.", hint=f"At most {most}.")
+
+
 def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return tags without blanks around them, each once.
 
     Raises:
-        InvalidInput: they are no list of texts.
+        InvalidInput: they are no list of texts, or one is too long.
     """
     if isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags):
         raise InvalidInput(f"Tags cannot be {tags!r}.", hint="Give a list of texts.")
-    return tuple(dict.fromkeys(clean for tag in tags if (clean := scrub(tag).strip())))
+    clean = dict.fromkeys(word for tag in tags if (word := scrub(tag).strip()))
+    for tag in clean:
+        _check_length("tag", tag, MAX_TAG_CHARS)
+    return tuple(clean)
 
 
 def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, JSON]:
     """Return metadata that can be kept as JSON.
 
     Raises:
-        InvalidInput: it cannot.
+        InvalidInput: it cannot, or is too long.
     """
     try:
         if not all(isinstance(name, str) and name.strip() for name in metadata):
             raise ValueError("the name of a field must be a text")
-        kept: dict[str, JSON] = json.loads(json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False).encode())
+        text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
+        kept: dict[str, JSON] = json.loads(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"Metadata cannot be kept: {error}.", hint="Use texts, numbers, true, false, and lists or objects of them."
         ) from error
+    _check_length("metadata", text, MAX_METADATA_CHARS)
     if isinstance(kept.get("tags"), list):
         kept["tags"] = list(checked_tags(kept["tags"]))
+    if not isinstance(source := kept.get("source"), str | None):
+        kept["source"] = json.dumps(source, ensure_ascii=False)
     return kept
+
+
+def _of_file(uri: str) -> Refused:
+    return Refused(
+        f"At {uri!r} stands the document of a file.",
+        hint="Change the file and read it again (pinakes sync), or give the document another uri.",
+    )
 
 
 def _checked(draft: Draft) -> Draft:
     if draft.kind not in KINDS:
         raise InvalidInput(f"A document cannot be of kind {draft.kind!r}.", hint=f"Use one of {', '.join(KINDS)}.")
     uri = scrub(draft.uri).strip()
-    if len(uri) > MAX_URI_CHARS:
-        raise InvalidInput(f"The uri {uri[:40]!r}… has {len(uri)} characters.", hint=f"At most {MAX_URI_CHARS}.")
+    _check_length("uri", uri, MAX_URI_CHARS)
     return replace(
         draft,
         text=checked_text(draft.text),
@@ -367,8 +399,8 @@ def _checked(draft: Draft) -> Draft:
         uri=uri,
         tags=None if draft.tags is None else checked_tags(draft.tags),
         metadata=None if draft.metadata is None else checked_metadata(draft.metadata),
-        summary=None if draft.summary is None else scrub(draft.summary).strip(),
-        source=scrub(draft.source).strip(),
+        summary=None if draft.summary is None else _checked_summary(draft.summary),
+        source=scrub(draft.source or "").strip(),
         path=scrub(draft.path).strip().strip("/"),
     )
 
@@ -387,7 +419,7 @@ def _there(connection: Connection, collection_id: int, draft: Draft, digest: str
     if draft.uri:
         return whole.at_uri(connection, collection_id, draft.uri)
     alike = whole.like(connection, collection_id, digest, draft.title)
-    return next((one for one in alike if str(one.metadata.get("source", "")) == source), None)
+    return next((one for one in alike if str(one.own.get("source") or "") == source), None)
 
 
 def _check_version(base: Content | None, wanted: int | None, name: str) -> None:

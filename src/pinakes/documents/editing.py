@@ -8,13 +8,23 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import briefs, documents, history, selection, whole
-from pinakes.catalog.briefs import Brief
+from pinakes.catalog import documents, history, selection, whole
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import UNNAMED, DocumentRecord
 from pinakes.catalog.history import Version
+from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.whole import ChunkText, Content
-from pinakes.documents.drafting import Draft, Edit, Plan, check_version, editing, existing, putting, restoring, unknown
+from pinakes.documents.drafting import (
+    Draft,
+    Edit,
+    Plan,
+    check_not_of_files,
+    check_version,
+    editing,
+    existing,
+    putting,
+    restoring,
+    unknown,
+)
 from pinakes.documents.writing import Writer, Wrote
 from pinakes.errors import NotFound, PinakesError
 from pinakes.ingest import keeping_of
@@ -25,6 +35,9 @@ from pinakes.types import DocumentKind, Filter, Metadata, Summary
 __all__ = ["ChunkText", "Documents", "Draft", "Edit", "FullDocument", "Version", "Written"]
 
 _LEFT_OUT = "deleted by hand; it comes back when the file changes, or by: pinakes document restore {uid}"
+
+_APART = ("tags", "source")
+"""Metadata that documents have in places of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +113,7 @@ class Documents:
         tags: Sequence[str] | None = None,
         metadata: Metadata | None = None,
         summary: str | None = None,
-        source: str = "",
+        source: str | None = "",
         path: str = "",
         language: str | None = None,
         if_version: int | None = None,
@@ -184,17 +197,26 @@ class Documents:
         return gone
 
     def delete_many(
-        self, collection: str | None, where: Filter, only: Callable[[DocumentRecord], bool] = lambda _: True
+        self,
+        collection: str | None,
+        where: Filter,
+        only: Callable[[DocumentRecord], bool] = lambda _: True,
+        *,
+        files: bool = True,
     ) -> list[DocumentRecord]:
         """Delete the documents that pass ``where`` and for which ``only`` says so, all in one step; return them.
 
         Raises:
             NotFound: there is no such collection.
+            Refused: one is the document of a file, and those are not to be deleted (``files``).
         """
         record = self.shelves.record(self.chosen(collection))
         with self.shelves.catalog.write() as connection:
             found = documents.of_ids(connection, selection.matching(connection, record.id, where).tolist())
-            gone = self._remove(connection, record, [one.id for one in found if only(one)])
+            meant = [one for one in found if only(one)]
+            if not files:
+                check_not_of_files(connection, record.id, meant)
+            gone = self._remove(connection, record, [one.id for one in meant])
         if gone:
             self.shelves.index(record.name)
         return gone
@@ -265,15 +287,19 @@ class Documents:
             hint="Its history says which can: old ones are kept for history.days, at most history.versions of them.",
         )
 
-    def deleted(self, collection: str | None = None, limit: int = 1000) -> list[tuple[str, Version]]:
+    def deleted(
+        self, collection: str | None = None, limit: int = 1000, *, reference: str = ""
+    ) -> list[tuple[str, Version]]:
         """Return (id, last version, ``at`` the time of deletion) of what can be restored, deleted latest first.
+
+        ``reference``: only those that had this uri or path, or a path that ends so.
 
         Raises:
             NotFound: there is no such collection.
         """
         record = self.shelves.record(self.chosen(collection))
         with self.shelves.catalog.read() as connection:
-            return history.deleted(connection, record.id, limit)
+            return history.deleted(connection, record.id, limit, reference)
 
     def _one(self, collection: str | None, plan: Plan) -> Written:
         name = self.chosen(collection)
@@ -291,7 +317,7 @@ class Documents:
     def _full(
         self, connection: Connection, name: str, contents: Sequence[Content], *, chunks: bool
     ) -> list[FullDocument]:
-        summaries = self._summaries.of(connection, [_brief(one) for one in contents])
+        summaries = self._summaries.of(connection, contents)
         return [
             _shown(name, one, summaries[one.id], whole.chunks_of(connection, one) if chunks else ()) for one in contents
         ]
@@ -320,30 +346,7 @@ def _only(results: Sequence[Written | PinakesError]) -> Written:
     return result
 
 
-def _brief(content: Content) -> Brief:
-    return Brief(
-        id=content.id,
-        uid=content.uid,
-        collection_id=content.collection_id,
-        uri=content.uri,
-        path=content.path,
-        title=content.title,
-        kind=content.kind,
-        language=content.language,
-        metadata=content.all_metadata,
-        token_count=content.token_count,
-        chunk_count=content.chunk_count,
-        version=content.version,
-        created_at=content.created_at,
-        updated_at=content.updated_at,
-        summary=content.summary,
-        summary_by=content.summary_by,
-    )
-
-
 def _shown(name: str, content: Content, summary: Summary, chunks: Sequence[ChunkText]) -> FullDocument:
-    metadata = {name: value for name, value in content.all_metadata.items() if value is not None}
-    tags, source = briefs.tags_of(metadata), metadata.get("source")
     return FullDocument(
         uid=content.uid,
         collection=name,
@@ -351,9 +354,9 @@ def _shown(name: str, content: Content, summary: Summary, chunks: Sequence[Chunk
         text=content.text,
         summary=summary.text,
         summary_by=summary.by if summary.text else "",
-        source=str(source or ("" if content.uri.startswith(UNNAMED) else content.uri)),
-        tags=tags,
-        metadata={name: value for name, value in metadata.items() if name not in ("tags", "source")},
+        source=content.source,
+        tags=content.tags,
+        metadata={name: value for name, value in content.metadata.items() if name not in _APART and value is not None},
         kind=content.kind,
         language=content.language,
         uri=content.uri,

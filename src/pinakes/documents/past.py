@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol, TypeAlias
 
-from pinakes.catalog import collections, documents, embeddings, history
+from pinakes.catalog import collections, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
-from pinakes.catalog.history import State
+from pinakes.catalog.history import Keeping, State
 from pinakes.catalog.selection import UPDATED_AT
 from pinakes.documents.drafting import state_as_new, title_to_cut
 from pinakes.errors import InvalidInput, ModelUnavailable
@@ -30,6 +30,8 @@ from pinakes.shelves import Shelves
 from pinakes.types import Condition, Float32, Results
 
 _REMEMBERED = 2
+
+_Key: TypeAlias = tuple[int, int, str, str, str]
 
 Asked: TypeAlias = Request | Callable[[CollectionRecord], Request]
 
@@ -48,24 +50,32 @@ def moment(words: str) -> str:
     """
     try:
         at = datetime.fromisoformat(words.strip())
-    except ValueError as error:
+        if len(words.strip()) <= len("2026-01-31"):
+            at = datetime.combine(at.date(), time.max)
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise InvalidInput(
             f"{words!r} is no day or time.", hint="Write 2026-01-31 or 2026-01-31T18:00, in UTC."
         ) from error
-    if len(words.strip()) <= len("2026-01-31"):
-        at = datetime.combine(at.date(), time.max)
-    at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     return at.isoformat(timespec="milliseconds")
 
 
 @dataclass(slots=True)
 class _Past:
-    """What was otherwise at a time. ``lost``: so many documents were, but it is not kept what they were."""
+    """What documents were at a time that are otherwise now or gone, in a home of its own as soon as there are any.
 
-    count: int
-    lost: int
+    ``numbers`` has their ids and versions, ``lost`` counts those of which it is not kept what they were; so it stood
+    at the change ``written`` of the collection. ``users`` counts the questions under way. Who changes the rest holds
+    ``lock``.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    lost: int = 0
+    written: int = -1
     shelves: Shelves | None = None
     folder: TemporaryDirectory[str] | None = None
+    users: int = 0
 
     def close(self) -> None:
         if self.shelves is not None:
@@ -81,7 +91,7 @@ class Pasts:
     def __init__(self, shelves: Shelves) -> None:
         self._shelves = shelves
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[int, int, str, int], _Past] = OrderedDict()
+        self._known: OrderedDict[_Key, _Past] = OrderedDict()
 
     def answer(self, as_of: str, ask: Ask, asked: Asked, name: str) -> Results:
         """Return the answer that the documents of a collection give as they were then.
@@ -94,53 +104,68 @@ class Pasts:
         request = asked(record) if callable(asked) else asked
         unchanged = Condition(UPDATED_AT, high=at)
         now = ask(self._shelves, replace(request, where=(*request.where, unchanged)), name, beside=False)
-        with self._lock:  # also while the other answers: what is remembered may be dropped by the next question
-            past = self._past(record, at)
-            if past.shelves is None:
-                return _noted(now, past, at)
+        with self._borrowed(record, at) as past:
+            count, lost = self._follow(past, record, at)
+            if past.shelves is None or not count:
+                return _noted(now, 0, lost, at)
             then = ask(past.shelves, request, name, beside=False)
         answers = {"now": now, "then": then}
         wanted = several.Wanted(request.top_k, request.min_score, fold=False)
         both = several.asked(list(answers), answers.__getitem__, lambda _: record.fingerprint, wanted)
-        return _noted(replace(both, collection=name, query=now.query), past, at)
+        return _noted(replace(both, collection=name, query=now.query), count, lost, at)
 
     def close(self) -> None:
-        """Drop what is remembered."""
+        """Drop what is remembered; what a question still needs goes with the end of that."""
         with self._lock:
-            while self._known:
-                self._known.popitem()[1].close()
+            self._keep(0)
 
-    def _past(self, record: CollectionRecord, at: str) -> _Past:
-        key = record.id, record.line, at, record.written
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._made(record, at)
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)[1].close()
-        self._known.move_to_end(key)
-        return known
-
-    def _made(self, record: CollectionRecord, at: str) -> _Past:
-        with self._shelves.catalog.read() as connection:
-            states = history.states_at(connection, record.id, at)
-            lost = history.lost_at(connection, record.id, at)
-        if not states:
-            return _Past(0, lost)
-        folder = TemporaryDirectory(prefix="pinakes-past-")
-        shelves = Shelves(self._shelves.settings.model_copy(update={"home": Path(folder.name)}))
-        shelves.embedder = self._shelves.embedder_of(record)
-        shelves.query_vectors = self._shelves.query_vectors_of(record)
-        shelves.reranking = self._shelves.reranking
-        past = _Past(len(states), lost, shelves, folder)
+    @contextmanager
+    def _borrowed(self, record: CollectionRecord, at: str) -> Iterator[_Past]:
+        """Give the past of a collection, which stays open as long as somebody has it."""
+        key = record.id, record.line, record.name, record.fingerprint, at
+        with self._lock:
+            past = self._known.setdefault(key, _Past())
+            self._known.move_to_end(key)
+            past.users += 1
+            self._keep(_REMEMBERED)
         try:
-            self._fill(shelves, record, states)
-        except BaseException:
-            past.close()
-            raise
-        return past
+            yield past
+        finally:
+            with self._lock:
+                past.users -= 1
+                if not past.users and self._known.get(key) is not past:
+                    past.close()
 
-    def _fill(self, shelves: Shelves, record: CollectionRecord, states: list[State]) -> None:
-        """Write ``states`` into the collection of that name in another home, with the vectors that are known."""
+    def _keep(self, most: int) -> None:
+        """Forget all but the last few; those that nobody has are closed. The lock is held."""
+        while len(self._known) > most:
+            _, past = self._known.popitem(last=False)
+            if not past.users:
+                past.close()
+
+    def _follow(self, past: _Past, record: CollectionRecord, at: str) -> tuple[int, int]:
+        """Take into ``past`` what was replaced or deleted since it was last asked, drop what is not kept any more.
+
+        Return how many documents it has, and of how many it is not kept what they were.
+        """
+        with past.lock:
+            if past.written == record.written:
+                return len(past.numbers), past.lost
+            had = past.numbers
+            with self._shelves.catalog.read() as connection:
+                there = history.numbers_at(connection, record.id, at)
+                past.lost = history.lost_at(connection, record.id, at)
+                new = [number for number in there.items() if number not in had.items()]
+                states = [state for one in new if (state := history.state(connection, record.id, *one))]
+            gone = [uid for uid, number in had.items() if there.get(uid) != number]
+            if states or gone:
+                self._write(past, record, states, gone)
+            past.written = record.written
+            return len(past.numbers), past.lost
+
+    def _write(self, past: _Past, record: CollectionRecord, states: list[State], gone: list[str]) -> None:
+        """Write ``states`` into the home of a past, with the vectors that are known; remove what is ``gone``."""
+        shelves = past.shelves or self._opened(past, record)
         with self._shelves.tools(record).cutting(()) as cutter:
             made = [
                 replace(
@@ -156,8 +181,20 @@ class Pasts:
             if record.model_id is not None:
                 model = collections.bind_model(connection, there.id, record.fingerprint, record.dimension)
                 embeddings.store(connection, model, vectors)
+            for content in whole.of_uids(connection, there.id, gone).values():
+                documents.remove(connection, content.id, Keeping(days=0))
             for new in made:
                 documents.add(connection, there.id, new)
+        kept = {uid: number for uid, number in past.numbers.items() if uid not in gone}
+        past.numbers = kept | {state.uid: state.number for state in states}
+
+    def _opened(self, past: _Past, record: CollectionRecord) -> Shelves:
+        past.folder = TemporaryDirectory(prefix="pinakes-past-")
+        past.shelves = Shelves(self._shelves.settings.model_copy(update={"home": Path(past.folder.name)}))
+        past.shelves.embedder = self._shelves.embedder_of(record)
+        past.shelves.query_vectors = self._shelves.query_vectors_of(record)
+        past.shelves.reranking = self._shelves.reranking
+        return past.shelves
 
     def _vectors(self, record: CollectionRecord, made: list[NewDocument]) -> dict[bytes, Float32]:
         """Return the vectors of all passages; such as are not in the catalogue are made, where there is a model."""
@@ -171,8 +208,8 @@ class Pasts:
         return known
 
 
-def _noted(answer: Results, past: _Past, at: str) -> Results:
-    notes = [f"as of {at[:19]}Z" + (f", with {past.count} documents as they were then" if past.count else "")]
-    if past.lost:
-        notes.append(f"of {past.lost} documents it is not kept what they were then (history.days, history.versions)")
+def _noted(answer: Results, count: int, lost: int, at: str) -> Results:
+    notes = [f"as of {at[:19]}Z" + (f", with {count} documents as they were then" if count else "")]
+    if lost:
+        notes.append(f"of {lost} documents it is not kept what they were then (history.days, history.versions)")
     return replace(answer, notes=(*answer.notes, *notes))

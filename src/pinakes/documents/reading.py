@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rapidfuzz import process
 from sqlalchemy import Connection
 
 from pinakes.catalog import documents, history
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import DocumentRecord
 from pinakes.catalog.history import State
+from pinakes.catalog.records import DocumentRecord
 from pinakes.documents.past import moment
 from pinakes.errors import InvalidInput, NotFound
 
@@ -57,7 +57,7 @@ def read(
             f"Version {version} of {document.path!r} cannot be read.",
             hint=f"See which can: pinakes document history {document.uid}",
         )
-    return _cut(_then(document, state), state.text, lines)
+    return _cut(_then(record.id, state, document), state.text, lines)
 
 
 def _as_of(
@@ -79,31 +79,15 @@ def _as_of(
             hint="Use its id, and see its history: pinakes document history ID",
         )
     known = next((one for one in there if one.uid == found[0].uid), None)
-    return _cut(_then(known, found[0]) if known else _gone(record, found[0]), found[0].text, lines)
+    return _cut(_then(record.id, found[0], known), found[0].text, lines)
 
 
-def _then(document: DocumentRecord, state: State) -> DocumentRecord:
-    return replace(
-        document,
-        uri=state.uri,
-        path=state.path,
-        title=state.title,
-        kind=state.kind,
-        language=state.language,
-        metadata=state.metadata,
-        group_key=state.group_key,
-        content_hash=state.content_hash,
-        version=state.number,
-        updated_at=state.at,
-    )
-
-
-def _gone(record: CollectionRecord, state: State) -> DocumentRecord:
-    """Return the record of a document that was deleted; it has no row and no passages any more."""
+def _then(collection_id: int, state: State, now: DocumentRecord | None) -> DocumentRecord:
+    """Return a document as it was; one that is not there ``now`` has no row and no passages any more."""
     return DocumentRecord(
-        id=0,
+        id=now.id if now else 0,
         uid=state.uid,
-        collection_id=record.id,
+        collection_id=collection_id,
         uri=state.uri,
         path=state.path,
         title=state.title,
@@ -112,11 +96,13 @@ def _gone(record: CollectionRecord, state: State) -> DocumentRecord:
         metadata=state.metadata,
         group_key=state.group_key,
         content_hash=state.content_hash,
-        token_count=0,
-        chunk_count=0,
+        token_count=now.token_count if now else 0,
+        chunk_count=now.chunk_count if now else 0,
         version=state.number,
-        created_at=state.created_at,
+        created_at=(now or state).created_at,
         updated_at=state.at,
+        summary=state.summary,
+        summary_by=state.summary_by,
     )
 
 

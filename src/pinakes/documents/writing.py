@@ -7,7 +7,7 @@ then, it is left as it is and all of this is done once more for it, so that of t
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -20,7 +20,7 @@ from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key,
 from pinakes.catalog.whole import Content
 from pinakes.documents.drafting import Plan, Prepared, as_new
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
-from pinakes.ingest import Tools, bind, drained, embed, keep, keeping_of, readable
+from pinakes.ingest import Tools, drained, embed, keep, keeping_of, readable
 from pinakes.ports import Embedder
 from pinakes.shelves import Shelves
 from pinakes.summarizers import writer_of
@@ -66,6 +66,12 @@ class _Batch:
     vectors: Mapping[bytes, Float32] = field(default_factory=dict)
     degraded: str | None = None
     deferred: bool = False
+    reused: Mapping[int, Set[bytes]] = field(default_factory=dict)
+    """Keys of vectors that were there already."""
+    binds: bool = False
+    """The collection gets the model that embedded this."""
+    behind: bool = False
+    """Whether passages of long documents are embedded behind the answer."""
     embed_s: float = 0.0
 
     def settle(self, number: int, result: Wrote | PinakesError) -> None:
@@ -89,18 +95,14 @@ class Writer:
 
         Raises:
             NotFound: there is no such collection, and it is not to be made (``create``).
+            InvalidName: it is to be made, and cannot be called so.
             ModelMismatch: it was embedded by another model.
         """
         done = {number: plan for number, plan in enumerate(plans) if isinstance(plan, PinakesError)}
         batch = _Batch({number: plan for number, plan in enumerate(plans) if not isinstance(plan, PinakesError)}, {})
         batch.done.update(done)
         if batch.plans:
-            made = self._collection(name, create)
-            try:
-                self._carry_out(name, batch)
-            finally:
-                if made:
-                    self._drop_if_empty(name)
+            self._carry_out(name, batch, create)
         return [batch.done[number] for number in range(len(plans))]
 
     def inherit(self, connection: Connection, record: CollectionRecord, groups: Collection[str]) -> None:
@@ -109,13 +111,13 @@ class Writer:
         for key in set(groups) - {""} if file_name else ():
             documents.inherit(connection, record.id, key, file_name)
 
-    def _carry_out(self, name: str, batch: _Batch) -> None:
+    def _carry_out(self, name: str, batch: _Batch, create: bool) -> None:
         for _ in range(_ATTEMPTS):
-            record = self._shelves.record(name)
+            record = self._collection(name, create)
             tools = self._shelves.tools(record)
             self._prepare(record, tools, batch)
             if batch.ready:
-                record = self._embed(record, tools, batch)
+                self._embed(record, tools, batch)
                 self._commit(record, tools, batch)
             if not batch.plans:
                 break
@@ -123,25 +125,17 @@ class Writer:
             batch.settle(number, Busy("Others change this document all the time.", hint="Try again."))
         if any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values()):
             tools.follow()
-        if batch.deferred:
+        if batch.deferred or batch.behind:
             self._embed_waiting(name, batch)
 
-    def _collection(self, name: str, create: bool) -> bool:
-        """Make sure that there is a collection that can be written to; say whether it had to be made."""
+    def _collection(self, name: str, create: bool) -> CollectionRecord:
+        """Return the collection to write to; one that is not there yet is made together with its first document."""
+        description = self._shelves.settings.of_collection(name).description
         with self._shelves.catalog.read() as connection:
-            found = collections.find(connection, name) if create else collections.get(connection, name)
-        if found is None:
-            with self._shelves.catalog.write() as connection:
-                collections.ensure(connection, name, self._shelves.settings.of_collection(name).description)
-            return True
-        self._shelves.check_model(found)
-        return False
-
-    def _drop_if_empty(self, name: str) -> None:
-        with self._shelves.catalog.write() as connection:
-            found = collections.find(connection, name)
-            if found is not None:
-                collections.drop_if_empty(connection, found.id)
+            found = collections.planned(connection, name, description) if create else collections.get(connection, name)
+        if found.id:
+            self._shelves.check_model(found)
+        return found
 
     def _prepare(self, record: CollectionRecord, tools: Tools, batch: _Batch) -> None:
         """Ask the plans what they want, and cut what is to be cut."""
@@ -175,33 +169,44 @@ class Writer:
         made = self._summaries.writer.summarize(new.document, symbols)
         return replace(new, summary=made.text, summary_by="chat") if made.by == "chat" else replace(new, summary="")
 
-    def _embed(self, record: CollectionRecord, tools: Tools, batch: _Batch) -> CollectionRecord:
-        """Embed what has no vector by the model of the collection; return the collection, which may get it by that."""
+    def _embed(self, record: CollectionRecord, tools: Tools, batch: _Batch) -> None:
+        """Embed what has no vector by the model of the collection, which it gets by that."""
         refused: dict[bytes, str] = {}
         texts: dict[int, dict[bytes, str]] = {}
-        batch.vectors = {}
+        batch.vectors, batch.reused, batch.binds = {}, {}, False
         if batch.degraded:
-            return record
+            return
         try:
             texts = {number: _texts(one.new, tools.embedder) for number, one in batch.ready.items()}
             wanted = {key: text for each in texts.values() for key, text in each.items()}
             if not wanted:
-                return record
+                return
             missing = self._missing(tools.embedder, wanted)
+            batch.reused = {number: each.keys() - missing.keys() for number, each in texts.items()}
+            if self._shelves.embeds_later and tools.defer_chunks:
+                for key in self._left_behind(batch, missing):
+                    del missing[key]
             if missing and tools.defer_chunks is not None and len(missing) >= tools.defer_chunks:
                 batch.deferred = True
-                return record
+                return
             start = time.perf_counter()
             batch.vectors = drained(embed(tools.embedder, missing, refused))
             batch.embed_s += time.perf_counter() - start
-            if record.model_id is None:
-                record = bind(self._shelves.catalog, record, tools.embedder)
+            batch.binds = record.model_id is None
         except ModelUnavailable as error:
             batch.degraded = str(error)
         for number, each in texts.items():
             if reason := next((refused[key] for key in each if key in refused), None):
                 batch.settle(number, InvalidInput(reason))
-        return record
+
+    def _left_behind(self, batch: _Batch, missing: Mapping[bytes, str]) -> set[bytes]:
+        """Return what of ``missing`` nobody is to wait for: passages of long documents, which a server embeds later."""
+        most, left = self._shelves.settings.documents.embed_at_once, set[bytes]()
+        for one in batch.ready.values():
+            waiting = {embedding_key(chunk) for chunk in one.new.chunks} & missing.keys()
+            left |= waiting if len(waiting) > most else set()
+        batch.behind |= bool(left)
+        return left
 
     def _missing(self, embedder: Embedder, texts: Mapping[bytes, str]) -> dict[bytes, str]:
         fingerprint = embedder.fingerprint
@@ -210,22 +215,55 @@ class Writer:
         return {key: text for key, text in texts.items() if key not in known}
 
     def _commit(self, record: CollectionRecord, tools: Tools, batch: _Batch) -> None:
-        """Write what still is as it was when it was prepared."""
+        """Write what still is as it was when it was prepared.
+
+        Raises:
+            NotFound: the collection, which had documents, was deleted meanwhile.
+        """
         for number, one in list(batch.ready.items()):
             if one.is_needless and one.prepared.base is not None:
                 batch.settle(number, Wrote(one.prepared.base, "unchanged"))
         if not batch.ready:
             return
         with self._shelves.catalog.write() as connection:
-            if batch.vectors:
+            now = collections.planned(connection, record.name, record.description)
+            if now.id == record.id:
+                self._write(connection, now, tools, batch, binds=batch.binds and now.line == record.line)
+                return
+            if record.written:
+                collections.again(connection, record)
+            if batch.vectors:  # it was made meanwhile, or dropped as empty: the next attempt needs them
                 keep(connection, tools.embedder, batch.vectors)
-            written = [
-                self._put(connection, record, batch, number)
-                for number, again in _asked(connection, record, batch)
-                if number in batch.ready and again.stands_on == batch.ready[number].prepared.stands_on
-            ]
-            self.inherit(connection, record, {group for groups in written for group in groups})
-            history.sweep(connection, record.id, keeping_of(tools.history))
+
+    def _write(
+        self, connection: Connection, record: CollectionRecord, tools: Tools, batch: _Batch, *, binds: bool
+    ) -> None:
+        is_new = not record.id
+        if is_new:
+            record = collections.ensure(connection, record.name, record.description)
+        if binds:
+            collections.bind_model(connection, record.id, tools.embedder.fingerprint, tools.embedder.dimension)
+        if batch.vectors:
+            keep(connection, tools.embedder, batch.vectors)
+        dropped = self._dropped(connection, tools.embedder, batch)
+        written = [
+            self._put(connection, record, batch, number)
+            for number, again in _asked(connection, record, batch)
+            if number in batch.ready and again.stands_on == batch.ready[number].prepared.stands_on
+            if number not in dropped
+        ]
+        self.inherit(connection, record, {group for groups in written for group in groups})
+        history.sweep(connection, record.id, keeping_of(tools.history))
+        if is_new and not written:
+            collections.drop_if_empty(connection, record.id)
+
+    def _dropped(self, connection: Connection, embedder: Embedder, batch: _Batch) -> set[int]:
+        """Return the plans that counted on vectors which went with another collection meanwhile."""
+        keys = {key for each in batch.reused.values() for key in each}
+        if not keys:
+            return set()
+        known = embeddings.known(connection, collections.model_id(connection, embedder.fingerprint), keys)
+        return {number for number, each in batch.reused.items() if not each <= known}
 
     def _put(self, connection: Connection, record: CollectionRecord, batch: _Batch, number: int) -> Iterable[str]:
         """Write one document; return the groups it was in and is in."""
@@ -246,7 +284,9 @@ class Writer:
     def _embed_waiting(self, name: str, batch: _Batch) -> None:
         """Make what was left waiting searchable, and embed it, as after a large run over files."""
         try:
-            with closing(self._shelves.embed_waiting(name, rest=not self._shelves.embeds_later)) as events:
+            sample = self._shelves.settings.documents.embed_at_once if batch.behind else None
+            rest = not self._shelves.embeds_later
+            with closing(self._shelves.embed_waiting(name, rest=rest, sample=sample)) as events:
                 for _ in events:
                     pass
         except (InvalidInput, ModelUnavailable) as error:

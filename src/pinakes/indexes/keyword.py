@@ -24,6 +24,7 @@ from pinakes.analysis import Analyzer
 from pinakes.disk import folder_bytes
 from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
 from pinakes.indexes import lexicon
+from pinakes.indexes.tail import Entry, Tail
 from pinakes.indexes.wording import Words
 from pinakes.locks import held
 from pinakes.settings import SearchSettings
@@ -67,6 +68,7 @@ class KeywordIndex:
         self._read: tuple[tuple[int, int], tuple[int, int]] | None = None
         self._index: Any = None
         self._seen = -1
+        self._tail = Tail()
         self._open()
 
     def position(self) -> int:
@@ -85,13 +87,17 @@ class KeywordIndex:
             before, committed = self._positions()
             if position <= before:
                 return
+            tail = self._tail
             if removed or added:
+                tail = tail if tail.committed == committed else Tail()
+                self._tail = Tail()
                 with _translated():
-                    self._write(removed, added)
-                committed = position
+                    self._write(removed, added, tail)
+                tail.committed = committed = position
             with storing(_WHAT):
                 stands = json.dumps({"position": position, "committed": committed})
                 _replace(self._stands, stands)
+            self._tail = tail
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
@@ -192,14 +198,19 @@ class KeywordIndex:
                 self._seen = committed
         return self._index.searcher()
 
-    def _write(self, removed: Sequence[int], added: Sequence[Words]) -> None:
+    def _write(self, removed: Sequence[int], added: Sequence[Words], tail: Tail) -> None:
+        fresh: dict[int, list[Entry]] = {}
+        for words in added:
+            fresh.setdefault(words.document_id, []).append(self._entry(words))
+        written = tail.follow({*removed, *fresh}, fresh)
         writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
         try:
             # By query: ``delete_documents_by_term`` takes a number for a signed one and then deletes nothing.
-            gone = sorted({*removed, *(entry.document_id for entry in added)})
+            gone = sorted({*removed, *written})
             writer.delete_documents_by_query(tantivy.Query.term_set_query(self._index.schema, "document_id", gone))
-            for entry in added:
-                writer.add_document(self._document(entry))
+            for entries in written.values():
+                for entry in entries:
+                    writer.add_document(entry.made)
             writer.commit()
         except BaseException:
             # A traceback may keep the writer alive, and with it Tantivy's own lock.
@@ -210,18 +221,17 @@ class KeywordIndex:
             raise
         writer.wait_merging_threads()
 
-    def _document(self, entry: Words) -> Any:
-        document = tantivy.Document()
-        document.add_unsigned("chunk_id", entry.chunk_id)
-        document.add_unsigned("document_id", entry.document_id)
-        document.add_text("text", f"{entry.header} {entry.body}")
-        document.add_text("title", entry.title)
-        document.add_text("path", entry.path)
-        if self._of_passages:
-            document.add_text("symbols", entry.symbols)
-        else:
-            document.add_text(lexicon.FIELD, " ".join(entry.spelled))
-        return document
+    def _entry(self, words: Words) -> Entry:
+        made = tantivy.Document()
+        made.add_unsigned("chunk_id", words.chunk_id)
+        made.add_unsigned("document_id", words.document_id)
+        text = f"{words.header} {words.body}"
+        made.add_text("text", text)
+        made.add_text("title", words.title)
+        made.add_text("path", words.path)
+        names = words.symbols if self._of_passages else " ".join(words.spelled)
+        made.add_text("symbols" if self._of_passages else lexicon.FIELD, names)
+        return Entry(made, len(text) + len(names))
 
     def _query(self, terms: list[str]) -> Any:
         """Any term may match, in any field; the words standing together count extra."""

@@ -11,7 +11,7 @@ _SPARE_ROWS = 256
 
 
 def extended(rows: Any, more: Any) -> Any:
-    """Return ``rows`` followed by ``more``, both (n, dim); one part in eight more is set aside for what comes next.
+    """Return ``rows`` followed by ``more``, both (n, …); one part in eight more is set aside for what comes next.
 
     The rows are written behind the old ones where there is room, so only the newest array may be extended. Whoever
     still reads an older one sees nothing of it.

@@ -44,13 +44,23 @@ class Sums:
             first = last
         return sums
 
-    def updated(self, touched: Int64, ids: Int64, documents: Int64, matrix: Float16, alive: Bool) -> Sums:
-        """Return these with the sums of the ``touched`` documents as the living rows now have them."""
-        rows = np.flatnonzero(alive & np.isin(documents, touched))
+    def has(self, documents: Int64) -> bool:
+        """Say whether any of these documents has a vector."""
+        places = np.searchsorted(self.documents, documents)
+        there = places < len(self.documents)
+        return bool((self.documents[places[there]] == documents[there]).any())
+
+    def updated(
+        self, touched: Int64, ids: Int64, documents: Int64, matrix: Float16, alive: Bool, first: int = 0
+    ) -> Sums:
+        """Return these with the sums of the ``touched`` documents as the living rows now have them.
+
+        Rows before ``first`` are not of these documents.
+        """
+        rows = first + np.flatnonzero(alive[first:] & np.isin(documents[first:], touched))
         fresh = Sums.of(ids, documents, matrix, rows)
         if len(fresh.documents) and (not len(self.documents) or touched.min() > self.documents[-1]):
-            owners = np.concatenate([self.documents, fresh.documents])
-            return Sums(owners, extended(self.matrix, fresh.matrix))
+            return Sums(extended(self.documents, fresh.documents), extended(self.matrix, fresh.matrix))
         stale = np.isin(self.documents, touched)
         if np.array_equal(self.documents[stale], fresh.documents):  # most often no document comes or goes
             sums = self.matrix.copy()

@@ -126,7 +126,9 @@ class VectorIndex:
             given = {entry.chunk_id: entry for entry in vectors if entry.document_id not in replaced}
             touched = replaced | {entry.document_id for entry in given.values()}
             view, missing, written = self._overwritten(view, list(given.values()))
-            if replaced:
+            owners = np.fromiter(touched, np.int64)
+            first = 0 if view.sums.has(owners) else len(view.ids)
+            if replaced and not first:
                 gone = np.isin(view.documents, np.fromiter(replaced, np.int64))
                 view = replace(view, alive=view.alive & ~gone)
             fresh: list[IndexEntry | VectorEntry] = [entry for entry in added if entry.vector is not None]
@@ -134,8 +136,7 @@ class VectorIndex:
             if fresh:
                 view = self._appended(view, fresh)
             if touched:
-                owners = np.fromiter(touched, np.int64)
-                sums = view.sums.updated(owners, view.ids, view.documents, view.matrix, view.alive)
+                sums = view.sums.updated(owners, view.ids, view.documents, view.matrix, view.alive, first)
                 view = replace(view, sums=sums)
             self._view = self._arranged(replace(view, position=position))
             self._unsaved += len(fresh) + len(removed) + written
@@ -228,16 +229,22 @@ class VectorIndex:
         return replace(view, unscanned=unscanned), missing, changed
 
     def _appended(self, view: _View, entries: Sequence[IndexEntry | VectorEntry]) -> _View:
-        ids = np.concatenate([view.ids, np.array([entry.chunk_id for entry in entries], np.int64)])
+        count, fresh = len(view.ids), np.array([entry.chunk_id for entry in entries], np.int64)
+        ids, every = extended(view.ids, fresh), np.ones(len(entries), np.bool_)
+        last = view.ids[view.order[-1:]]
+        if (np.diff(np.concatenate([last, fresh])) >= 0).all():  # as a rule: numbers of passages only grow
+            order = extended(view.order, np.arange(count, len(ids)))
+        else:
+            order = np.argsort(ids, kind="stable")
         return replace(
             view,
             ids=ids,
-            documents=np.concatenate([view.documents, np.array([entry.document_id for entry in entries], np.int64)]),
+            documents=extended(view.documents, np.array([entry.document_id for entry in entries], np.int64)),
             matrix=extended(view.matrix, self._rows(entries)),
-            exact=np.concatenate([view.exact, np.array([entry.exact for entry in entries])]),
-            alive=np.concatenate([view.alive, np.ones(len(entries), np.bool_)]),
-            unscanned=np.concatenate([view.unscanned, np.ones(len(entries), np.bool_)]),
-            order=np.argsort(ids, kind="stable"),
+            exact=extended(view.exact, np.array([entry.exact for entry in entries])),
+            alive=extended(view.alive, every),
+            unscanned=extended(view.unscanned, every),
+            order=order,
         )
 
     def _arranged(self, view: _View) -> _View:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pinakes.ingest.embedding import Waiting, bind, drained, embed, keep, readable
 from pinakes.ingest.keeping import keeping_of
+from pinakes.ingest.places import check_place
 from pinakes.ingest.progressive import Approximator, Backlog
 from pinakes.ingest.report import Event, Report
 from pinakes.ingest.run import Ingest, Tools
@@ -17,6 +18,7 @@ __all__ = [
     "Tools",
     "Waiting",
     "bind",
+    "check_place",
     "drained",
     "embed",
     "keep",

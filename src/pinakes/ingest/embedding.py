@@ -90,6 +90,14 @@ def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> 
         return collections.get(connection, collection.name)
 
 
+def waits(connection: Connection, collection: CollectionRecord) -> bool:
+    """Say whether any chunk has no vector by the model of ``collection``, or any summary that is to have one."""
+    if collections.count(connection, collection).pending:
+        return True
+    of_model = collection.model_id is not None  # where there is none yet, chunks wait, too
+    return of_model and bool(summaries.pending(connection, collection.id, collection.model_id, limit=1))
+
+
 @dataclass(slots=True)
 class Waiting:
     """Embeds the chunks of a collection that have no vector by its model, in rounds, document by document.
@@ -121,7 +129,7 @@ class Waiting:
             with self.catalog.read() as connection:
                 rows = self._next(connection, batch) if self._still_wanted(connection) else []
             if not rows:
-                self._embed_summaries()
+                self.embed_summaries()
                 return False
             vectors = yield from embed(self.embedder, {key: text for _, key, text in rows}, self.refused)
             if self.collection.model_id is None:
@@ -133,8 +141,12 @@ class Waiting:
             yield Event("index", self._done, max(self._done, total))
         return True
 
-    def _embed_summaries(self) -> None:
-        """Embed the summaries that have vectors of their own and wait for them, where the model still is wanted."""
+    def embed_summaries(self) -> None:
+        """Embed the summaries that have vectors of their own and wait for them, where the model still is wanted.
+
+        Raises:
+            ModelUnavailable: the model cannot be loaded or does not answer.
+        """
         while texts := self._summaries():
             vectors = drained(embed(self.embedder, texts))
             with self.catalog.write() as connection:

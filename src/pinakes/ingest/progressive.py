@@ -16,7 +16,7 @@ from pinakes.approximation import Map, Tokens
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
-from pinakes.ingest.embedding import bind, embed, keep
+from pinakes.ingest.embedding import bind, embed, keep, waits
 from pinakes.ingest.report import Event
 from pinakes.ports import Embedder, Index, Vocabulary
 from pinakes.settings import EmbeddingSettings
@@ -145,8 +145,9 @@ class Backlog:
     settle: Callable[[], object]
 
     def waits(self) -> bool:
-        """Say whether any chunk has no vector by the model."""
-        return self._counts().pending > 0
+        """Say whether any chunk has no vector by the model, or any summary that is to have one."""
+        with self.catalog.read() as connection:
+            return waits(connection, collections.get(connection, self.name))
 
     def make_searchable(self, *, again: bool = False) -> Generator[Event, None, bool]:
         """Give the chunks that wait approximate vectors, where they are many; say whether they have them then.

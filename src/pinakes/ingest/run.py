@@ -24,9 +24,10 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
-from pinakes.ingest.embedding import bind, embed, keep
+from pinakes.ingest.embedding import bind, embed, keep, waits
 from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.marks import marked
+from pinakes.ingest.places import check_place
 from pinakes.ingest.report import Event, Report
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, HistorySettings, IngestSettings
@@ -152,7 +153,9 @@ class Ingest:
         retry = any(record.status == "error" for record in self._known.values())
         try:
             scan = self._source.scan(self._record.state)
-            return self._source.scan(None) if retry and not scan.complete else scan
+            scan = self._source.scan(None) if retry and not scan.complete else scan
+            check_place(scan, self._known, self._record.location, self._collection.name)
+            return scan
         except PinakesError as error:
             with self._tools.catalog.write() as connection:
                 never_read = self._record.state is None and not self._known
@@ -181,7 +184,7 @@ class Ingest:
                     batch = []
         yield from self._commit(batch)
         self._finish(scan)
-        if not self.report.degraded and self._waiting():
+        if not self.report.degraded and self._leaves_waiting():
             yield from self._embed_waiting()
         self._note_degraded()
         self._follow()
@@ -200,6 +203,10 @@ class Ingest:
         self.report.pending = min(deferred, self._waiting())
         self.report.embedded += embedded
         self.report.reused += max(0, deferred - self.report.pending - embedded)  # texts that are there more than once
+
+    def _leaves_waiting(self) -> bool:
+        with self._tools.catalog.read() as connection:
+            return waits(connection, collections.get(connection, self._collection.name))
 
     def _waiting(self) -> int:
         """Return how many chunks of the collection have no vector by its model."""
@@ -455,14 +462,14 @@ class Ingest:
 
 def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
     """Return what is known of the files that a source no longer offers."""
-    if scan.complete:
-        there = {item.path for item in scan.items}
-        unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
-        return {path: record for path, record in known.items() if path not in there and not path.startswith(unseen)}
-    left = {*scan.removed, *(entry.path for entry in scan.skipped if not entry.path.endswith("/"))}
-    whole = any(path.endswith("/") for path in left)
-    among = known if whole else left & known.keys()
-    return {path: known[path] for path in among if not left.isdisjoint((path, *_folders_of(path)))}
+    there = {item.path for item in scan.items}
+    unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
+    among: Iterable[str] = known
+    if not scan.complete:
+        left = {*scan.removed, *(entry.path for entry in scan.skipped if not entry.path.endswith("/"))}
+        whole = any(path.endswith("/") for path in left)
+        among = (path for path in known if not left.isdisjoint((path, *_folders_of(path)))) if whole else left
+    return {path: known[path] for path in among if path in known and path not in there and not path.startswith(unseen)}
 
 
 def _folders_of(path: str) -> Iterator[str]:

@@ -21,8 +21,11 @@ _MOST_SHOWN = 200
 
 def is_address(url: str) -> bool:
     """Say whether ``url`` is one that can be asked."""
-    address = urlsplit(url)
-    return address.scheme in ("http", "https") and bool(address.hostname)
+    try:
+        address = urlsplit(url)
+        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:  # brackets without an end, a port that is none
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ _ESCAPED: Final = re.compile(
 _IMAGE: Final = re.compile(r"\\?!\[([^\[\]\n]*)\]\((?:<[^<>]*>|[^()<>\s]*)[^()<>\n]*\)")
 _EMPTY_LINK: Final = re.compile(r"(?<!!)\[\s*\]\([^()\s]*\)")
 _BLANK_LINES: Final = re.compile(r"\n{4,}")
+NO_TEXT: Final = "No extractable text found in PDF"
 _TITLE_CHARS: Final = 5000
 """A heading further down names a part of the document, not the document."""
 _NOBODY: Final = frozenset(("anonymous", "(anonymous)", "(unspecified)", "unknown"))
@@ -178,9 +179,7 @@ def _encrypted(what: str) -> Unreadable:
 
 def _without_text(extension: str) -> Unreadable:
     if extension == ".pdf":
-        return Unreadable(
-            "No extractable text found in PDF.", hint="It may hold scanned pages: run OCR over it (e.g. ocrmypdf)."
-        )
+        return Unreadable(f"{NO_TEXT}.", hint="It may hold scanned pages: run OCR over it (e.g. ocrmypdf).")
     return Empty("The file holds no text.")
 
 

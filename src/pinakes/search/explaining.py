@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from pinakes.catalog import documents, selection
-from pinakes.catalog.documents import DocumentRecord
+from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.summaries import summary_vectors
 from pinakes.catalog.wordings import wordings
 from pinakes.errors import InvalidInput
@@ -22,10 +22,12 @@ from pinakes.ports import Index
 from pinakes.search import Parts, Placed, Request, Watch, gathered, placed, rank
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
+from pinakes.search.documents import best_documents
 from pinakes.search.excerpts import asked
 from pinakes.search.explanation import Evidence, explained, ordinal
 from pinakes.search.hits import hydrated
 from pinakes.search.matches import Match, matched
+from pinakes.search.own_summaries import SummaryVectors
 from pinakes.search.passages import Passages
 from pinakes.search.ranking import Ranked, Weighed, weighed
 from pinakes.search.rarity import Rarity
@@ -71,7 +73,8 @@ class Explanation:
     the one it ranks by, None where it has none. ``parts`` are what a weighted score is made of, by the names of
     ``_PARTS``; other scores have none. ``document_cosine`` and ``document_bm25`` are of the whole document.
     ``summary_cosine``: of the summary that was written for it, None where none was; it lifts the document in staged
-    retrieval alone. ``left_out`` says what keeps it out: filters, phrases, excluded words.
+    retrieval alone, where its place is ``staged_rank`` and its score ``staged_score``; None: it is not found there.
+    ``left_out`` says what keeps it out: filters, phrases, excluded words.
     """
 
     document_id: str
@@ -90,6 +93,8 @@ class Explanation:
     document_cosine: float | None
     document_bm25: float | None
     summary_cosine: float | None
+    staged_rank: int | None
+    staged_score: float | None
     matches: tuple[Match, ...]
     partly: tuple[Match, ...]
     missing: tuple[str, ...]
@@ -119,25 +124,24 @@ class Explanations:
     notes: tuple[str, ...] = ()
 
 
-def explain(request: Request, parts: Parts, references: Sequence[str]) -> Explanations:
+def explain(request: Request, parts: Parts, references: Sequence[str], own: SummaryVectors) -> Explanations:
     """Explain how ``request`` ranks the documents that ``references`` name: ids, uris, paths or ends of paths.
 
-    Nothing is explained where the query has no words.
+    ``own`` are the vectors of summaries, as staged retrieval takes them. Nothing is explained where the query has no
+    words.
 
     Raises:
         InvalidInput: more than ``MOST_DOCUMENTS``, or whatever makes a search invalid.
         ModelUnavailable: mode "vector" and there is no model.
     """
+    _check_count(references)
     found, unknown = _named(parts, references)
-    if len(found) > MOST_DOCUMENTS:
-        raise InvalidInput(
-            f"{len(found)} documents are too many to be explained at once.", hint=f"At most {MOST_DOCUMENTS}."
-        )
+    _check_count(found)
     order = placed(request, parts)
     known = order.known
     if known.asked.text and found:
         with parts.catalog.read() as connection:
-            explained_ = _Explaining(request, parts, order, connection, found).all()
+            explained_ = _Explaining(request, parts, order, connection, found, own).all()
     else:
         explained_ = ()
     candidates = order.ranked.candidates
@@ -154,6 +158,13 @@ def explain(request: Request, parts: Parts, references: Sequence[str]) -> Explan
         degraded=known.degraded,
         notes=order.notes,
     )
+
+
+def _check_count(wanted: Sequence[object]) -> None:
+    if len(wanted) > MOST_DOCUMENTS:
+        raise InvalidInput(
+            f"{len(wanted)} documents are too many to be explained at once.", hint=f"At most {MOST_DOCUMENTS}."
+        )
 
 
 def _named(parts: Parts, references: Sequence[str]) -> tuple[list[DocumentRecord], tuple[str, ...]]:
@@ -173,7 +184,13 @@ class _Explaining:
     """One query, and the documents that are to be explained. ``connection`` sees one state of the catalogue."""
 
     def __init__(
-        self, request: Request, parts: Parts, order: Placed, connection: Connection, wanted: Sequence[DocumentRecord]
+        self,
+        request: Request,
+        parts: Parts,
+        order: Placed,
+        connection: Connection,
+        wanted: Sequence[DocumentRecord],
+        own: SummaryVectors,
     ) -> None:
         self._given = request
         self._parts = parts
@@ -187,6 +204,8 @@ class _Explaining:
         self._wordings = wordings(connection, [record.id for record in wanted])
         self._passages = Passages(connection, self._asked.text)
         self._summaries = self._near_summaries()
+        staged = best_documents(order, parts, own, _EVERY)
+        self._staged = {one.document_id: (rank, one.score) for rank, one in enumerate(staged, start=1)}
 
     def all(self) -> tuple[Explanation, ...]:
         """Return an explanation of every document."""
@@ -209,7 +228,8 @@ class _Explaining:
         record, hit = view.record, view.hit
         keyword = self._arm("keyword", record.id, wide.candidates.bm25, wide)
         vector = self._arm("vector", record.id, wide.candidates.cosine, wide)
-        words = matched(self._words, self._rarity, record.title, record.path, self._wordings.get(record.id))
+        wording = self._wordings.get(record.id)
+        words = matched(self._words, self._rarity, record.title, record.path, wording, record.summary)
         document_cosine, document_bm25 = view.of_document()
         evidence = Evidence(
             terms=words.terms,
@@ -227,7 +247,9 @@ class _Explaining:
         same_as = _same_as(shown, record)
         place = next((place for place, one in enumerate(shown, start=1) if one.document_id == record.uid), None)
         standing, about = _standing(view, place, same_as, left_out), self._summaries.get(record.id)
-        summary = "" if about is None else f" Its summary: cosine {about:.2f}."
+        staged_rank, staged_score = self._staged.get(record.id, (None, None))
+        lifted = "" if staged_rank is None else f", by which it is {ordinal(staged_rank)}, score {staged_score:.3f}"
+        summary = "" if about is None else f" Its summary: cosine {about:.2f}{lifted}."
         return Explanation(
             document_id=record.uid,
             title=record.title,
@@ -245,6 +267,8 @@ class _Explaining:
             document_cosine=document_cosine,
             document_bm25=document_bm25,
             summary_cosine=about,
+            staged_rank=staged_rank,
+            staged_score=staged_score,
             matches=words.there,
             partly=words.partly,
             missing=words.missing,

@@ -17,7 +17,7 @@ _ANALYZER = Analyzer()
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A word of the query that a document has. ``fields``: where: title, heading, path, symbol, text.
+    """A word of the query that a document has. ``fields``: where: title, heading, path, symbol, summary, text.
 
     ``lines`` are the first ones of the text that have it, ``count`` how often the text has it. ``weight``: its share of
     the IDF of all words of the query, None where that is not known. ``parts``: of a compound that is not there as a
@@ -44,10 +44,12 @@ class Matches:
     terms: Mapping[str, frozenset[str]]
 
 
-def matched(query: Asked, rarity: Rarity | None, title: str, path: str, wording: Wording | None) -> Matches:
-    """Look for the words of ``query`` in a document of this ``title``, ``path`` and ``wording``."""
+def matched(
+    query: Asked, rarity: Rarity | None, title: str, path: str, wording: Wording | None, summary: str = ""
+) -> Matches:
+    """Look for the words of ``query`` in a document of this ``title``, ``path``, ``wording``, and own ``summary``."""
     lines = _Lines(wording.text if wording else "", query)
-    terms = _terms(title, path, wording, lines) if wording else {}
+    terms = _terms(title, path, wording, summary, lines) if wording else {}
     total = sum(rarity.idf.values()) if rarity else 0.0
     matches, partly, missing = [], [], []
     for word, (whole, *pieces) in query.words.items():
@@ -65,12 +67,13 @@ def matched(query: Asked, rarity: Rarity | None, title: str, path: str, wording:
     return Matches(tuple(matches), tuple(partly), tuple(missing), terms)
 
 
-def _terms(title: str, path: str, wording: Wording, lines: _Lines) -> dict[str, frozenset[str]]:
+def _terms(title: str, path: str, wording: Wording, summary: str, lines: _Lines) -> dict[str, frozenset[str]]:
     beside = {
         "title": title,
         "heading": " ".join(one for one in wording.headings if one != title),
         "path": path,
         "symbol": " ".join(wording.symbols),
+        "summary": summary,
     }
     terms = {name: frozenset(_ANALYZER.terms(text)) for name, text in beside.items() if text}
     return {**terms, "text": lines.terms}

@@ -22,6 +22,7 @@ from pinakes.types import Duplicate, Hit, Results, SearchMode, Stage, Trace
 EVERY = "*"
 """Stands for all collections; none can be called so, and no name has a comma."""
 
+_MOST_COLLECTIONS = 1000
 _MOST_NAMED = 3
 _NEAREST = 5
 _FARTHER = 0.5
@@ -66,10 +67,12 @@ def named(wanted: str | Sequence[str], everything: Callable[[], Sequence[str]]) 
     """Return the names in ``wanted``, each once: names, or several with commas between them; "*" is ``everything``.
 
     Raises:
-        InvalidInput: it has none.
+        InvalidInput: it has none, or very many.
     """
     words = [wanted] if isinstance(wanted, str) else wanted
-    parts = [part.strip() for word in words for part in word.split(",")]
+    parts = list(dict.fromkeys(part.strip() for word in words for part in word.split(",")))
+    if len(parts) > _MOST_COLLECTIONS:
+        raise InvalidInput(f"{len(parts)} collections are named.", hint=f'At most {_MOST_COLLECTIONS}, or "{EVERY}".')
     names = [name for part in parts if part for name in (everything() if part == EVERY else [part])]
     if not names:
         raise InvalidInput("No collection is named.", hint=f'Give names, with commas between them, or "{EVERY}".')

@@ -18,6 +18,7 @@ from typing import Final
 
 from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +32,7 @@ from pinakes.serve import websocket
 from pinakes.serve.envelope import PREFIX, as_response, of_this_interface, refused
 from pinakes.serve.guard import is_loopback
 from pinakes.serve.mcp import PATH as MCP
+from pinakes.serve.pages import refused_page
 from pinakes.serve.service import Service
 from pinakes.settings import ServerSettings
 from pinakes.tools.declare import described
@@ -232,7 +234,18 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, error: PinakesErro
     if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": error.message})
         return
+    if scope["type"] == "http" and _is_for_people(scope):
+        told = refused_page(Request(scope), http_status(error), error.message, error.hint, _headers(error, need))
+        await told(scope, receive, send)
+        return
     await refusal(scope["path"], error, need)(scope, receive, send)
+
+
+def _is_for_people(scope: Scope) -> bool:
+    """Say whether a browser opens a page, which is to be read."""
+    path, accepted = scope["path"], Headers(scope=scope).get("accept", "")
+    program = of_this_interface(path) or path.rstrip("/") == MCP
+    return scope["method"] in ("GET", "HEAD") and "text/html" in accepted and not program
 
 
 def _told_on_socket(message: Message, error: PinakesError) -> str:

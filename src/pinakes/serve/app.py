@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 
 from pinakes.errors import PinakesError, http_status
 from pinakes.library import Library
-from pinakes.serve import access, envelope, knowledge, mcp, monitoring, pages, platform, rest, websocket
+from pinakes.serve import access, envelope, knowledge, mcp, monitoring, openapi, pages, platform, rest, websocket
 from pinakes.serve.callers import Callers
 from pinakes.serve.greeting import version_of
 from pinakes.serve.guard import Guard
@@ -71,6 +71,8 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
         api.include_router(platform.routes(service))
     api.include_router(rest.routes(service, api))
     api.include_router(websocket.routes(service))
+    if access.needs_keys(settings.server):
+        openapi.want_key(api, (route for route, need in access.NEEDED.items() if need is None))
     api.add_exception_handler(PinakesError, _our_error)
     api.add_exception_handler(RequestValidationError, _invalid_request)
     api.add_exception_handler(HTTPException, _http_error)

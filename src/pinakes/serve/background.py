@@ -66,7 +66,9 @@ class Background:
         with ExitStack() as self._open:
             while not self._stop.wait(_LOOK_EVERY_S):
                 try:
-                    for record in self._collections():
+                    records = self._collections()
+                    self._forget_gone(records)
+                    for record in records:
                         self._look_at(record)
                 except Stopped:
                     return
@@ -77,6 +79,16 @@ class Background:
         except PinakesError as error:
             _log.warning("embedding in the background waits: %s", error)
             return []
+
+    def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
+        """Have the library drop what it holds of collections that were there before and are not any more."""
+        gone = self._written.keys() - {record.id for record in records}
+        with suppress(PinakesError):
+            if gone:
+                self._library.shelves.drop_gone()
+            for known in (self._written, self._done, self._retry_at, self._told):
+                for number in gone:
+                    known.pop(number, None)
 
     def _look_at(self, record: CollectionRecord) -> None:
         """Have the index follow, then embed what waits; not while somebody is adding to the collection.

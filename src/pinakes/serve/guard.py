@@ -6,8 +6,10 @@ Browsers let any page send requests to a local server. A page that made its own 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -18,6 +20,8 @@ from pinakes.settings import ServerSettings
 
 METHODS = "GET, POST, PUT, DELETE, OPTIONS"
 _PREFLIGHT_SECONDS = "600"
+_MOST_DRAINED_BYTES = 64_000_000
+_DRAINING_S = 5.0
 _CODES = {403: "FORBIDDEN", 413: "TOO_LARGE"}
 
 
@@ -39,7 +43,7 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._refusal(headers)
         if refusal is not None:
-            await _refuse(scope, send, *refusal)
+            await _refuse(scope, receive, send, *refusal)
             return
         origin = headers.get("origin")
         if scope["type"] == "http":
@@ -47,7 +51,7 @@ class Guard:
                 await _answer_options(headers, send)
                 return
             if _declared_length(headers) > self._most:
-                await _refuse(scope, send, 413, self._too_large())
+                await _refuse(scope, receive, send, 413, self._too_large())
                 return
             receive, send = self._limited(scope, receive, _with_cors(send, origin) if origin else send)
         await self._app(scope, receive, send)
@@ -91,7 +95,7 @@ class Guard:
                 read += len(message.get("body", b""))
                 if read > self._most and not started:
                     over = True
-                    await _refuse(scope, send, 413, self._too_large())
+                    await _refuse(scope, receive if message.get("more_body") else None, send, 413, self._too_large())
                     return {"type": "http.disconnect"}
             return message
 
@@ -147,7 +151,20 @@ def _declared_length(headers: Headers) -> int:
     return int(length) if length.isdecimal() else 0
 
 
-async def _refuse(scope: Scope, send: Send, status: int, detail: str) -> None:
+async def _drain(receive: Receive) -> None:
+    """Read what a client is still sending, up to a limit: many read no answer before they have sent all."""
+    left = _MOST_DRAINED_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAINING_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if message["type"] != "http.request" or not message.get("more_body"):
+                    return
+
+
+async def _refuse(scope: Scope, receive: Receive | None, send: Send, status: int, detail: str) -> None:
+    """Answer with ``status``, once the rest of the body is read by ``receive``."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": detail[:120]})
         return
@@ -157,6 +174,8 @@ async def _refuse(scope: Scope, send: Send, status: int, detail: str) -> None:
     if of_this_interface(scope["path"]):
         body = bytes(refused(status, _CODES[status], detail).body)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if receive is not None and b"expect" not in dict(scope["headers"]):  # such a client waits for the answer first
+        await _drain(receive)
     await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]})
     await send({"type": "http.response.body", "body": body})
 

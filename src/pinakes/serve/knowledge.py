@@ -60,6 +60,10 @@ class SearchRequest(BaseModel):
     fusion: Annotated[Literal["weighted", "rrf"] | None, Field(description="How hybrid ranks are made.")] = None
     neighbours: Annotated[int, Field(ge=0, le=3, description="So many passages before and after each, too.")] = 0
     explain: Annotated[bool, Field(description="Say why each passage is there, and where the words stand.")] = False
+    as_of: Annotated[
+        str | None,
+        Field(description="The documents as they were at the end of this day (2026-01-31) or at this time, UTC."),
+    ] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -235,8 +239,10 @@ def answered(
         min_score=request.min_score,
         neighbours=request.neighbours,
         rerank=rerank,
+        as_of=request.as_of,
     )
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
+    unread = unread or tuple(filter(None, [service.unfinished()]))
     return replace(results, notes=(*results.notes, *unread))
 
 

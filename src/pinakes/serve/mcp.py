@@ -9,10 +9,11 @@ from typing import Any
 from fastmcp import FastMCP
 from fastmcp.tools import Tool as McpTool
 from fastmcp.tools.base import ToolResult
+from fastmcp.utilities.json_schema import dereference_refs
 from mcp_types import TextContent, ToolAnnotations
 from mcp_types import Tool as ListedTool
 from pydantic import PrivateAttr
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.serve.greeting import instructions, version_of
 from pinakes.serve.material import offer_material
@@ -23,6 +24,8 @@ from pinakes.tools.declare import listing
 
 PATH = "/mcp"
 
+_INVALID_REQUEST = -32600
+_NO_MESSAGE = "Invalid request: send one JSON-RPC 2.0 message, an object with jsonrpc, method and, for an answer, id."
 _HINT = "This is an MCP endpoint (streamable HTTP, no sessions): POST JSON-RPC messages here."
 
 
@@ -64,7 +67,35 @@ class McpRoute:
         elif scope["method"] not in ("POST", "DELETE"):
             await _refuse(send)
         else:
-            await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, receive, send)
+            await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, receive, _in_our_words(send))
+
+
+def _in_our_words(send: Send) -> Send:
+    """Say in our words that a body is no message, instead of how a library found that out."""
+    held: list[Message] = []
+
+    async def worded(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 400:
+            held.append(message)
+        elif not held:
+            await send(message)
+        else:
+            held.append(message)
+            if not message.get("more_body"):
+                for one in _worded(held[0], b"".join(part.get("body", b"") for part in held[1:])):
+                    await send(one)
+                held.clear()
+
+    return worded
+
+
+def _worded(start: Message, body: bytes) -> tuple[Message, Message]:
+    if b"validation error" in body:
+        error = {"code": _INVALID_REQUEST, "message": _NO_MESSAGE}
+        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
+        start = {**start, "headers": [*kept, (b"content-length", str(len(body)).encode())]}
+    return start, {"type": "http.response.body", "body": body}
 
 
 async def _refuse(send: Send) -> None:
@@ -96,11 +127,12 @@ class _DeclaredTool(McpTool):
 
 def _declared(tool: Tool, service: Service) -> McpTool:
     listed = listing(tool)
+    output = listed.get("outputSchema")
     declared = _DeclaredTool(
         name=tool.name,
         description=tool.description,
         parameters=listed["inputSchema"],
-        output_schema=listed.get("outputSchema"),
+        output_schema=dereference_refs(output) if output else None,  # else it is done anew for each list
         annotations=ToolAnnotations.model_validate(listed["annotations"]),
     )
     declared._tool, declared._service = tool, service  # noqa: SLF001 - our own class

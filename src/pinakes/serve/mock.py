@@ -19,24 +19,28 @@ from tempfile import TemporaryDirectory
 
 import uvicorn
 from fastapi import FastAPI, Response
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from starlette.middleware import Middleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from pinakes.errors import MissingExtra, PinakesError
+from pinakes.errors import InvalidInput, MissingExtra, PinakesError
 from pinakes.library import Library
 from pinakes.serve import websocket
 from pinakes.serve.app import assembled
 from pinakes.serve.envelope import PREFIX, failed, of_this_interface, wrapped
+from pinakes.serve.knowledge import SearchRequest
 from pinakes.serve.mcp import PATH as MCP
 from pinakes.serve.openapi import ANY_TOOL
+from pinakes.serve.platform import wrong_question
 from pinakes.serve.run import Server, bind, check_exposure, url_of
 from pinakes.serve.service import Service
 from pinakes.serve.work import Workers
 from pinakes.settings import EmbeddingSettings, NamedSearch, Settings
 from pinakes.tools import TOOLS, Outcome, Tool
 from pinakes.tools.declare import as_json, described
+from pinakes.tools.knowledge import OPERATIONS, manage_knowledge
 from pinakes.tools.named import rendered
 from pinakes.types import JSON, Hit, Scores
 
@@ -101,6 +105,8 @@ class MockService(Service):
             checked = tool.checked(arguments)
         except PinakesError as error:
             return tool.failure(arguments, error)
+        if tool is manage_knowledge and checked["operation"] not in OPERATIONS:
+            return tool.failure(arguments, InvalidInput(f"Unsupported operation: {checked['operation']}"))
         named = next((one for one in self.settings.tools if one.name == tool.name), None)
         if named is not None:
             return Outcome(rendered(named.hit, _hit(named)))
@@ -127,12 +133,16 @@ class Answers:
         """Serve one request, as ASGI has it."""
         if scope["type"] == "websocket" and scope["path"] == websocket.PATH:
             await self._converse(WebSocket(scope, receive, send))
-        elif scope["type"] != "http":
+        elif scope["type"] != "http" or (answer := self._answer(scope["method"], scope["path"])) is None:
             await self._app(scope, receive, send)
-        elif (answer := self._answer(scope["method"], scope["path"])) is not None:
+        elif (fits := _ASKED.get(f"{scope['method']} {scope['path']}")) is None:
             await answer(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            body = await Request(scope, receive).body()
+            if fits(body):
+                await answer(scope, receive, send)
+            else:  # which the application refuses in its own words
+                await self._app(scope, _again(body), send)
 
     def _answer(self, method: str, path: str) -> Response | None:
         """Return the answer to a request, None where the application gives it."""
@@ -208,6 +218,39 @@ def _replies(text: str | bytes, stages: Sequence[Mapping[str, JSON]]) -> Iterato
         return
     for stage in stages:
         yield {**stage, "id": question.id, "query": question.request.query}
+
+
+def _is_search(body: bytes) -> bool:
+    try:
+        SearchRequest.model_validate_json(body)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_question(body: bytes) -> bool:
+    try:
+        asked = from_json(body)
+    except ValueError:
+        return False
+    return isinstance(asked, dict) and wrong_question(asked) is None
+
+
+_ASKED: Mapping[str, Callable[[bytes], bool]] = {
+    "POST /search": _is_search,
+    f"POST {PREFIX}/knowledge/ask": _is_question,
+}
+"""Route → whether a body can be answered there."""
+
+
+def _again(body: bytes) -> Receive:
+    """Return what gives ``body`` to an application once more."""
+    messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Message:
+        return next(messages, {"type": "http.disconnect"})
+
+    return receive
 
 
 def _fits(route: str, method: str, path: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fastapi import FastAPI
 from pydantic import BaseModel
@@ -42,6 +42,22 @@ def document(api: FastAPI, tools: Sequence[Tool], models: Sequence[type[BaseMode
         "components": {"schemas": {name: schemas[name] for name in sorted(used)}, "securitySchemes": _KEY},
         "security": [{"key": []}, {}],
     }
+
+
+def want_key(api: FastAPI, free: Iterable[str]) -> None:
+    """Have the document of ``api`` say that its routes want a key, but those that are ``free`` ("GET /path")."""
+    describe, exempt = api.openapi, tuple(free)
+
+    def described() -> dict[str, JSON]:
+        whole = describe()
+        whole["components"] = {**whole.get("components", {}), "securitySchemes": _KEY}
+        for route in exempt:
+            method, _, path = route.partition(" ")
+            if path in whole["paths"]:
+                whole["paths"][path][method.lower()]["security"] = []
+        return {**whole, "security": [{"key": []}]}
+
+    api.openapi = described  # type: ignore[method-assign]
 
 
 def _schemas_of(models: Sequence[type[BaseModel]]) -> dict[str, JSON]:

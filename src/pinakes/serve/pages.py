@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -12,6 +13,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, select_autoescape
 from pydantic_core import to_json
 
+from pinakes.serve.envelope import PREFIX
 from pinakes.serve.knowledge import MODES
 from pinakes.serve.service import Service
 from pinakes.types import JSON
@@ -53,6 +55,16 @@ def _about(api: FastAPI) -> dict[str, JSON]:
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
     return Environment(loader=PackageLoader("pinakes.serve"), autoescape=select_autoescape())
+
+
+def refused_page(request: Request, status: int, message: str, hint: str, headers: Mapping[str, str]) -> Response:
+    """Return the page that tells people why they are not let in, and what to do."""
+    wants_key = status == HTTPStatus.UNAUTHORIZED
+    about = {"message": message, "hint": hint, "wants_key": wants_key, "openapi": f"{PREFIX}/openapi"}
+    page = _page("refused.html", url=_url(request), **about)
+    page.status_code = status
+    page.headers.update(headers)
+    return page
 
 
 def _page(template: str, **values: Any) -> Response:

@@ -99,6 +99,7 @@ def routes(service: Service) -> APIRouter:
         "/source/{source_id:path}",
         response_model=DeleteSourceResponse,
         responses=_refusals({403: "Not allowed.", 500: "It could not be removed.", 503: "Storage is not available."}),
+        include_in_schema=not service.settings.server.read_only,
     )
     async def delete_source(source_id: str) -> Response:
         """Remove all documents of a source; 0 chunks where there is none."""
@@ -122,7 +123,7 @@ def routes(service: Service) -> APIRouter:
         body = await json_object(request)
         if isinstance(body, Response):
             return body
-        wrong = _wrong(body)
+        wrong = wrong_question(body)
         if wrong is not None:
             return wrong
         return await _answered(service, chat, body)
@@ -164,17 +165,21 @@ def _search(body: Mapping[str, JSON]) -> dict[str, JSON]:
     return {"operation": "search", **named}
 
 
-def _wrong(body: Mapping[str, JSON]) -> Response | None:
+def wrong_question(body: Mapping[str, JSON]) -> Response | None:
     """Return the refusal of a question that cannot be asked, None where it can."""
     query, limit, uri_filter = body.get("query"), body.get("limit"), body.get("uriFilter")
     if not isinstance(query, str) or not query.strip():
         return refused(400, "BAD_REQUEST", "Missing or empty required parameter: query")
-    whole = isinstance(limit, int | float) and not isinstance(limit, bool) and limit >= 1 and limit == int(limit)
-    if limit is not None and not whole:
+    if limit is not None and not _is_count(limit):
         return refused(400, "INVALID_PARAMETER", "Invalid parameter: limit must be a whole number, 1 or more")
     if uri_filter is not None and not isinstance(uri_filter, str):
         return refused(400, "INVALID_PARAMETER", "Invalid parameter: uriFilter must be text")
     return None
+
+
+def _is_count(limit: JSON) -> bool:
+    whole = limit.is_integer() if isinstance(limit, float) else isinstance(limit, int)
+    return whole and not isinstance(limit, bool) and limit >= 1
 
 
 def _sources(chunks: Sequence[Mapping[str, JSON]]) -> dict[str, dict[str, JSON]]:

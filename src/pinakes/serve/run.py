@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import socket
@@ -68,11 +69,17 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
             _leave()
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out that a socket was refused: with an answer of ours, uvicorn takes that for an error."""
+    return "without completing handshake" not in record.getMessage()
+
+
 class Server(uvicorn.Server):
     """Says when it answers, and ends quietly on SIGINT and SIGTERM."""
 
     def __init__(self, config: uvicorn.Config, on_started: Callable[[], object]) -> None:
         super().__init__(config)
+        logging.getLogger("uvicorn.error").addFilter(_is_news)
         self._on_started = on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

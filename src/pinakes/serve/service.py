@@ -14,12 +14,15 @@ from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
 from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool
+from pinakes.tools.declare import as_json
 from pinakes.types import JSON
+from pinakes.watched import being_read_first
 
 Result = TypeVar("Result")
 
 NOT_READY = "Server not ready. Index not loaded."
 _WARM_UP_S = 10.0
+_BASE_UNREAD = "The folder of the knowledge base is still being read; there will be more to find."
 
 
 @dataclass(slots=True)
@@ -35,6 +38,7 @@ class Service:
     instance_id: str = ""
     local_key: str = ""
     metrics: Metrics = field(default_factory=Metrics)
+    _base_read: bool = field(default=False, init=False)
 
     @property
     def settings(self) -> Settings:
@@ -61,11 +65,16 @@ class Service:
             with self.library.audit.recording(tool.name, arguments, tool.collection) as call:
                 call.failed(error)
             return tool.failure(arguments, error)
-        outcome, unfinished = tool.answer(self.library, arguments), self._unfinished()
-        if not unfinished or outcome.error or outcome.data is None or tool.returns is not None:
+        outcome, unfinished = tool.answer(self.library, arguments), self.unfinished()
+        if not unfinished or outcome.error or outcome.data is None:
             return outcome
-        data = {**outcome.data, "unfinished": unfinished}
-        return replace(outcome, text=f"{outcome.text}\n\nNote: {unfinished}", data=data)
+        if tool.returns is None:
+            data = {**outcome.data, "unfinished": unfinished}
+            return replace(outcome, text=f"{outcome.text}\n\nNote: {unfinished}", data=data)
+        if "notes" not in tool.returns.model_fields or not tool.reads(arguments):
+            return outcome
+        data = {**outcome.data, "notes": [*outcome.data.get("notes", ()), unfinished]}
+        return replace(outcome, text=as_json(data), data=data)
 
     def check_ready(self, collection: str, wait_s: float = 0) -> None:
         """Let only those pass who ask for a collection that is loaded, or will be in ``wait_s`` seconds.
@@ -98,14 +107,20 @@ class Service:
             return "healthy"
         if self.startup.failure is not None:
             return "failed"
-        return "starting" if self.startup.running else "healthy"
+        return "starting" if self.startup.running or self._reads_base() else "healthy"
 
-    def _unfinished(self) -> str:
+    def unfinished(self) -> str:
+        """Return a note for answers while documents are read for the first time, or that failed; "" else."""
         if self.startup is None:
             return ""
         if self.startup.failure is not None:
             return f"Not all documents may have been read. {self.startup.failure}"
         if not self.startup.reading:
-            return ""
+            return _BASE_UNREAD if self._reads_base() else ""
         words = self.startup.words()
         return f"Documents are still being read{f' ({words})' if words else ''}; there will be more to find."
+
+    def _reads_base(self) -> bool:
+        """Say whether the folder of the knowledge base is still read for the first time."""
+        self._base_read = self._base_read or not being_read_first(self.library.shelves)
+        return not self._base_read

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from pinakes.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
-from pinakes.errors import RateLimited, Refused, ServerUnreachable, Unauthorized
+from pinakes.errors import RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
 from pinakes.serve.guard import is_loopback
 from pinakes.serve.instance import Instance, running
 from pinakes.settings import Settings
@@ -211,7 +211,7 @@ def _checked(response: httpx.Response, where: str) -> dict[str, JSON]:
 
     Raises:
         ServerUnreachable: it holds none.
-        Unauthorized, Refused, RateLimited: the server wants another key, or fewer questions.
+        Unauthorized, Refused, RateLimited, TooLarge: the server wants another key, or fewer or smaller questions.
     """
     try:
         content = response.json()
@@ -225,6 +225,8 @@ def _checked(response: httpx.Response, where: str) -> dict[str, JSON]:
         hint = f"Put a key into {KEY_VARIABLE}." if response.status_code == 401 else str(about.get("hint", ""))
         raise _REFUSALS[response.status_code](str(error.get("message", "")), hint=hint)
     detail = content.get("detail", "") if isinstance(content, dict) else ""
+    if response.status_code == 413:
+        raise TooLarge(str(detail) or "The request is too large.", hint="See server.max_body_bytes of that server.")
     hint = str(detail) or "Is it a Pinakes?"
     raise ServerUnreachable(f"{where} answers with HTTP {response.status_code}.", hint=hint)
 

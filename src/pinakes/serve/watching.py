@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 from pinakes.caller import Caller, calling
@@ -23,7 +22,18 @@ from pinakes.serve.filesystems import tells_of_changes
 from pinakes.serve.settling import EVERYTHING, Settling
 from pinakes.serve.startup import Stopped
 from pinakes.types import Skipped
-from pinakes.watched import Beacon, Course, Doing, Watched, concerns, note_trouble, read_again, summary, watched_in
+from pinakes.watched import (
+    Beacon,
+    Course,
+    Doing,
+    Watched,
+    concerns,
+    make_sure,
+    note_trouble,
+    read_again,
+    summary,
+    watched_in,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -178,8 +188,8 @@ class _Follower:
             with storing(f"The folder {str(self._root)!r}"):
                 self._root.mkdir(parents=True, exist_ok=True)  # a place of ours, for others to put files in
         there = self._identity()
-        if self._there not in (None, there) and _is_empty(self._root):
-            raise SourceError(f"{str(self._root)!r} is empty, and not the folder that it was.", hint=_NOTHING_REMOVED)
+        if self._troubles or self._there not in (None, there):
+            make_sure(self._shelves, self._watched)
         self._there = there
         with closing(self._ticks()) as ticks:
             next(ticks, None)  # from now on no change is missed
@@ -343,11 +353,6 @@ def _looks(source: Source) -> dict[str, str]:
     scan = source.scan(None)
     skipped = {one.path.rstrip("/"): one.reason for one in scan.skipped if one.path != "."}
     return {item.path: item.fingerprint for item in scan.items} | skipped
-
-
-def _is_empty(folder: Path) -> bool:
-    with os.scandir(folder) as entries:
-        return next(entries, None) is None
 
 
 def _no_notice(error: Exception, poll_s: float) -> str:

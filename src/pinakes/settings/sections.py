@@ -290,6 +290,9 @@ class DocumentSettings(Section):
 
     max_tokens: int = Field(0, ge=0, description="Longer documents are refused, in tokens; 0 = of any length.")
     max_batch: int = Field(50, ge=1, description="Most documents of one call.")
+    embed_at_once: int = Field(
+        200, ge=0, description="Of a document with more new passages a server embeds so many, then answers."
+    )
 
 
 class IndexSettings(Section):

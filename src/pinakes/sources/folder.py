@@ -40,7 +40,7 @@ class FolderSource:
     are. A single file is read whatever the
     rules say. Links are followed at most once and never out of the folder. The fingerprint is size, mtime and
     ctime in ns: an edit that keeps size and mtime still changes ctime. Scans are always complete; their state is
-    the device the folder lay on, so that the empty mount point of a missing disk is not taken for an empty folder.
+    the device and inode of the folder, so that another one in its place is told from the folder itself.
     """
 
     def __init__(
@@ -78,13 +78,7 @@ class FolderSource:
         after = self._stat()
         if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
             raise SourceError(f"{self._location!r} was replaced while it was read.", hint="Try again.")
-        new_state = f"device:{before.st_dev}"
-        if walk.empty and state and state != new_state:
-            raise SourceError(
-                f"{self._location!r} is empty and not on the device it was on before.",
-                hint="Was a disk unmounted? Mount it again. If the folder is meant to be empty, use a new collection.",
-            )
-        return walk.result(new_state)
+        return replace(walk.result(_state(before)), replaced=_is_another(before, state))
 
     def look(self, paths: Collection[str], state: str | None) -> Scan:
         """Look at ``paths``, relative to the folder, and at all below them; ``state`` is that of an earlier scan.
@@ -96,15 +90,16 @@ class FolderSource:
             SourceError: as ``scan``.
         """
         before = self._stat()
-        if not stat.S_ISDIR(before.st_mode) or any(path.rpartition("/")[2] in IGNORE_FILES for path in paths):
+        ignore_file = any(path.rpartition("/")[2] in IGNORE_FILES for path in paths)
+        if ignore_file or not stat.S_ISDIR(before.st_mode) or _is_another(before, state):
             return self.scan(state)
         walk = _Walk(self._location, self._rules(), self._max_file_bytes, self._avoid)
         try:
-            gone = [path for path in sorted(set(paths)) if not walk.visit(path)]
+            visited = [path for path in sorted(set(paths)) if walk.visit(path)]
         except OSError:
             return self.scan(state)
-        removed = [name for path in gone for name in (path, f"{path}/")]
-        return replace(walk.result(f"device:{before.st_dev}"), complete=False, removed=tuple(removed))
+        removed = [name for path in visited for name in (path, f"{path}/")]  # less what is there, as ``Scan`` says
+        return replace(walk.result(_state(before)), complete=False, removed=tuple(removed))
 
     def read(self, item: Item) -> bytes:
         """Return the content of ``item`` as it is now.
@@ -195,7 +190,6 @@ class _Walk:
 
     def __init__(self, root: str, rules: Rules, max_file_bytes: int, avoid: Iterable[Path] = ()) -> None:
         self.rules = rules
-        self.empty = False
         self._root = root
         self._real_root = os.path.realpath(root)
         reals = {os.path.realpath(folder) for folder in avoid}
@@ -223,7 +217,7 @@ class _Walk:
                 self._follow(path, rules)
 
     def visit(self, path: str) -> bool:
-        """Offer what is at ``path`` and below; say False when nothing is there, and rules do not leave it out anyway.
+        """Offer what is at ``path`` and below; say False when rules leave it out, whether it is there or not.
 
         Raises:
             OSError: a link is met, or something that may not be looked at.
@@ -231,19 +225,21 @@ class _Walk:
         try:
             rules = self._rules_inside(path.rpartition("/")[0])
         except (FileNotFoundError, NotADirectoryError):
-            return False
-        if rules is None:
             return True
+        if rules is None:
+            return False
         try:
             status = Path(self._full(path)).lstat()
         except (FileNotFoundError, NotADirectoryError):
-            return rules.why_not(path, folder=False) is not None
+            return rules.why_not(path, folder=False) is None
         is_folder = stat.S_ISDIR(status.st_mode)
         if self._leaves_out(path, rules, folder=is_folder):
-            return True
+            return False
         if is_folder:
             self._descend(path, rules)
         elif stat.S_ISREG(status.st_mode):
+            if not rules.includes(path):
+                return False
             self.take(path, status, rules)
         elif not stat.S_ISLNK(status.st_mode):
             self._skip(path, _special(status.st_mode))
@@ -305,7 +301,6 @@ class _Walk:
         while pending:
             folder, rules = pending.pop()
             entries = self._list(folder, linked=linked)
-            self.empty = self.empty or not (folder or entries)
             ignore_files = [entry.name for entry in entries if entry.name in IGNORE_FILES]
             if ignore_files:
                 rules = rules.with_ignore_file(folder, _ignore_files(self._full(folder), ignore_files))
@@ -395,6 +390,15 @@ class _Walk:
 
     def _skip(self, path: str, reason: str) -> None:
         self._skipped.append(Skipped(_shown(path), reason))
+
+
+def _state(status: os.stat_result) -> str:
+    return f"device:{status.st_dev}:{status.st_ino}"
+
+
+def _is_another(status: os.stat_result, state: str | None) -> bool:
+    """Say whether ``state`` is of another folder; some states name the device alone."""
+    return state is not None and not f"{_state(status)}:".startswith(f"{state}:")
 
 
 def too_large(size_bytes: int, max_bytes: int) -> str:

@@ -11,8 +11,9 @@ from rapidfuzz import fuzz, process
 
 from pinakes import fusion
 from pinakes.catalog import briefs, documents
-from pinakes.catalog.briefs import Brief, Mark
+from pinakes.catalog.briefs import Mark
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.records import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.shelves import Shelves
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 0.5
 """A border between sections is cut at when at least so much of what fits stands before it."""
 
+MOST_DOCUMENTS = 100
+"""Documents that may be opened at once."""
+
 _ALIKE = 70
 _NAMED = 12
 MOST_NEIGHBOURS = 5
@@ -34,12 +38,12 @@ class Opened:
     """A document, or a part of it: ``text`` from ``start_line`` to ``end_line``, counted from 1, ends included.
 
     ``tokens`` are those of the text, in the unit of the collection. ``cut``: the budget ended before what was asked
-    for; ``go_on`` is then the line, ``go_on_chunk`` the passage, to read on from. ``outline`` are headings or
-    definitions: all of them where they were asked for, of a document that was cut those that are not in ``text``.
-    ``note`` says in words what could not be done.
+    for; ``go_on`` is then the line, ``go_on_chunk`` the passage, to read on from; the line is 0 where not one fits.
+    ``outline`` are headings or definitions: all of them where they were asked for, of a document that was cut those
+    not in ``text``. ``note`` says in words what could not be done.
     """
 
-    document: Brief
+    document: DocumentRecord
     collection: str
     text: str
     start_line: int
@@ -58,7 +62,8 @@ class Opened:
 class Expanded:
     """Documents that were opened, in the order asked for; those there are no such documents of are left out.
 
-    ``left_out`` are ids of those that the budget had no room for. ``full_tokens``: of all documents asked for, whole.
+    ``left_out`` are ids of those that the budget had no room for. ``tokens`` are those of the texts, and where there is
+    a budget of the passages beside them. ``full_tokens``: of all documents asked for, whole.
     """
 
     documents: tuple[Opened, ...]
@@ -71,7 +76,7 @@ class Expanded:
 class Passage:
     """One passage of a document with those around it. ``score`` is 0 to 1, None where it was chosen by its number."""
 
-    document: Brief
+    document: DocumentRecord
     collection: str
     mark: Mark
     text: str
@@ -95,12 +100,17 @@ def expand(
 ) -> Expanded:
     """Open documents of these collections, in the order of ``uids``; ``max_tokens`` 0 = whatever they have.
 
-    The first that does not fit is cut, after a section where that is possible; those behind it are left out.
+    The first that does not fit is cut, after a section where that is possible; those behind it are left out. Passages
+    that are wanted, too, count as well: those that do not end before the cut, or do not fit, are not there.
 
     Raises:
-        InvalidInput: lines that cannot be, or lines and a section at once.
+        InvalidInput: lines that cannot be, lines and a section at once, or more than ``MOST_DOCUMENTS``.
     """
     _check(wanted)
+    if len(uids) > MOST_DOCUMENTS:
+        raise InvalidInput(
+            f"{len(uids)} documents are too many to be opened at once.", hint=f"At most {MOST_DOCUMENTS}."
+        )
     names = {record.id: record.name for record in records}
     opened: list[Opened] = []
     left_out: list[str] = []
@@ -116,10 +126,13 @@ def expand(
             sheet = _Sheet(brief, names[brief.collection_id], text, briefs.marks(connection, brief.id))
             opened.append(sheet.opened(wanted, max_tokens - used if max_tokens else 0))
             used += opened[-1].tokens
+            used += sum(mark.token_count for mark, _ in opened[-1].chunks) if max_tokens else 0
     return Expanded(tuple(opened), tuple(left_out), used, full)
 
 
-def outline(shelves: Shelves, records: Sequence[CollectionRecord], uid: str) -> tuple[Brief, tuple[Heading, ...]]:
+def outline(
+    shelves: Shelves, records: Sequence[CollectionRecord], uid: str
+) -> tuple[DocumentRecord, tuple[Heading, ...]]:
     """Return a document and its headings, or what its code defines, in the order of the text.
 
     Raises:
@@ -165,7 +178,7 @@ def passage(
     return Passage(brief, record.name, mark, _slice(text, mark), len(marks), score, beside)
 
 
-def only(found: dict[str, Brief], uid: str) -> Brief:
+def only(found: dict[str, DocumentRecord], uid: str) -> DocumentRecord:
     """Return the one document of ``found``.
 
     Raises:
@@ -218,7 +231,7 @@ def _placed(ids: Int64, ranked: Int64, scores: Float32) -> Float32:
 class _Sheet:
     """The text of a document with what is known of its parts."""
 
-    def __init__(self, brief: Brief, collection: str, text: str, marks: Sequence[Mark]) -> None:
+    def __init__(self, brief: DocumentRecord, collection: str, text: str, marks: Sequence[Mark]) -> None:
         self._brief = brief
         self._collection = collection
         self._text = text
@@ -237,12 +250,14 @@ class _Sheet:
         """Return what is wanted of the document, at most so many tokens of it; 0 = any number."""
         span, note = self._span(wanted)
         tokens = self._tokens(span)
-        end = self._cut(span, most) if most and tokens > most else span[1]
+        room = most // 2 if wanted.chunks else most  # with its passages a text is there twice
+        end = self._cut(span, room) if most and tokens > room else span[1]
         cut = end < span[1]
+        tokens = self._tokens((span[0], end)) if cut else tokens
         outline = self.headings if wanted.outline or cut else ()
         if cut and not wanted.outline:
             outline = tuple(one for one in outline if end <= one.start < span[1])
-        start_line = self._line(span[0])
+        start_line, go_on = self._line(span[0]), self._line(end)
         return Opened(
             document=self._brief,
             collection=self._collection,
@@ -250,12 +265,12 @@ class _Sheet:
             start_line=start_line,
             end_line=max(start_line, self._line(max(span[0], end - 1))),
             total_lines=self._total_lines,
-            tokens=self._tokens((span[0], end)) if cut else tokens,
+            tokens=tokens,
             cut=cut,
-            go_on=self._line(end) if cut else 0,
+            go_on=go_on if cut and go_on > start_line else 0,
             go_on_chunk=next((mark.ordinal for mark in self._marks if mark.end > end), 0) if cut else 0,
             outline=outline,
-            chunks=self._chunks((span[0], end)) if wanted.chunks else (),
+            chunks=self._chunks((span[0], end), cut, most - tokens if most else None) if wanted.chunks else (),
             note=note,
         )
 
@@ -285,7 +300,7 @@ class _Sheet:
         return round(sum(mark.token_count * _share(mark, start, end) for mark in self._marks))
 
     def _cut(self, span: Span, most: int) -> int:
-        """Return where a part is to end that has at most so many tokens: at a heading, a passage, a line, a word."""
+        """Return where a part is to end that has at most so many tokens: heading, passage, line, word or there."""
         start, limit = span[0], self._reach(span, most)
         least = start + _LEAST_SHARE * (limit - start)
         borders: tuple[Callable[[], int], ...] = (
@@ -294,7 +309,7 @@ class _Sheet:
             lambda: self._text.rfind("\n", start, limit) + 1,
             lambda: self._text.rfind(" ", start, limit) + 1,
         )
-        return next((at for border in borders if (at := border()) > start), start)
+        return next((at for border in borders if (at := border()) > start and at >= least), limit)
 
     def _reach(self, span: Span, most: int) -> int:
         """Return the offset up to which there are ``most`` tokens."""
@@ -307,8 +322,12 @@ class _Sheet:
             used += cost
         return span[1]
 
-    def _chunks(self, span: Span) -> tuple[tuple[Mark, str], ...]:
-        inside = (mark for mark in self._marks if mark.start < span[1] and mark.end > span[0])
+    def _chunks(self, span: Span, cut: bool, room: int | None) -> tuple[tuple[Mark, str], ...]:
+        """Return the passages of a part, where it was ``cut`` those that end in it; at most ``room`` tokens of them."""
+        inside = [mark for mark in self._marks if mark.start < span[1] and mark.end > span[0]]
+        if room is not None:
+            fits = np.cumsum([mark.token_count for mark in inside]) <= room
+            inside = [mark for mark, fit in zip(inside, fits, strict=True) if fit and not (cut and mark.end > span[1])]
         return tuple((mark, _slice(self._text, mark)) for mark in inside)
 
     def _line(self, offset: int) -> int:
@@ -318,26 +337,35 @@ class _Sheet:
 def section_of(found: Sequence[Heading], name: str) -> Heading | None:
     """Return the heading called ``name``: as it is written, else the only one that begins so, else one much alike.
 
-    Names above it may stand before it: ``Install > Linux``.
+    Names above it may stand before it: ``Install > Linux``, and signs of a heading before each: ``## Linux``.
     """
-    wanted = " ".join(name.split(">")[-1].split()).casefold().strip("# ")
-    titles = [one.title.casefold() for one in found]
-    exact = [one for one, title in zip(found, titles, strict=True) if title == wanted]
-    if len(exact) > 1 and ">" in name:
-        exact = [one for one in exact if _above(found, one, name)] or exact
+    whole = _folded(name)
+    titles = [_folded(one.title) for one in found]
+    if whole in titles:
+        return found[titles.index(whole)]
+    *above, wanted = (part.strip().lstrip("# ") for part in f" {whole} ".split(" > "))
+    if not wanted:
+        return None
+    named = list(zip(found, titles, strict=True))
+    exact = [one for one, title in named if title == wanted]
     if exact:
-        return exact[0]
-    begun = [one for one, title in zip(found, titles, strict=True) if title.startswith(wanted)]
+        return next((one for one in exact if _is_below(found, one, above)), exact[0])
+    begun = [one for one, title in named if title.startswith(wanted)]
     if begun:
-        return begun[0]
+        begun = [one for one in begun if _is_below(found, one, above)] or begun
+        return begun[0] if len(begun) == 1 else None
     best = process.extractOne(wanted, titles, scorer=fuzz.ratio, score_cutoff=_ALIKE)
     return found[best[2]] if best else None
 
 
-def _above(found: Sequence[Heading], one: Heading, name: str) -> bool:
-    """Say whether the headings around ``one`` are those that stand before it in ``name``."""
-    around = {other.title.casefold() for other in found if other.start < one.start and other.end >= one.end}
-    return all(" ".join(part.split()).casefold() in around for part in name.split(">")[:-1])
+def _is_below(found: Sequence[Heading], one: Heading, above: Sequence[str]) -> bool:
+    """Say whether the headings around ``one`` have all names in ``above``."""
+    around = {_folded(other.title) for other in found if other.start < one.start and other.end >= one.end}
+    return around.issuperset(above)
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.split()).casefold()
 
 
 def _check(wanted: Wanted) -> None:
@@ -359,5 +387,5 @@ def _slice(text: str, mark: Mark) -> str:
     return text[mark.start : mark.end]
 
 
-def _document(brief: Brief, text: str) -> Document:
+def _document(brief: DocumentRecord, text: str) -> Document:
     return Document(text, brief.title, brief.kind, brief.language)  # type: ignore[arg-type]

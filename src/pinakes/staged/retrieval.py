@@ -15,18 +15,19 @@ import numpy as np
 
 from pinakes import search
 from pinakes.catalog import briefs, selection
-from pinakes.catalog.briefs import Brief, Mark
+from pinakes.catalog.briefs import Mark
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
-from pinakes.filters import parse
+from pinakes.filters import normal_text, parse
 from pinakes.search import Parts, Placed, Watch
 from pinakes.search.documents import FoundDocument, best_documents, similarities
-from pinakes.search.own_summaries import OwnSummaries
+from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
 from pinakes.summarizing import Summaries
 from pinakes.suspicion import is_suspicious
-from pinakes.types import JSON, Filter, Heading, SearchMode, Summary
+from pinakes.types import JSON, Condition, Filter, Heading, SearchMode, Summary
 
 if TYPE_CHECKING:
     from pinakes.library import Library
@@ -35,7 +36,9 @@ MERGES = ("rrf", "max")
 Merge: TypeAlias = Literal["rrf", "max"]
 """How the rankings of several questions become one: by ranks, or by each document's best score."""
 
+MOST_QUERIES = 20
 _RRF_K = 60
+_MOST_WEIGHT = 1e9
 _DEPTH = 50
 _SIMILAR_CANDIDATES = 300
 _REMEMBERED_TOTALS = 256
@@ -53,7 +56,7 @@ class Found:
     it was indexed, or gone; None where there is no file or that cannot be known.
     """
 
-    document: Brief
+    document: DocumentRecord
     collection: str
     summary: Summary
     score: float
@@ -193,15 +196,16 @@ class Staged:
             reference = expanding.only(briefs.of_uids(connection, [one.id for one in records], [uid]), uid)
         own = next(one for one in records if one.id == reference.collection_id)
         where = _parsed(filters)
-        answer = self._with_parts(own.name, lambda parts: self._like(parts, reference, where, other_source, top_k))
+        if where or other_source:
+            where += (Condition(selection.BY_ID, none_of=self._not_to_be_found(reference, other_source)),)
+        answer = self._with_parts(own.name, lambda parts: self._like(parts, reference, where, top_k))
         if answer is None:
             query = f"{reference.title}\n{self.summary(reference).text}"
             question = _Question(query, top_k + _DEPTH, where, self._weights(None), "keyword")
             answer = replace(self._of_one(own.name, question), degraded="it has no vectors: compared by words only")
-        others = self._without(answer.found, reference, other_source)
         least = max(min_score, self._shelves.settings.search.min_score)
-        kept = [one for one in others if one.score >= least]
-        answer = replace(answer, found=kept, total=max(0, answer.total - 1))
+        kept = [one for one in answer.found if one.document_id != reference.id and one.score >= least]
+        answer = replace(answer, found=kept, total=answer.total if where else max(0, answer.total - 1))
         return self._answered(uid, [answer], [], top_k, start)
 
     def expand(
@@ -232,10 +236,14 @@ class Staged:
         """
         return expanding.outline(self._shelves, self.records(collection), uid)[1]
 
-    def summary(self, document: Brief) -> Summary:
+    def summary(self, document: DocumentRecord) -> Summary:
         """Return the summary of a document: given, written, or sentences of its text."""
         with self._shelves.catalog.read() as connection:
             return self.texts.of(connection, [document])[document.id]
+
+    def own_summaries(self, parts: Parts) -> SummaryVectors:
+        """Return the vectors of the summaries that say what the texts do not."""
+        return self._own.of(parts.catalog.read, parts.collection)
 
     def records(self, collection: str | None) -> list[CollectionRecord]:
         """Return the records of the collections that ``collection`` names.
@@ -263,12 +271,13 @@ class Staged:
 
     def _weights(self, given: tuple[float, float] | None) -> tuple[float, float]:
         settings = self._shelves.settings.search
-        semantic, keyword = (max(0.0, one) for one in given or (settings.semantic_weight, settings.keyword_weight))
+        both = given or (settings.semantic_weight, settings.keyword_weight)
+        semantic, keyword = (min(max(0.0, one), _MOST_WEIGHT) for one in both)
         return (semantic, keyword) if semantic + keyword > 0 else (1.0, 0.0)
 
     def _of_one(self, name: str, question: _Question) -> _Answer:
         def ask(parts: Parts) -> _Answer:
-            own = self._own.of(parts.catalog.read, parts.collection)
+            own = self.own_summaries(parts)
             order = search.placed(self._request(parts.collection, question), parts)
             found = best_documents(order, parts, own, question.limit)
             where = order.known.asked.request.where
@@ -304,13 +313,13 @@ class Staged:
                 record, index = shelves.mend(record, error)
                 return ask(shelves.parts(record, index, Watch()))
 
-    def _like(self, parts: Parts, reference: Brief, where: Filter, other_source: bool, top_k: int) -> _Answer | None:
+    def _like(self, parts: Parts, reference: DocumentRecord, where: Filter, top_k: int) -> _Answer | None:
         """Return the documents whose vectors as a whole are nearest, None where ``reference`` has none."""
         vectors = parts.index.vectors(np.array([reference.id], np.int64), "documents")
         if not vectors.size or np.isnan(vectors).any() or not vectors.any():
             return None
         unit = (vectors[0] / np.linalg.norm(vectors[0])).astype(np.float32)
-        most = _SIMILAR_CANDIDATES + (10 if other_source else 4) * top_k + reference.chunk_count
+        most = _SIMILAR_CANDIDATES + 4 * top_k + reference.chunk_count
         ranked = parts.index.vector(unit, most, where)
         documents, first = np.unique(ranked.documents, return_index=True)
         scores = similarities(parts.index, unit, documents.tolist())
@@ -322,14 +331,16 @@ class Staged:
         ]
         return _Answer(parts.collection, _sorted(found), self._total(parts, where))
 
-    def _without(self, found: Sequence[FoundDocument], reference: Brief, other_source: bool) -> list[FoundDocument]:
-        others = [one for one in found if one.document_id != reference.id]
-        if not other_source:
-            return others
+    def _not_to_be_found(self, reference: DocumentRecord, other_source: bool) -> tuple[str, ...]:
+        """Return the uids of ``reference`` and, for ``other_source``, of all that come from where it does."""
+        source = reference.source
+        if not (other_source and source):
+            return (reference.uid,)
+        likely = (Condition("source", any_of=(normal_text(source),)),)
         with self._shelves.catalog.read() as connection:
-            known = briefs.of_ids(connection, [one.document_id for one in others])
-        same = {one.id for one in known.values() if one.source and one.source == reference.source}
-        return [one for one in others if one.document_id not in same]
+            ids = selection.matching(connection, reference.collection_id, likely)
+            known = briefs.of_ids(connection, ids.tolist())
+        return (reference.uid, *(one.uid for one in known.values() if one.source == source))
 
     def _total(self, parts: Parts, where: Filter) -> int:
         """Return how many documents of a collection pass ``where``; remembered until a text changes."""
@@ -347,7 +358,7 @@ class Staged:
             self._totals[key] = known
         return known
 
-    def _changed(self, records: Sequence[CollectionRecord], found: Sequence[Brief]) -> dict[str, bool | None]:
+    def _changed(self, records: Sequence[CollectionRecord], found: Sequence[DocumentRecord]) -> dict[str, bool | None]:
         """Return document uid → whether its file has changed since it was indexed."""
         verdicts: dict[str, bool | None] = {}
         for record in records:
@@ -451,9 +462,11 @@ def check_merge(queries: Sequence[str]) -> list[str]:
     """Return the questions that are there to be merged, without blank ones.
 
     Raises:
-        InvalidInput: there are fewer than two.
+        InvalidInput: there are fewer than two, or more than ``MOST_QUERIES``.
     """
     asked = [query for query in queries if query.strip()]
     if len(asked) < 2:
         raise InvalidInput("Provide at least 2 queries", hint="Ask the same in other words.")
+    if len(asked) > MOST_QUERIES:
+        raise InvalidInput(f"{len(asked)} queries are too many to be merged.", hint=f"At most {MOST_QUERIES}.")
     return asked

@@ -35,19 +35,20 @@ _PLACE, _TITLE, _WORDS, _SECTION = 1.0, 0.5, 0.5, 0.6
 _SAME_SHARE = 0.6
 """A sentence that has so much of its words from one that was taken adds little."""
 
+# Repeats are bounded or not taken back, so that no text, however odd, takes long.
 _CLUTTER = re.compile(
     r"""
     <!--.*?(?:-->|\Z)
-    | ^\ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^\ {0,3}(?P=fence)[^\n]*$|\Z)
-    | \{\{.*?\}\}
+    | ^\ {0,3}(?P<fence>`{3,}+|~{3,}+)[^\n]*\n.*?(?:^\ {0,3}(?P=fence)[^\n]*$|\Z)
+    | \{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\}
     | <(?:script|style)\b.*?(?:</(?:script|style)>|\Z)
     | </?[A-Za-z][^<>\n]{0,300}>
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
-_IMAGE = re.compile(r"!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])?")
-_LINK = re.compile(r"\[([^\]\n]+)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
-_ROLE = re.compile(r":[\w.+:-]+:`([^`<\n]+?)(?:\s*<[^`>\n]*>)?`")
+_IMAGE = re.compile(r"!\[[^\]\n]{0,300}\](?:\((?:data:[^)\n]*|[^)\n]{0,1000})\)|\[[^\]\n]{0,300}\])?")
+_LINK = re.compile(r"\[([^\]\n]{1,300})\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,300}\])")
+_ROLE = re.compile(r":[\w.+:-]{1,60}:`([^`<\n]{1,300}?)(?:\s{0,9}<[^`>\n]{0,300}>)?`")
 _MARKS = re.compile(r"\*\*|__|``?|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|\\(?=[!-/:-@\[-`{-~])")
 _LINK_ALONE = re.compile(r"\[[^\]\n]+\](?:\([^)\n]*\)|\[[^\]\n]*\])?\W*")
 _ENDED = (".", "!", "?", "。", "！", "？", ".)", '."', ".”", ".'")
@@ -66,10 +67,11 @@ _BOILERPLATE = re.compile(
     r"|\bcookies\b|click here|subscribe to|coding[:=]|\bvim:"
 )
 _END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*(?:\s+(?=[\"'“‘(\[]?[^\Wa-z_])|(?<=[。！？])|\Z)")
+_SHORT_FORM_CHARS = 10
 _SHORT_FORM = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Sec|[A-Z])\.$")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _COMMENT = re.compile(
-    r"""\A(?:\s|\#![^\n]*\n|<\?php)*(?:
+    r"""\A(?:\s|\#![^\n]*\n|<\?php)*+(?:
       (?P<quoted>[rRuU]?(?:\"{3}(?P<double>.*?)\"{3}|'{3}(?P<single>.*?)'{3}))
     | (?P<block>(?:/\*.*?\*/\s*)+)
     | (?P<lines>(?:[ \t]*(?://|\#(?!include|define|if|ifdef|ifndef|pragma|!)|--|;)[^\n]*(?:\n[ \t]*)*)+)
@@ -77,7 +79,9 @@ _COMMENT = re.compile(
     )""",
     re.DOTALL | re.VERBOSE,
 )
-_COMMENT_SIGNS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|///?!?|\#+|--+|;+)?[ \t]?|[ \t]*\*+/[ \t]*$", re.MULTILINE)
+_COMMENT_SIGNS = re.compile(
+    r"^[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|///?!?|\#+|--+|;+)?[ \t]?|(?<!\*)\*+/[ \t]*$", re.MULTILINE
+)
 _WIDE = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 
 
@@ -209,7 +213,7 @@ def _split(paragraph: str) -> Iterator[str]:
     start = 0
     for match in _END.finditer(paragraph):
         sentence = paragraph[start : match.end()].strip()
-        if _SHORT_FORM.search(sentence):
+        if _SHORT_FORM.search(sentence[-_SHORT_FORM_CHARS:]):
             continue
         start = match.end()
         if sentence:

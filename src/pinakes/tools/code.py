@@ -10,19 +10,18 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.catalog import contents as stored
 from pinakes.content_types import FIELD, ContentType
-from pinakes.errors import InvalidInput, QueryTooLong
+from pinakes.errors import InvalidInput, NotFound, QueryTooLong
 from pinakes.library import Library
 from pinakes.tools import contents
 from pinakes.tools.declare import Reply, list_from, object_from, tool
 from pinakes.tools.errors import as_code
+from pinakes.tools.parameters import Collection, asked_about, meant
 from pinakes.types import JSON, Hit, Results
 
 _HALFWAY_BM25 = 10
 _EMBEDDING_STAGES = frozenset({"embed"})
 _SEARCH_STAGES = frozenset({"follow", "mend", "understand", "keyword", "vector", "score"})
 """Of a search that finds candidates; its other stages put them into their order."""
-
-Collection = Annotated[str, Field(description="Empty = the default one.")]
 
 
 class Found(Reply):
@@ -168,7 +167,13 @@ def semantic_search(
     if file_paths:
         where["path"] = {"glob": file_paths}
     wanted = limits.max_top_k if similarity_threshold else max_results
-    results = library.search(query, collection or None, top_k=wanted, filters=where)
+    name = meant(library, collection)
+    try:
+        results = library.search(query, name, top_k=wanted, filters=where)
+    except NotFound:
+        if name:
+            raise
+        return _NOTHING_YET
     hits = [hit for hit in results.hits if _clamped(hit.scores.cosine) >= similarity_threshold][:max_results]
     with library.shelves.catalog.read() as connection:
         types = stored.types_of(connection, {hit.document_id for hit in hits})
@@ -199,7 +204,7 @@ def index_content(
         content_type,
         title=title.strip(),
         metadata=metadata,
-        collection=collection or None,
+        collection=meant(library, collection),
         again=force_reindex,
     )
     return IndexReply(
@@ -224,8 +229,8 @@ def get_index_status(
     collection: Collection = "",
 ) -> StatusReply:
     """Tell how far contents are indexed: one of them, or all counted by type and status."""
-    one = contents.status_of(library, content_id, collection or None) if content_id else None
-    every = contents.overview(library, collection or None) if include_stats else None
+    one = contents.status_of(library, content_id, meant(library, collection)) if content_id else None
+    every = contents.overview(library, _counted(library, collection)) if include_stats else None
     return StatusReply(
         content_status=None
         if one is None
@@ -242,6 +247,20 @@ def get_index_status(
             embedding_models=[ModelCount(model=name, count=count) for name, count in every.models.items()],
         ),
     )
+
+
+_NOTHING_YET = SearchReply(
+    results=[],
+    query_stats=QueryStats(
+        total_results=0, processing_time=0.0, query_embedding_time=0.0, search_time=0.0, ranking_time=0.0
+    ),
+)
+
+
+def _counted(library: Library, collection: str) -> str | None:
+    """Return the collection whose contents are counted, None for all: where none is named, or there is none yet."""
+    known = library.collections() or meant(library, collection)
+    return (asked_about(library, collection) or None) if known else None
 
 
 def _found(hit: Hit, purpose: str) -> Found:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from pinakes import caller, readers
 from pinakes.catalog import collections, contents, documents, embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import DocumentRecord
+from pinakes.catalog.records import DocumentRecord
 from pinakes.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
 from pinakes.documents.editing import Written
 from pinakes.errors import InvalidInput, NotFound

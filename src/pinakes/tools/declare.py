@@ -8,12 +8,13 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core import from_json, to_json
 
 from pinakes import caller
 from pinakes.errors import InvalidInput, PinakesError, Refused
@@ -124,6 +125,8 @@ class Tool:
     """Words to find it by in a list of tools."""
     reads_when: Callable[[Mapping[str, JSON]], bool] | None = None
     """Says of the arguments of a call whether it only reads, for a tool that does both."""
+    keeps_in: str = ""
+    """The one collection this tool works with, for the audit log; "" where its arguments or answers name it."""
 
     @property
     def reads_sometimes(self) -> bool:
@@ -151,7 +154,7 @@ class Tool:
 
     def schema(self) -> dict[str, JSON]:
         """Return the JSON Schema of the parameters: plain types, no unions, no references."""
-        schema = self.parameters.model_json_schema(schema_generator=_Plain)
+        schema = _schema_of(self.parameters, "validation")
         return {key: value for key, value in schema.items() if key not in ("title", "description")}
 
     def output_schema(self) -> dict[str, JSON] | None:
@@ -161,7 +164,7 @@ class Tool:
         """
         if self.returns is None:
             return None
-        schema = self.returns.model_json_schema(mode="serialization", schema_generator=_Plain)
+        schema = _schema_of(self.returns, "serialization")
         schema.pop("description", None)
         schema["additionalProperties"] = True
         if self.error_data is not None:
@@ -170,7 +173,7 @@ class Tool:
 
     def answer(self, library: Library, arguments: Mapping[str, JSON]) -> Outcome:
         """Run the tool for the caller of this moment and record it; whatever goes wrong is told, without internals."""
-        with library.audit.recording(self.name, self._named(arguments), self.collection) as call:
+        with library.audit.recording(self.name, self._named(arguments), self.collection or self.keeps_in) as call:
             outcome = self._outcome(library, arguments)
             call.answered(outcome.data)
             if outcome.found is not None:
@@ -247,7 +250,7 @@ class Tool:
             problems.append(f"{name} {refusal(entry, 'an object')}" if known else f"there is no parameter {name!r}")
         return InvalidInput(
             f"Invalid arguments for {self.name}: {'; '.join(problems)}.",
-            hint=f"Parameters: {', '.join(self.parameters.model_fields)}.",
+            hint=f"Parameters: {', '.join(self.parameters.model_fields) or 'none'}.",
         )
 
 
@@ -271,6 +274,7 @@ def tool(
     name: str = "",
     tags: tuple[str, ...] = (),
     reads_when: Callable[[Mapping[str, JSON]], bool] | None = None,
+    keeps_in: str = "",
 ) -> Callable[[Callable[..., Answer]], Tool]:
     """Make a function ``(library, **parameters) -> Answer`` a tool, described by its docstring.
 
@@ -293,14 +297,15 @@ def tool(
             returns=returns if isinstance(returns, type) and issubclass(returns, Reply) else None,
             tags=tags,
             reads_when=reads_when,
+            keeps_in=keeps_in,
         )
 
     return declare
 
 
 def parameters_model(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
-    """Return a model of parameters: name → (annotation, default); unknown ones are refused."""
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **dict(fields))
+    """Return a model of parameters: name → (annotation, default); unknown ones and numbers without end are refused."""
+    return create_model(name, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **dict(fields))
 
 
 def _parameters(function: Callable[..., Answer]) -> type[BaseModel]:
@@ -325,6 +330,25 @@ class _Plain(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        """Leave out the default None: to the client it is no value, but that nothing is there."""
+        made = super().default_schema(schema)
+        if "default" in made and made["default"] is None:
+            made.pop("default")
+        return made
+
+
+def _schema_of(model: type[BaseModel], mode: JsonSchemaMode) -> dict[str, JSON]:
+    """Return the JSON Schema of ``model``, which is the caller's own to change."""
+    schema: dict[str, JSON] = from_json(_schema_text(model, mode))
+    return schema
+
+
+@lru_cache(maxsize=1000)
+def _schema_text(model: type[BaseModel], mode: JsonSchemaMode) -> bytes:
+    """Remember schemas, which take a millisecond each to make and never change."""
+    return to_json(model.model_json_schema(mode=mode, schema_generator=_Plain))
 
 
 def told(template: str, error: PinakesError) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
@@ -23,6 +22,7 @@ from pinakes.errors import (
     QueryTooLong,
     Refused,
     Unreadable,
+    worded,
 )
 from pinakes.tools.declare import Tool
 from pinakes.types import JSON
@@ -58,7 +58,7 @@ def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) ->
     """
     unforeseen = surprise(error)
     if unforeseen is not None:
-        return {"error": f"{type(unforeseen).__name__}: {unforeseen}"}
+        return {"error": worded(unforeseen)}
     return {"error": error.message, **({"hint": error.hint} if error.hint else {})}
 
 
@@ -85,12 +85,3 @@ def code_of(error: PinakesError) -> str:
 def surprise(error: PinakesError) -> BaseException | None:
     """Return the exception that nobody foresaw behind ``error``, None where it is one of ours."""
     return error.__cause__ if type(error) is PinakesError else None
-
-
-@contextmanager
-def saying(message: str, instead_of: type[PinakesError]) -> Iterator[None]:
-    """Say ``message``, and no more, where an error of this class is raised."""
-    try:
-        yield
-    except instead_of as error:
-        raise instead_of(message) from error

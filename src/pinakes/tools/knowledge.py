@@ -15,10 +15,8 @@ from pydantic import BeforeValidator, Field
 from pinakes import caller
 from pinakes.catalog import documents, embeddings, listing, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import DocumentRecord
 from pinakes.documents.drafting import MAX_TITLE_CHARS
 from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
-from pinakes.filters import normal_text
 from pinakes.library import Library
 from pinakes.readers import READERS, language_of
 from pinakes.readers.decode import scrub
@@ -27,6 +25,7 @@ from pinakes.readers.titles import markdown_title
 from pinakes.suspicion import is_suspicious
 from pinakes.tools.chunk_ids import chunk_id, place_of
 from pinakes.tools.declare import Tool, object_from, tool
+from pinakes.tools.knowledge_base import COLLECTION, SOURCE_FIELD, existing, found, remove_at, removed
 from pinakes.tools.knowledge_replies import (
     ChunkSource,
     Collections,
@@ -38,12 +37,9 @@ from pinakes.tools.knowledge_replies import (
     VectorStore,
     VersionReply,
 )
-from pinakes.types import JSON, Condition, DocumentKind, Duplicate, Filter, Hit, Metadata, Results
+from pinakes.types import JSON, DocumentKind, Duplicate, Hit, Metadata
 
-COLLECTION = "knowledge-base"
 USER_PROVIDED = "user-provided"
-SOURCE_FIELD = "sourceIdentifier"
-"""The metadata field that says which source a document belongs to."""
 
 INSTRUCTIONS = (
     "Answer from these chunks and name the uri of each one you use. When they do not hold the answer, say so. "
@@ -134,6 +130,7 @@ def _message(operation: str, error: PinakesError) -> str:
     error_data=failed,
     tags=("knowledge", "documents", "ingest", "semantic", "search"),
     reads_when=lambda arguments: arguments.get("operation") in _READING,
+    keeps_in=COLLECTION,
 )
 def manage_knowledge(
     library: Library,
@@ -203,44 +200,34 @@ def version(library: Library) -> VersionReply:
     )
 
 
-def found(library: Library, query: str, limit: int, *, uri_filter: str = "", source_id: str = "") -> Results | None:
-    """Return the best chunks of the knowledge base, None where it does not exist yet.
-
-    Raises:
-        as ``Library.search``.
-    """
-    record = _existing(library)
-    if record is None:
-        return None
-    only_at = _is_document(library, record, uri_filter)
-    where: Filter = ()
-    if uri_filter:
-        where += (_equal("uri", uri_filter) if only_at else Condition("uri", low=uri_filter, high=uri_filter),)
-    if source_id:
-        where += (_equal(SOURCE_FIELD, source_id),)
-    return library.search(query, COLLECTION, top_k=min(limit, library.settings.search.max_top_k), filters=where)
-
-
 def _ingest(library: Library, asked: _Asked) -> KnowledgeReply:
-    metadata = {**asked.metadata, SOURCE_FIELD: _source(asked) or USER_PROVIDED}
-    if not asked.content.strip():
-        _remove_at(library, asked.uri)
-        message = "Empty or whitespace-only content - no chunks created"
-        return KnowledgeReply(operation="ingest", chunks_created=0, chunk_ids=[], uri=asked.uri, message=message)
-    kind, language = _kind(_name(asked.uri))
     try:
-        written = library.documents.put(
-            asked.content,
-            title=_title(asked, kind, language),
-            uri=asked.uri,
-            collection=COLLECTION,
-            kind=kind,
-            language=language,
-            tags=None if "tags" in metadata else (),
-            metadata=metadata,
-        )
+        return _put(library, asked) if asked.content.strip() else _emptied(library, asked)
     except Refused as error:  # a file's document stands there: nothing that another caller may do
         raise Conflict(error.message, hint=error.hint) from error
+
+
+def _emptied(library: Library, asked: _Asked) -> KnowledgeReply:
+    """Put a document without any text: it is gone."""
+    gone = remove_at(library, asked.uri, files=False)
+    message = "Empty or whitespace-only content - no chunks created"
+    empty = KnowledgeReply(operation="ingest", chunks_created=0, chunk_ids=[], uri=asked.uri, message=message)
+    return empty.about(one.uid for one in gone)
+
+
+def _put(library: Library, asked: _Asked) -> KnowledgeReply:
+    metadata = {**asked.metadata, SOURCE_FIELD: _source(asked) or USER_PROVIDED}
+    kind, language = _kind(_name(asked.uri))
+    written = library.documents.put(
+        asked.content,
+        title=_title(asked, kind, language),
+        uri=asked.uri,
+        collection=COLLECTION,
+        kind=kind,
+        language=language,
+        tags=() if metadata.get("tags") is None else None,
+        metadata=metadata,
+    )
     count = written.document.chunk_count
     return KnowledgeReply(
         operation="ingest",
@@ -249,13 +236,14 @@ def _ingest(library: Library, asked: _Asked) -> KnowledgeReply:
         uri=asked.uri,
         message=f"Successfully ingested document into {count} chunks",
         notes=[f"The chunks are found by words only: {written.degraded}"] if written.degraded else None,
-    )
+    ).about([written.document.uid])
 
 
 def _search(library: Library, asked: _Asked) -> KnowledgeReply:
     results = found(library, asked.query, asked.limit, uri_filter=asked.uri_filter, source_id=_source(asked))
-    hits = [] if results is None else [hit for hit in results.hits if _is_asked(hit, asked)]
+    hits = [] if results is None else list(results.hits)
     notes = [] if results is None else [*results.notes, *([results.degraded] if results.degraded else [])]
+    notes = [note.replace(SOURCE_FIELD.casefold(), SOURCE_FIELD) for note in notes]  # as callers write it
     if asked.limit > library.settings.search.max_top_k:
         notes.append(f"limit {asked.limit} was lowered to {library.settings.search.max_top_k} (search.max_top_k)")
     totals = _totals(library, [hit.uri for hit in hits])
@@ -267,30 +255,35 @@ def _search(library: Library, asked: _Asked) -> KnowledgeReply:
         message=f"Found {len(hits)} matching chunks" if hits else "No matching documents found",
         agent_instructions=INSTRUCTIONS if hits else None,
         notes=notes or None,
-    )
+    ).about(hit.document_id for hit in hits)
 
 
 def _delete_by_uri(library: Library, asked: _Asked) -> KnowledgeReply:
-    deleted = _remove_at(library, asked.uri)
+    gone = remove_at(library, asked.uri)
+    deleted = sum(one.chunk_count for one in gone)
     message = f"Successfully deleted {deleted} chunks for URI" if deleted else "No chunks found for URI"
-    return KnowledgeReply(operation="deleteByUri", uri=asked.uri, chunks_deleted=deleted, message=message)
+    reply = KnowledgeReply(operation="deleteByUri", uri=asked.uri, chunks_deleted=deleted, message=message)
+    return reply.about(one.uid for one in gone)
 
 
 def _delete_by_source(library: Library, asked: _Asked) -> KnowledgeReply:
     source = _source(asked)
-    deleted = _removed(library, SOURCE_FIELD, source, lambda one: one.metadata.get(SOURCE_FIELD) == source)
+    gone = removed(library, SOURCE_FIELD, source, lambda one: one.metadata.get(SOURCE_FIELD) == source)
+    deleted = sum(one.chunk_count for one in gone)
     message = f"Successfully deleted {deleted} chunks for source" if deleted else "No chunks found for source"
     named = {"source_id": source, "source_identifier": source}
-    return KnowledgeReply(operation="deleteBySource", **named, chunks_deleted=deleted, message=message)
+    reply = KnowledgeReply(operation="deleteBySource", **named, chunks_deleted=deleted, message=message)
+    return reply.about(one.uid for one in gone)
 
 
 def _get_chunk(library: Library, asked: _Asked) -> KnowledgeReply:
-    record = _existing(library)
+    record = existing(library)
     place = None if record is None else place_of(library, record, asked.chunk_id)
-    chunk = None if record is None or place is None else _stored(library, record, *place)
-    if chunk is None:
+    stored = None if record is None or place is None else _stored(library, record, *place)
+    if stored is None:
         raise NotFound("Chunk not found", hint="Ids change when a document moves: search again for its id.")
-    return KnowledgeReply(operation="getChunk", chunk=chunk, message="Found the chunk")
+    document, chunk = stored
+    return KnowledgeReply(operation="getChunk", chunk=chunk, message="Found the chunk").about([document])
 
 
 _WORK: Mapping[str, Callable[[Library, _Asked], KnowledgeReply]] = {
@@ -346,49 +339,12 @@ def _kind(name: str) -> tuple[DocumentKind, str | None]:
     return ("code", None) if language_of(name) else ("markdown", None)
 
 
-def _existing(library: Library) -> CollectionRecord | None:
-    try:
-        return library.collection(COLLECTION)
-    except NotFound:
-        return None
-
-
-def _equal(field: str, value: str) -> Condition:
-    return Condition(field.casefold(), any_of=(normal_text(value),))
-
-
-def _is_document(library: Library, record: CollectionRecord, uri: str) -> bool:
-    """Say whether ``uri`` is to be taken as that of one document, not as the beginning of several."""
-    if not uri or uri.endswith("/"):
-        return False
-    with library.shelves.catalog.read() as connection:
-        return bool(listing.chunk_counts(connection, record.id, [uri]))
-
-
 def _totals(library: Library, uris: list[str]) -> dict[str, int]:
-    record = _existing(library) if uris else None
+    record = existing(library) if uris else None
     if record is None:
         return {}
     with library.shelves.catalog.read() as connection:
         return listing.chunk_counts(connection, record.id, uris)
-
-
-def _is_asked(hit: Hit, asked: _Asked) -> bool:
-    """Say whether a hit is what the filters ask for also in capitals, which those of the catalogue ignore."""
-    source = _source(asked)
-    return hit.uri.startswith(asked.uri_filter) and source in ("", hit.metadata.get(SOURCE_FIELD))
-
-
-def _remove_at(library: Library, uri: str) -> int:
-    return _removed(library, "uri", uri, lambda one: one.uri == uri)
-
-
-def _removed(library: Library, field: str, value: str, is_meant: Callable[[DocumentRecord], bool]) -> int:
-    """Delete the documents with this value, in one step; return how many chunks they had."""
-    if _existing(library) is None:
-        return 0
-    gone = library.documents.delete_many(COLLECTION, (_equal(field, value),), only=is_meant)
-    return sum(one.chunk_count for one in gone)
 
 
 def _found(hit: Hit, total: int) -> FoundChunk:
@@ -397,7 +353,7 @@ def _found(hit: Hit, total: int) -> FoundChunk:
         content=hit.text,
         score=hit.score,
         match_type=hit.match,
-        source_id=str(hit.metadata.get(SOURCE_FIELD, "")),
+        source_id=str(hit.metadata.get(SOURCE_FIELD) or ""),
         uri=hit.uri,
         title=hit.title,
         metadata=dict(hit.metadata),
@@ -417,8 +373,8 @@ def _copy(one: Duplicate) -> CopyOf:
     return CopyOf(id=chunk_id(one.uri, index), uri=one.uri, chunk_index=index)
 
 
-def _stored(library: Library, record: CollectionRecord, uri: str, index: int) -> StoredChunk | None:
-    """Return the chunk as the catalogue has it, None where it is gone by now."""
+def _stored(library: Library, record: CollectionRecord, uri: str, index: int) -> tuple[str, StoredChunk] | None:
+    """Return the id of the document and the chunk as the catalogue has it, None where it is gone by now."""
     with library.shelves.catalog.read() as connection:
         at = [one for one in documents.find(connection, record.id, uri) if one.uri == uri]
         if not at:
@@ -432,10 +388,10 @@ def _stored(library: Library, record: CollectionRecord, uri: str, index: int) ->
     scheme, colon, _ = uri.partition(":")
     source_type = metadata.get("sourceType") or (scheme if colon else "document")
     modified = metadata.get("sourceLastModified")
-    return StoredChunk(
+    return document.uid, StoredChunk(
         id=chunk_id(uri, index),
         content=row.text,
-        source_id=str(metadata.get(SOURCE_FIELD, "")),
+        source_id=str(metadata.get(SOURCE_FIELD) or ""),
         uri=uri,
         title=document.title,
         source=ChunkSource(type=str(source_type), uri=uri, metadata=metadata),
@@ -461,7 +417,7 @@ def _tags(metadata: Metadata) -> list[str]:
 
 def _state(library: Library) -> KnowledgeBaseState:
     try:
-        record = _existing(library)
+        record = existing(library)
         if record is None:
             return KnowledgeBaseState(exists=False, documents_count=0, chunks_count=0)
         with library.shelves.catalog.read() as connection:

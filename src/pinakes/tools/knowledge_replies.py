@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
@@ -106,6 +107,17 @@ class KnowledgeReply(Reply):
     message: str
     agent_instructions: str | Maybe = None
     notes: list[str] | Maybe = None
+    _documents: tuple[str, ...] = PrivateAttr(default=())
+
+    def about(self, documents: Iterable[str]) -> KnowledgeReply:
+        """Return this, made to name the documents that it is about."""
+        reply = self.model_copy()
+        reply._documents = tuple(documents)  # noqa: SLF001 - its own class
+        return reply
+
+    def found(self) -> tuple[str, ...]:
+        """Return the ids of the documents that it is about."""
+        return self._documents
 
 
 class KnowledgeBaseState(_Named):

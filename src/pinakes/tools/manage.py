@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -13,25 +12,19 @@ from pinakes.documents.editing import Draft, Written
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.library import Library
 from pinakes.tools.declare import Reply, Tool, list_from, object_from, tool
-from pinakes.tools.errors import as_status, as_word, saying
+from pinakes.tools.errors import as_status, as_word
+from pinakes.tools.parameters import Collection, looking_in, meant, undefaulted
 from pinakes.types import JSON
 
-NOT_FOUND = "Document not found"
 TOO_MANY = "Batch size exceeds maximum"
 
 _MOST_TITLE_CHARS = 1000
 
 
-def _undefaulted(schema: dict[str, JSON]) -> None:
-    """Leave out the default of a parameter that may be left out but has none."""
-    schema.pop("default", None)
-
-
 def _optional(description: str, **limits: Any) -> Any:
-    return Field(description=description, json_schema_extra=_undefaulted, **limits)
+    return Field(description=description, json_schema_extra=undefaulted, **limits)
 
 
-Collection = Annotated[str, Field(description="Empty = the default one.")]
 DocId = Annotated[str, Field(description="Its doc_id.", min_length=1)]
 Title = Annotated[str, Field(description="What it is called.", max_length=_MOST_TITLE_CHARS)]
 Tags = Annotated[list[str], BeforeValidator(list_from), Field(description="Words to filter by.")]
@@ -81,7 +74,7 @@ class Deleted(Reply):
 
 
 class DocumentMetadata(Reply):
-    """All that is known of a document besides its text."""
+    """All that is known of a document besides its text; ``summary_by``: "given", "extractive" or "chat"."""
 
     doc_id: str
     title: str
@@ -94,6 +87,9 @@ class DocumentMetadata(Reply):
     updated_at: str
     metadata: dict[str, Any]
     version: int
+    uri: str
+    summary: str
+    summary_by: str
 
 
 class Statistics(Reply):
@@ -217,7 +213,7 @@ def update_document(
 ) -> Updated:
     """Change a document: only what is given changes. Give if_version to be sure that nobody else changed it."""
     _check_words(title, text)
-    with looking_in(library, collection) as name:
+    with looking_in(library, collection, doc_id) as name:
         written = library.documents.update(
             doc_id,
             collection=name,
@@ -235,7 +231,7 @@ def update_document(
 @tool(toolset="manage", read_only=False, destructive=True, idempotent=True, error_data=as_word)
 def delete_document(library: Library, doc_id: DocId, collection: Collection = "", if_version: Version = 0) -> Deleted:
     """Take a document out. It can be restored for some time by the person who runs this."""
-    with looking_in(library, collection) as name:
+    with looking_in(library, collection, doc_id) as name:
         library.documents.delete(doc_id, collection=name, if_version=if_version or None)
     return Deleted(doc_id=doc_id)
 
@@ -243,7 +239,7 @@ def delete_document(library: Library, doc_id: DocId, collection: Collection = ""
 @tool(toolset="manage", error_data=as_word)
 def get_document_metadata(library: Library, doc_id: DocId, collection: Collection = "") -> DocumentMetadata:
     """Tell all about a document except its text: cheap to look at before it is read."""
-    with looking_in(library, collection) as name:
+    with looking_in(library, collection, doc_id) as name:
         document = library.documents.get(doc_id, collection=name)
     return DocumentMetadata(
         doc_id=document.uid,
@@ -257,13 +253,16 @@ def get_document_metadata(library: Library, doc_id: DocId, collection: Collectio
         updated_at=document.updated_at,
         metadata=dict(document.metadata),
         version=document.version,
+        uri=document.uri,
+        summary=document.summary,
+        summary_by=document.summary_by,
     )
 
 
 @tool(toolset="manage", error_data=as_word)
 def collection_stats(library: Library, collection: Collection = "") -> Statistics:
     """Tell what a collection holds: documents, tokens, tags, sources, sizes, dates."""
-    named = _named(library, collection)
+    named = meant(library, collection)
     name = library.chosen(named)
     try:
         stats = library.collecting.stats(name)
@@ -299,15 +298,9 @@ _NOTHING = Statistics(
 )
 
 
-def _named(library: Library, collection: str) -> str:
-    """Return the collection that is named, "" for the usual one, which models like to call "default"."""
-    name = collection.strip()
-    return "" if name in ("default", library.usual) else name
-
-
 def _written_to(library: Library, collection: str) -> str:
     """Return the collection that is written to, also where it is not there yet."""
-    return _named(library, collection) or library.usual
+    return meant(library, collection) or library.usual
 
 
 def _check_words(title: str | None, text: str | None) -> None:
@@ -315,20 +308,6 @@ def _check_words(title: str | None, text: str | None) -> None:
     for name, words in (("Title", title), ("Text", text)):
         if words is not None and not words.strip():
             raise InvalidInput(f"{name} must not be empty")
-
-
-@contextmanager
-def looking_in(library: Library, collection: str) -> Iterator[str | None]:
-    """Give the collection in which a document is looked for; one that is not there is told in the same words always.
-
-    Raises:
-        NotFound: the named collection is not there, or the document is not.
-    """
-    named = _named(library, collection)
-    if named:
-        library.collection(named)
-    with saying(NOT_FOUND, NotFound):
-        yield named or None
 
 
 def _draft(title: str, text: str, source: str, tags: list[str], metadata: dict[str, Any], summary: str) -> Draft:

@@ -11,20 +11,21 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes import caller
 from pinakes.audit import as_data
 from pinakes.catalog.audit import Wanted
+from pinakes.errors import NotFound
 from pinakes.library import Library
 from pinakes.search.explaining import Arm, Explanation, Explanations
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
+from pinakes.tools.parameters import Collection, asked_about, meant
 from pinakes.types import JSON
 
 _MOST_ENTRIES = 1000
 _SCORE_DIGITS = 4
 
-Collection = Annotated[str, Field(description="Empty = the default one.")]
-
 
 class Why(Reply):
-    """Why a document ranks where it does.
+    """Why a document ranks where it does. ``score`` and ``rank`` are those of search_summaries, ``passage_score`` and
+    ``passage_rank`` of its best passage, which ``score_parts`` is about; a summary of its own lifts it above that.
 
     ``cosine_similarity`` and ``bm25_score`` (a share of the query's best) are of the passages that either half of the
     search likes best, 0 to 1; ``query_doc_term_overlap`` is the share of the query's words that it has.
@@ -39,6 +40,8 @@ class Why(Reply):
     explanation_text: str
     score: float | SkipJsonSchema[None] = None
     rank: int | SkipJsonSchema[None] = None
+    passage_score: float | SkipJsonSchema[None] = None
+    passage_rank: int | SkipJsonSchema[None] = None
     found: bool
     bm25: float | SkipJsonSchema[None] = None
     document_cosine: float | SkipJsonSchema[None] = None
@@ -84,9 +87,13 @@ def explain_retrieval(
     ] = [],  # noqa: B006 - pydantic copies it
 ) -> Whys:
     """Show why documents rank where they do for a query, or are not found: scores, ranks, words they have or lack."""
-    where = {"tags": tags_filter} if tags_filter else None
-    found = library.explain(query, doc_ids, collection or None, filters=where)
-    return whys(found)
+    where, name = {"tags": tags_filter} if tags_filter else None, meant(library, collection)
+    try:
+        return whys(library.explain(query, doc_ids, name, filters=where))
+    except NotFound:
+        if name:
+            raise
+        return Whys(query=query, collection=library.chosen(), explanations=[], candidates=0, notes=[])
 
 
 @tool(toolset="observe", error_data=as_word)
@@ -106,7 +113,7 @@ def retrieval_log(
         tool=tool_filter,
         session=session_id,
         caller="" if who.scope == "admin" and who.collections is None else who.name,
-        collection=collection,
+        collection=asked_about(library, collection),
         outcome=outcome,
         since=since,
         text=text,
@@ -137,9 +144,11 @@ def _why(one: Explanation) -> Why:
         top_matching_terms=[match.word for match in one.matches],
         query_doc_term_overlap=round(one.overlap, _SCORE_DIGITS),
         explanation_text=one.text,
-        score=_rounded(one.score),
-        rank=one.rank,
-        found=one.candidate,
+        score=_rounded(one.score if one.staged_score is None else one.staged_score),
+        rank=one.rank if one.staged_rank is None else one.staged_rank,
+        passage_score=_rounded(one.score),
+        passage_rank=one.rank,
+        found=one.candidate or one.staged_rank is not None,
         bm25=_rounded(keyword.score if keyword else None),
         document_cosine=_rounded(one.document_cosine),
         document_bm25=_rounded(one.document_bm25),

@@ -17,9 +17,9 @@ from sqlalchemy import Connection
 
 from pinakes import caller
 from pinakes.catalog import briefs, collections, figures
-from pinakes.catalog.briefs import Brief
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
+from pinakes.catalog.records import DocumentRecord
 from pinakes.documents.editing import FullDocument
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
@@ -155,7 +155,7 @@ def _of_collection(record: CollectionRecord) -> Resource:
     return Resource(collection_uri(record.name), record.name, about, "application/json")
 
 
-def _of_document(record: CollectionRecord, one: Brief) -> Resource:
+def _of_document(record: CollectionRecord, one: DocumentRecord) -> Resource:
     about = f"{record.name}: {one_line(one.path or one.source)}, {one.token_count} tokens"
     return Resource(document_uri(record.name, one.uid), _name(one), about, _mime(one.kind))
 
@@ -205,7 +205,7 @@ def _document(one: FullDocument) -> Content:
     return Content(uri, _mime(one.kind), f"{head}\n{fence.around(one.text)}", meta)
 
 
-def _name(one: Brief) -> str:
+def _name(one: DocumentRecord) -> str:
     return one_line(one.title or one.path) or one.uid
 
 

@@ -14,6 +14,7 @@ from pinakes.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import object_from, tool
 from pinakes.tools.exactness import exactness
 from pinakes.tools.fence import Fence, one_line
+from pinakes.tools.parameters import asked_about, meant
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
 
@@ -21,6 +22,9 @@ MAX_READ_CHARS = 20_000
 """A longer text is cut after a line, or within one that is longer; the answer says how to go on."""
 
 Collection = Annotated[str, Field(description="Collection; empty = the default one. `status` lists them.")]
+AsOf = Annotated[
+    str, Field(description="As it was at the end of this day (2026-01-31) or at this time, UTC; empty = now.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class ReadAnswer:
     shown: str
     start_line: int
     start_char: int
-    go_on: Mapping[str, int] | None
+    go_on: Mapping[str, int | str] | None
 
     def as_text(self) -> str:
         document, fence = self.text.document, Fence()
@@ -151,6 +155,7 @@ def search(
         Field(description='Metadata that must match: {"status": "beta"}, {"year": {"gte": 2020}}.'),
     ] = {},  # noqa: B006 - pydantic copies it
     neighbours: Annotated[int, Field(description="Also so many passages before and after each.", ge=0, le=3)] = 0,
+    as_of: AsOf = "",
 ) -> SearchAnswer:
     """Find the passages that answer a question, with path, lines and score.
 
@@ -163,11 +168,12 @@ def search(
     return SearchAnswer(
         library.search(
             query,
-            collection or None,
+            meant(library, collection),
             mode=None if mode == "default" else mode,
             top_k=top_k,
             filters=where,
             neighbours=neighbours,
+            as_of=as_of or None,
         )
     )
 
@@ -180,29 +186,32 @@ def read(
     start_line: Annotated[int, Field(description="First line; 0 = from the beginning.", ge=0)] = 0,
     end_line: Annotated[int, Field(description="Last line; 0 = to the end.", ge=0)] = 0,
     start_char: Annotated[int, Field(description="Skip so many characters of the first line and on.", ge=0)] = 0,
+    as_of: AsOf = "",
+    version: Annotated[int, Field(description="As it was in this version; 0 = now.", ge=0)] = 0,
 ) -> ReadAnswer:
     """Read a document, or some lines of it."""
-    name = library.chosen(collection)
+    name = library.chosen(meant(library, collection))
     lines = (start_line or 1, end_line or 10**9) if start_line or end_line else None
-    text = read_place(library, document, name, lines)
+    text = read_place(library, document, name, lines, version=version or None, as_of=as_of or None)
     if start_char > len(text.text):
         raise NotFound(
             f"These lines have no character {start_char}.", hint=f"They have {len(text.text)}, counted from 0."
         )
     stop, following = _cut(text.text, start_char)
-    go_on = None
+    go_on: dict[str, int | str] | None = None
     if following < len(text.text):
         line, char = _place_of(text, following)
         go_on = {"start_line": line}
         go_on |= {"end_line": text.end_line} if text.end_line < text.total_lines else {}
         go_on |= {"start_char": char} if char else {}
+        go_on |= {"version": version} if version else {"as_of": as_of} if as_of else {}
     return ReadAnswer(name, text, text.text[start_char:stop], *_place_of(text, start_char), go_on)
 
 
 @tool(toolset="search")
 def status(library: Library, collection: Collection = "") -> StatusAnswer:
     """List the collections: what is in them, where from, and whether all of it is indexed."""
-    return StatusAnswer(tuple(library.status(collection or None)))
+    return StatusAnswer(tuple(library.status(asked_about(library, collection) or None)))
 
 
 def _cut(text: str, start: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from pinakes import caller
 from pinakes.catalog import collections, manifest, sources
 from pinakes.catalog.manifest import FileLine
 from pinakes.library import Library
+from pinakes.readers.office import NO_TEXT
 from pinakes.shelves import Shelves
 from pinakes.sources.stamp import size_of
 from pinakes.tools.declare import Reply, tool
@@ -19,8 +20,12 @@ from pinakes.watched import Beacon, Watched, knowledge_base, start_over
 
 _OFF = "The knowledge base is not in use. Set knowledge_base.enabled to follow its folder."
 _MOST_FAILURES = 20
-_WORDS = {"Empty file": "Empty or unsupported file"}
-"""Reasons that clients of this tool know in other words."""
+_WORDS = {
+    "Empty file": "Empty or unsupported file",
+    NO_TEXT: NO_TEXT,
+    "PDF is encrypted and cannot be decrypted": "PDF is encrypted and cannot be decrypted",
+}
+"""Beginnings of reasons, and the words in which clients of this tool know them."""
 
 
 class KnowledgeFile(Reply):
@@ -102,17 +107,20 @@ def kb_status(
 
 @tool(toolset="observe", read_only=False, destructive=True, idempotent=True, error_data=as_word)
 def kb_resync(library: Library) -> Resynced:
-    """Delete all documents of the knowledge base folder and read it anew. Rarely needed: changes are followed."""
+    """Delete all documents of the knowledge base folder and read it anew, under new ids.
+
+    What update_document gave them is lost. Rarely needed: changes are followed."""
     watched = _base(library)
     if watched is None:
         return Resynced(enabled=False, message=_OFF)
     deleted, report = start_over(library.shelves, watched)
-    failed = [Failure(relative_path=entry.path, error=entry.reason) for entry in report.failed[:_MOST_FAILURES]]
+    failing = [*report.failed, *(entry for entry in report.skipped if entry.reason.startswith(NO_TEXT))]
+    failed = [Failure(relative_path=one.path, error=_words(one.reason)) for one in failing[:_MOST_FAILURES]]
     return Resynced(
         created=report.added,
         modified=report.changed + report.moved,
         deleted=deleted,
-        errors=len(report.failed),
+        errors=len(failing),
         failures=failed or None,
     )
 
@@ -131,8 +139,8 @@ def _manifest(shelves: Shelves, watched: Watched, most: int) -> Manifest:
         ours = next((one for one in kept if (one.kind, one.location) == place), None)
         if ours is None:
             return Manifest(total_files=0, total_indexed=0, total_skipped=0, total_errors=0, files=[])
-        counts = sources.counts(connection, ours.id)
-        files = [_file(line) for line in manifest.lines(connection, ours.id, most)]
+        counts = manifest.counts(connection, ours.id, NO_TEXT)
+        files = [_file(line) for line in manifest.lines(connection, ours.id, most, NO_TEXT)]
     total = sum(counts.values())
     return Manifest(
         total_files=total,
@@ -154,5 +162,9 @@ def _file(line: FileLine) -> KnowledgeFile:
         file_size=size_of(line.fingerprint),
         indexed_at=line.created_at,
         updated_at=line.updated_at,
-        error=_WORDS.get(line.reason or "", line.reason),
+        error=_words(line.reason) if line.reason else None,
     )
+
+
+def _words(reason: str) -> str:
+    return next((words for beginning, words in _WORDS.items() if reason.startswith(beginning)), reason)

@@ -82,3 +82,17 @@ def test_a_text_may_come_from_stdin(pinakes: Any, monkeypatch: pytest.MonkeyPatc
 def test_what_cannot_be_done_is_said(words: tuple[str, ...], code: int, pinakes: Any, note: Path) -> None:
     put(pinakes, note)
     assert pinakes("document", *(word.format(note=note) for word in words)).code == code
+
+
+def test_a_deleted_document_is_named_by_its_uri_or_path(pinakes: Any, note: Path) -> None:
+    uid = put(pinakes, note, "--uri", "memo:ops/keys.md")
+    assert pinakes("document", "delete", uid).code == 0
+    assert "document deleted" in pinakes("document", "history", "nothing.md").err
+    for reference in ("memo:ops/keys.md", "keys.md"):
+        assert pinakes("document", "history", reference, "--json").document["uid"] == uid
+    assert "restored: Keys" in pinakes("document", "restore", "keys.md").out
+    first = pinakes("document", "delete", uid)
+    other = put(pinakes, note, "--uri", "memo:home/keys.md")
+    assert (first.code, pinakes("document", "delete", other).code) == (0, 0)
+    unclear = pinakes("document", "restore", "keys.md")
+    assert (unclear.code, uid in unclear.err, other in unclear.err) == (2, True, True)

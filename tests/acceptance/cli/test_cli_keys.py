@@ -100,3 +100,9 @@ def test_a_server_that_wants_a_key_is_shown_that_of_the_environment(pinakes, str
 def test_commands_here_need_no_key(pinakes, strict_server):
     assert pinakes("search", "cider press").code == 0
     assert pinakes("call", "list_collections").code == 0
+
+
+def test_a_key_may_never_expire_and_a_collection_that_is_not_there_yet_is_named(pinakes) -> None:
+    done = pinakes("keys", "create", "agent", "--expires", "never", "-c", "nowhere", "--json")
+    assert (done.code, done.document["expires_at"], done.document["collections"]) == (0, None, ["nowhere"])
+    assert "there is no collection 'nowhere' yet" in done.err

@@ -89,4 +89,17 @@ def test_summaries_that_could_not_be_written_are_counted(orchard):
     assert done.code == 7
     [counts] = done.document["collections"]
     assert counts["written"] == 0
-    assert counts["failed"] > 0
+    assert counts["failed"] == len(counts["failures"]) > 0
+    assert "guide.md" in counts["failures"]
+
+
+def test_a_summary_that_is_not_written_again_has_failed_though_there_is_an_older_one(orchard):
+    with serving(lambda _: SAID) as server:
+        model = ("--set", f"chat.url={server.url}", "--set", "chat.model=tiny")
+        orchard("summarize", *model)
+    done = orchard("summarize", "--again", *model)
+    assert done.code == 7
+    assert re.search(r"default: 0 summaries written, \d+ failed", done.err + done.out)
+    assert "no summary was written for guide.md" in done.err
+    shown = orchard("search", "pear", "--summaries", "-k", "1")
+    assert SAID in shown.out

@@ -18,6 +18,7 @@ OPEN, CLOSED = "open", ("closed", "knowledge-base", "open house")
 MARK = "Zanzibar"
 """Stands in every document that is closed, in no question, and in nothing that names a document."""
 
+_ONCE = "2999-12-31"
 QUESTION = "where does the treasure of the captain lie"
 
 
@@ -93,7 +94,7 @@ def calls(name: str, collection: str | None, document: str) -> Iterator[dict[str
         "document_history": [one, {**one, "version": 1}],
         "restore_document": [one, {**one, "version": 1}],
         "retrieval_log": [{"last_n": 1000, **where}],
-        "read": [{"document": document, **where}],
+        "read": [{"document": document, **where, **then} for then in ({}, {"as_of": _ONCE}, {"version": 1})],
         "index_content": [{"content_type": "documentation", "source_path": document, "content": "Nothing.", **where}],
         "get_index_status": [{"content_id": document, **where}, where],
         "manageKnowledge": [
@@ -112,6 +113,7 @@ def calls(name: str, collection: str | None, document: str) -> Iterator[dict[str
         found[tool] = [one]
     for tool in ("search_summaries", "hybrid_search", "search", "semantic_search"):
         found[tool] = [asked]
+    found["search"] = [asked, {**asked, "as_of": _ONCE}]
     for tool in ("collection_stats", "status"):
         found[tool] = [where]
     yield from found[name]

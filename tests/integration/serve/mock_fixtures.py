@@ -163,7 +163,6 @@ def knowledge(ask: Ask) -> None:
     manage("deleteByUri", uri=URI)
     manage("ingest", content=DEPLOY, uri=URI, metadata=metadata)
     manage("deleteBySource", sourceId=SOURCE)
-    ask("manageKnowledge", fails=True, operation="example")
 
 
 def code(ask: Ask) -> None:
@@ -239,9 +238,11 @@ def chat_model() -> Iterator[str]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 if __name__ == "__main__":

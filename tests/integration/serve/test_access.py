@@ -132,6 +132,42 @@ def test_each_interface_tells_of_it_in_its_own_way(server: Running) -> None:
     assert (rpc["jsonrpc"], rpc["error"]["data"]["code"]) == ("2.0", "UNAUTHORIZED")
 
 
+@pytest.mark.parametrize("headers", [NOTHING, WRONG], ids=["none", "wrong"])
+@pytest.mark.parametrize("path", ["/", "/docs", "/stats", "/nothing"])
+def test_people_are_told_on_a_page_what_to_do(server: Running, path: str, headers: dict[str, str]) -> None:
+    accepted = "text/html,application/xhtml+xml,*/*;q=0.8"
+    page = server.client.get(path, headers={**headers, "Accept": accepted})
+    assert (page.status_code, page.headers["content-type"]) == (401, "text/html; charset=utf-8")
+    assert page.headers["www-authenticate"] == 'Bearer realm="pinakes"'
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "pinakes keys create" in page.text
+    assert f"curl -s {server.url}/docs -H" in page.text
+    assert "reasure" not in page.text
+    for program in ("application/json", "*/*"):
+        told = server.client.get(path, headers={**headers, "Accept": program})
+        assert (told.status_code, json_of(told)["code"]) == (401, "UNAUTHORIZED")
+    rest = server.client.get("/api/v1/tools", headers={**headers, "Accept": accepted})
+    assert json_of(rest)["error"]["code"] == "UNAUTHORIZED", "the platform's clients get its envelope always"
+
+
+def test_with_a_key_the_pages_show_how_to_use_it(server: Running, reader: dict[str, str]) -> None:
+    page = server.client.get("/docs", headers={**reader, "Accept": "text/html"})
+    assert page.status_code == 200
+    assert "Authorization: Bearer $PINAKES_KEY" in page.text
+    document = json_of(server.client.get("/openapi.json", headers=reader))
+    assert document["security"] == [{"key": []}]
+    assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert "SearchRequest" in document["components"]["schemas"]
+    assert document["paths"]["/healthz"]["get"]["security"] == []
+    assert "security" not in document["paths"]["/search"]["post"]
+
+
+def test_where_no_key_is_needed_none_is_spoken_of(serve: Callable[..., Running]) -> None:
+    client = serve(server__require_keys=False).client
+    assert "PINAKES_KEY" not in client.get("/docs").text
+    assert "security" not in json_of(client.get("/openapi.json"))
+
+
 def test_what_no_route_takes_is_said_to_those_alone_who_have_a_key(server: Running, reader: dict[str, str]) -> None:
     assert server.client.get("/api/v1/nothing").status_code == 401
     assert server.client.get("/api/v1/nothing", headers=reader).status_code == 404

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from agents_support import STDIO, Asked, Call, Place, answered
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
 from mcp.shared.exceptions import MCPError
 from serve_support import Running
 
@@ -166,6 +168,17 @@ def test_every_client_gets_the_same_answers_which_fit_their_schemas(heard: Mappi
     assert "error" in answers["delete_document"]
     assert answers["retrieval_log"]["total_entries"] == 1
     assert (answers["kb_status"]["enabled"], answers["kb_resync"]["enabled"]) == (False, False)
+
+
+def test_a_client_that_makes_objects_of_answers_by_their_schemas_gets_them(place: Place) -> None:
+    async def asked() -> dict[str, Any]:
+        async with Client(StreamableHttpTransport(f"{place.server.url}/mcp")) as client:
+            return {name: (await client.call_tool(name, given)).data for name, given in good_calls(place.ids)}
+
+    answers = asyncio.run(asked())
+    assert len(answers) == 17
+    assert [name for name, data in answers.items() if data is None] == []
+    assert answers["get_documents"].documents[0].full_text == TEXTS["Leave"]
 
 
 def test_every_client_is_told_alike_what_is_wrong_in_the_form_that_tools_promise(

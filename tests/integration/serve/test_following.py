@@ -16,9 +16,11 @@ from serve_support import Running
 
 from pinakes.library import Library
 from pinakes.serve.app import create_app
+from pinakes.serve.startup import Startup
 from pinakes.serve.upstream import Local
 from pinakes.settings import load
 from pinakes.testing import write_files
+from pinakes.watched import read_again, watched_in
 
 LONG_S = 60.0
 SETTINGS: dict[str, Any] = {
@@ -102,6 +104,35 @@ def test_results_over_http_and_mcp_say_that_a_file_has_changed(tmp_path: Path, d
             assert answer["structuredContent"]["passages"][0]["changed"] is True
             assert "its file has changed since" in answer["content"][0]["text"]
         finally:
+            running.stop()
+
+
+def test_a_server_is_starting_and_says_so_until_the_knowledge_base_was_read_once(tmp_path: Path, docs: Path) -> None:
+    settings = load(home=tmp_path / "home", environment={}, **SETTINGS | {"toolsets": ["search", "retrieve"]})
+    write_files(docs, {"a.md": "# Alpha\n\nzebras\n"})
+    write_files(tmp_path / "home" / "knowledge_base", {"b.md": "# Beta\n\nzebras\n"})
+    with Library(settings) as library:
+        library.add(str(docs))
+        startup = Startup(library, say=lambda _: None)
+        running = Running(create_app(library, startup=startup), settings)
+
+        def heard() -> tuple[str, list[str], list[str]]:
+            status = running.client.get("/health").json()["status"]
+            found = running.client.post("/search", json={"query": "zebras"}).json()
+            summaries = running.client.post("/api/v1/tools/search_summaries", json={"query": "zebras"}).json()
+            return status, found.get("notes", []), summaries["data"]["result"].get("notes", [])
+
+        try:
+            startup.start()
+            until(lambda: not startup.running)
+            status, *notes = heard()
+            assert status == "starting"
+            assert ["still being read" in note for (note,) in notes] == [True, True]
+            (watched,) = watched_in(settings)
+            read_again(library.shelves, watched)
+            assert heard() == ("healthy", [], [])
+        finally:
+            assert startup.stop()
             running.stop()
 
 

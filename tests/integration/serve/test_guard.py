@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
 
 import httpx
 import pytest
-from serve_support import Running
+from serve_support import Running, settings_for
+
+from pinakes.errors import TooLarge
+from pinakes.serve.upstream import Remote
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ROUTES = ["/", "/health", "/stats", "/docs", "/openapi.json", "/metrics", "/mcp"]
@@ -88,6 +94,30 @@ def test_a_body_over_the_limit_is_refused_declared_or_streamed(start: Callable[.
         answer = httpx.post(server.url + path, content=content, headers=headers)
         assert answer.status_code == 413
         assert "server.max_body_bytes" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/search", "/mcp"])
+def test_a_client_that_sends_far_too_much_gets_the_refusal_and_not_a_broken_connection(
+    start: Callable[..., Running], path: str
+) -> None:
+    server = start(max_body_bytes=100_000)
+    piece = b"x" * 1_000_000
+    for content in (piece * 20, (piece for _ in range(20))):
+        with closing(HTTPConnection(server.url.removeprefix("http://"), timeout=30)) as connection:
+            connection.request("POST", path, content)  # which sends all of it before it reads the answer
+            assert connection.getresponse().status == 413
+
+
+def test_a_server_over_stdio_says_that_a_message_was_too_large_for_the_server_it_asks(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    server = start(max_body_bytes=100_000)
+    remote = Remote(settings_for(tmp_path), server.url)
+    arguments = {"title": "Long", "text": "x" * 5_000_000}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": arguments}}
+    with closing(remote), pytest.raises(TooLarge, match="larger than 100000 bytes") as refused:
+        remote.answer(message, "2025-06-18")
+    assert "server.max_body_bytes" in str(refused.value)
 
 
 def test_a_body_under_the_limit_passes_in_pieces(start: Callable[..., Running]) -> None:

@@ -19,6 +19,7 @@ from serve_support import Running
 from websockets.sync.client import connect
 
 from pinakes.library import Library
+from pinakes.serve.app import create_app
 from pinakes.serve.mock import Fixtures, create_mock_app, empty
 from pinakes.settings import load
 from pinakes.tools import TOOLS, tools_of
@@ -152,13 +153,42 @@ def test_what_is_missing_is_told_as_the_real_server_does(mock: Running) -> None:
     lacking = answered(mock, operation="ingest", uri=URI)
     assert lacking["error"]["message"] == "Missing required parameter: content"
     assert lacking["error"] == lacking["data"]["result"]["error"]
-    assert "supportedOperations" in answered(mock, operation="dance")["error"]
+    unknown = answered(mock, operation="dance")["error"]
+    assert (unknown["message"], unknown["operation"]) == ("Unsupported operation: dance", "dance")
+    assert "supportedOperations" in unknown
     refused = mock.client.post("/api/v1/tools/search_summaries", json={"colour": "red"}).json()
     assert "colour" in refused["error"]
     assert mock.client.post("/api/v1/tools/nothing", json={}).status_code == 404
     assert mock.client.post(TOOL, content=b"[]").status_code == 400
     assert mock.client.get("/api/v1/nothing").json()["error"]["code"] == "NOT_FOUND"
     assert mock.client.get(TOOL).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/search", b'{"query": "x", "bad": 1}', 422),
+        ("/search", b"{}", 422),
+        ("/search", b"[", 422),
+        ("/api/v1/knowledge/ask", b"{}", 400),
+        ("/api/v1/knowledge/ask", b'{"query": "x", "limit": 0}', 400),
+        ("/api/v1/knowledge/ask", b"[]", 400),
+    ],
+)
+def test_a_body_that_the_real_server_refuses_is_refused_in_its_words(
+    mock: Running, library: Library, path: str, body: bytes, status: int
+) -> None:
+    real = Running(create_app(library), library.settings)
+    try:
+        answers = [
+            server.client.post(path, content=body, headers={"Content-Type": "application/json"})
+            for server in (mock, real)
+        ]
+    finally:
+        real.stop()
+    assert [answer.status_code for answer in answers] == [status, status]
+    one, other = ({**answer.json(), "meta": None} for answer in answers)
+    assert one == other
 
 
 def test_what_has_no_fixture_is_answered_with_501_and_words(library: Library) -> None:

@@ -215,6 +215,7 @@ def test_a_model_that_fails_is_told(
         ({"query": "How?", "limit": 1.5}, "INVALID_PARAMETER"),
         ({"query": "How?", "limit": "5"}, "INVALID_PARAMETER"),
         ({"query": "How?", "limit": True}, "INVALID_PARAMETER"),
+        ({"query": "How?", "limit": float("inf")}, "INVALID_PARAMETER"),
         ({"query": "How?", "uriFilter": 5}, "INVALID_PARAMETER"),
         (["How?"], "INVALID_REQUEST"),
     ],
@@ -223,7 +224,8 @@ def test_a_question_that_cannot_be_asked_is_refused(
     serve: Callable[..., httpx.Client], model: tuple[str, type[Model]], body: Any, code: str
 ) -> None:
     client = serve(chat__url=model[0])
-    response = client.post(ASK, json=body)
+    text = json.dumps(body).replace("Infinity", "1e999")
+    response = client.post(ASK, content=text, headers={"content-type": "application/json"})
     assert refusal(response) == (400, code)
     if code == "BAD_REQUEST":
         assert response.json()["error"]["message"] == "Missing or empty required parameter: query"

@@ -9,7 +9,8 @@ from sqlalchemy.dialects import sqlite
 
 from pinakes.catalog import Catalog, changes, collections, documents, embeddings, schema, selection, sources
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import DocumentRecord, embedding_key
+from pinakes.catalog.documents import embedding_key
+from pinakes.catalog.records import DocumentRecord
 from pinakes.filters import parse
 from pinakes.types import Chunk
 

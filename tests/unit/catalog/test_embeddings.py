@@ -7,9 +7,9 @@ import pytest
 from catalog_making import bind, new, put, vector
 from sqlalchemy import select
 
-from pinakes.catalog import Catalog, changes, collections, embeddings, schema
+from pinakes.catalog import Catalog, changes, collections, embeddings, schema, summaries
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.documents import embedding_key
+from pinakes.catalog.documents import embedding_key, summary_key
 from pinakes.types import Chunk
 
 
@@ -124,3 +124,15 @@ def test_nothing_stores_nothing(catalog: Catalog, collection: CollectionRecord) 
         embeddings.store(connection, model, {})
         assert embeddings.known(connection, model, []) == set()
         assert embeddings.of_chunks(connection, model, []) == {}
+
+
+def test_summaries_written_since_a_change_are_told(catalog: Catalog, collection: CollectionRecord) -> None:
+    first, second = put(catalog, collection, new("a.md", "one"), new("b.md", "two"))
+    with catalog.write() as connection:
+        summaries.write(connection, first, "First.", "given")
+        keys, seen = embeddings.of_summaries(connection)
+        assert keys == {summary_key("First.")}
+        assert embeddings.of_summaries(connection, seen) == (set(), seen)
+        summaries.write(connection, second, "Second.", "chat")
+        keys, newer = embeddings.of_summaries(connection, seen)
+        assert (keys, newer > seen) == ({summary_key("Second.")}, True)

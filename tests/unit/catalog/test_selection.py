@@ -15,6 +15,7 @@ from pinakes import filters
 from pinakes.catalog import Catalog, collections, documents, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidFilter
+from pinakes.types import Condition
 
 
 class Undo(Exception):
@@ -232,3 +233,18 @@ def test_the_home_may_be_reopened_between(tmp_path: Path) -> None:
         where = filters.parse({"deep.er": "V", "n": {"gte": 99_999}})
         assert selection.matching(connection, record.id, where).tolist() == [document_id]
     second.close()
+
+
+def test_documents_are_chosen_by_their_ids(catalog: Catalog, collection: CollectionRecord) -> None:
+    ids = put(catalog, collection, new("a.md", "one"), new("b.md", "two"), new("c.md", "three"))
+    with catalog.read() as connection:
+        uids = [one.uid for one in documents.of_ids(connection, ids)]
+        some = [*uids[:2], *(f"none-{number}" for number in range(40_000))]
+        named = (Condition("@id", any_of=tuple(some)),)
+        assert selection.matching(connection, collection.id, named).tolist() == ids[:2]
+        others = filters.parse({"@id": {"ne": uids[:2]}})
+        assert selection.matching(connection, collection.id, others).tolist() == ids[2:]
+        unknown = filters.parse({"@id": "none"})
+        assert selection.doubts(connection, collection.id, unknown, 0) == []
+        with pytest.raises(InvalidFilter, match="is the id of a document"):
+            selection.matching(connection, collection.id, filters.parse({"@id": {"glob": "a*"}}))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 from pinakes.chunking import Sizing, chunk
@@ -160,6 +161,13 @@ def test_the_header_does_not_repeat_the_title() -> None:
     text = f"# The Guide\n\n## Part\n\n### One\n\n{words(20)}\n\n### Two\n\n{words(20)}\n"
     assert cut(text, title="the guide")[-1].header == "the guide > Part > Two"
     assert cut(text, title="Other")[-1].header == "Other > The Guide > Part > Two"
+
+
+def test_a_heading_without_end_takes_no_time() -> None:
+    start = time.process_time()
+    chunks = cut("# " + "A. " * 8000 + "\n\ntext x", 400, title="")
+    assert time.process_time() - start < 2
+    assert all(chunk.header.startswith("A. A.") for chunk in chunks[1:])
 
 
 def test_a_long_header_drops_its_middle_then_words() -> None:

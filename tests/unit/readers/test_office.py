@@ -10,6 +10,7 @@ import sys
 import zipfile
 
 import pytest
+from small_pdf import pdf
 
 from pinakes import readers
 from pinakes.errors import TooLarge, Unreadable
@@ -59,29 +60,6 @@ def docx(body: str, title: str = "", filler: bytes = b"") -> bytes:
 def paragraph(text: str, style: str = "") -> str:
     properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
-
-
-def pdf(text: str, title: str = "") -> bytes:
-    stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET" if text else "0 0 m"
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
-        "/Resources << /Font << /F1 5 0 R >> >> >>",
-        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        f"<< /Title ({title}) >>",
-    ]
-    out = "%PDF-1.4\n"
-    offsets = []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(out))
-        out += f"{number} 0 obj\n{body}\nendobj\n"
-    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    start = len(out)
-    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
-    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R /Info 6 0 R >>\nstartxref\n{start}\n%%EOF\n"
-    return out.encode("latin-1")
 
 
 def test_a_word_document_is_read_with_its_properties() -> None:

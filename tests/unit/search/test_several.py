@@ -93,6 +93,11 @@ def test_no_name_at_all_is_refused(wanted: str | list[str]) -> None:
         named(wanted, lambda: ["x"])
 
 
+def test_very_many_names_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="1001 collections are named"):
+        named(",".join(map(str, range(1001))), list)
+
+
 def test_the_answer_of_one_collection_stays_as_it_is() -> None:
     one = answer("a", [hit("a", 1, 0.5)], notes=("a note",))
     assert ask(one) is one

@@ -327,14 +327,16 @@ def test_a_root_that_vanished_is_an_error_and_not_an_empty_scan(tmp_path: Path) 
         source(tmp_path / "in" / "file.md").scan(None)
 
 
-def test_an_empty_folder_on_another_device_is_taken_for_a_missing_disk(tmp_path: Path) -> None:
-    assert source(tmp_path).scan(None).items == ()
-    assert source(tmp_path).scan(source(tmp_path).scan(None).state).items == ()
-    with pytest.raises(SourceError, match="device") as caught:
-        source(tmp_path).scan("device:1")
-    assert "Mount it" in caught.value.hint
-    make(tmp_path, {"a.md": "x"})
-    assert paths(source(tmp_path).scan("device:1")) == ["a.md"]
+def test_another_folder_in_its_place_is_told_from_the_folder_itself(tmp_path: Path) -> None:
+    make(tmp_path, {"in/a.md": "x", "new/a.md": "x"})
+    state = source(tmp_path / "in").scan(None).state
+    (tmp_path / "in/a.md").unlink()
+    assert not source(tmp_path / "in").scan(state).replaced
+    assert not source(tmp_path / "in").scan(f"device:{tmp_path.stat().st_dev}").replaced
+    assert source(tmp_path / "in").scan("device:1").replaced
+    assert source(tmp_path / "new").scan(state).replaced
+    looked = source(tmp_path / "new").look(["a.md"], state)
+    assert (looked.complete, looked.replaced) == (True, True)
 
 
 def test_a_folder_exchanged_for_a_link_after_the_scan_is_not_followed_outside(tmp_path: Path) -> None:

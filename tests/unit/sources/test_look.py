@@ -28,7 +28,7 @@ def test_what_is_at_a_path_is_what_a_scan_has_there(tmp_path: Path) -> None:
     part = opened.look({"a.md", "sub"}, whole.state)
     assert not part.complete
     assert part.items == tuple(item for item in whole.items if not item.path.startswith("other/"))
-    assert (part.removed, part.skipped, part.state) == ((), (), whole.state)
+    assert (part.removed, part.skipped, part.state) == (("a.md", "a.md/", "sub", "sub/"), (), whole.state)
 
 
 def test_what_is_gone_is_told_with_all_that_may_have_been_below(tmp_path: Path) -> None:
@@ -42,7 +42,14 @@ def test_a_file_where_a_folder_was_tells_that_what_was_below_is_gone(tmp_path: P
     write_files(tmp_path, {"a": "now a file"})
     part = source(tmp_path).look({"a", "a/b.md"}, None)
     assert [item.path for item in part.items] == ["a"]
-    assert part.removed == ("a/b.md", "a/b.md/")
+    assert part.removed == ("a", "a/", "a/b.md", "a/b.md/")
+
+
+def test_a_folder_where_a_file_was_tells_that_the_file_is_gone(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.md/b.md": "b"})
+    part = source(tmp_path).look({"a.md"}, None)
+    assert [item.path for item in part.items] == ["a.md/b.md"]
+    assert part.removed == ("a.md", "a.md/")
 
 
 @pytest.mark.parametrize(
@@ -53,6 +60,12 @@ def test_what_rules_leave_out_is_neither_there_nor_gone(tmp_path: Path, path: st
     write_files(tmp_path, {name: "x" for name in (path,) if not name.startswith("gone")})
     part = source(tmp_path, exclude=("*.log",)).look({path}, None)
     assert (part.items, part.removed, part.complete) == ((), (), False)
+
+
+def test_a_file_that_no_pattern_asks_for_is_neither_there_nor_gone(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.txt": "a"})
+    part = source(tmp_path, include=("*.md",)).look({"a.txt"}, None)
+    assert (part.items, part.removed) == ((), ())
 
 
 def test_a_pattern_that_asks_for_other_files_does_not_hide_that_a_folder_is_gone(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pinakes.settings import ChatSettings, SummarySettings
 from pinakes.summarizers import Extractive, open_summarizer, writer_of
-from pinakes.summarizers.extractive import MAX_CHARS
+from pinakes.summarizers.extractive import LOOKED_AT_CHARS, MAX_CHARS
 from pinakes.types import Document, DocumentKind
 
 ARTICLE = """# Badgers
@@ -160,6 +162,32 @@ def test_of_many_names_the_first_are_told() -> None:
 def test_a_comment_further_down_is_not_the_leading_one() -> None:
     text = "int x;\n/* This comment comes later in the file. */\n"
     assert summarize(text, "x.c", kind="code", symbols=("x",)) == "Defines x."
+
+
+@pytest.mark.parametrize("kind", ["markdown", "code"])
+@pytest.mark.parametrize("unit", ["[", "{{", "![", "[a](", ":", ":a:", "`", "A. ", " ", "\t", "*", "- [", "x [a]: "])
+@pytest.mark.parametrize("before", ["", "# ", "/* "])
+def test_no_text_takes_long(before: str, unit: str, kind: DocumentKind) -> None:
+    text = before + unit * (LOOKED_AT_CHARS // len(unit)) + "x"
+    best = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        summarize(text, kind=kind)
+        best = min(best, time.process_time() - start)
+    assert best < 0.15
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("The heron {{ template }} waits in the shallow water.", "The heron waits in the shallow water."),
+        ("The heron {{ {'a': 1} }} waits in the shallow water.", "The heron waits in the shallow water."),
+        ("The heron ![near](data:image/png;base64,AAAA) waits in the water.", "The heron waits in the water."),
+        ("The heron :ref:`waits <x>` in the shallow water.", "The heron waits in the shallow water."),
+    ],
+)
+def test_marks_within_a_line_are_taken_off(written: str, read: str) -> None:
+    assert summarize(written) == read
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes.caller import Caller, calling
+from pinakes.catalog.audit import Wanted
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError, StorageFull, Unreadable
 from pinakes.library import Library
 from pinakes.settings import load
 from pinakes.tools import tools_of
 from pinakes.tools.chunk_ids import ChunkIds, chunk_id
 from pinakes.tools.knowledge import COLLECTION, OPERATIONS, failed, manage_knowledge, version
+from pinakes.tools.observe import retrieval_log
 
 A, B = "https://example.org/docs/a.md", "https://example.org/docs/b.md"
 DEPLOY = "# Deploying\n\nA merge to main is deployed by the pipeline.\n"
@@ -423,3 +425,52 @@ def test_what_is_answered_is_what_the_schema_says(library: Library) -> None:
         call(library, "deleteBySource", sourceId="docs"),
     ):
         assert answer.keys() <= schema["properties"].keys()
+
+
+def test_calls_are_in_the_log_with_the_collection_and_the_documents(library: Library) -> None:
+    ingested = call(library, "ingest", content=DEPLOY, uri=A, sourceId="docs")
+    uid = library.read(A, COLLECTION).document.uid
+    call(library, "search", query="deployed")
+    call(library, "getChunk", chunkId=ingested["chunkIds"][0])
+    call(library, "search", query="deployed", sourceId="nobody's")
+    call(library, "deleteByUri", uri=A)
+    call(library, "ingest", content=BACKUP, uri=B, sourceId="docs")
+    other = library.read(B, COLLECTION).document.uid
+    call(library, "deleteBySource", sourceId="docs")
+    call(library, "deleteBySource")
+    logged = library.audit.entries(20, Wanted(collection=COLLECTION))
+    told = [(entry.parameters["operation"], entry.ids, entry.result_count) for entry in reversed(logged)]
+    assert told == [
+        ("ingest", (uid,), 1),
+        ("search", (uid,), 1),
+        ("getChunk", (uid,), 1),
+        ("search", (), 0),
+        ("deleteByUri", (uid,), 1),
+        ("ingest", (other,), 1),
+        ("deleteBySource", (other,), 1),
+        ("deleteBySource", (), 0),
+    ]
+    assert logged[0].outcome == "INVALID_INPUT"
+    outcome = retrieval_log.answer(library, {"last_n": 2, "collection": COLLECTION})
+    assert [entry["doc_ids"] for entry in (outcome.data or {})["entries"]] == [[], [other]]
+
+
+def test_fields_without_a_value_are_not_kept_as_words(library: Library) -> None:
+    nothing = {"source": None, "sourceIdentifier": None, "tags": None, "title": None}
+    call(library, "ingest", content=DEPLOY, uri=A, metadata=nothing)
+    [chunk] = call(library, "search", query="deployed")["chunks"]
+    assert (chunk["sourceId"], chunk["title"], chunk["tags"]) == ("user-provided", "Deploying", [])
+    uid = library.read(A, COLLECTION).document.uid
+    library.documents.update(uid, collection=COLLECTION, metadata=nothing)
+    [chunk] = call(library, "search", query="deployed")["chunks"]
+    assert "None" not in json.dumps(chunk)
+
+
+def test_what_filters_miss_is_told_as_callers_write_them(library: Library) -> None:
+    call(library, "ingest", content=DEPLOY, uri=A, sourceId="docs")
+    for asked, words in (
+        ({"uriFilter": "https://b.example/"}, "no document has uri beginning with 'https://b.example/'"),
+        ({"sourceId": "nowhere"}, "no document has sourceIdentifier = 'nowhere'"),
+    ):
+        [note] = call(library, "search", query="deployed", **asked)["notes"]
+        assert note.startswith(words)

@@ -65,6 +65,24 @@ class TestIngesting:
         [hit] = library.search("unused days", filters={"tags": "hr", "year": 2026, "source": "manual"}).hits
         assert hit.title == "Leave"
 
+    def test_a_source_without_a_value_is_none_and_no_word(self, library: Library) -> None:
+        none: dict[str, Any] = {"source": None, "metadata": {"source": None, "year": None}}
+        one = ingest(library, "One", **none)["doc_id"]
+        batch = answer(library, "ingest_batch", documents=[{"title": "Two", "text": TEXT, **none}])
+        two = batch["results"][0]["doc_id"]
+        three = library.documents.put(TEXT, title="Three", **none).document.uid
+        for uid in (one, two, three):
+            answer(library, "update_document", doc_id=uid, metadata={"source": None, "tags": None})
+            told = answer(library, "get_document_metadata", doc_id=uid)
+            assert "None" not in str(told)
+            assert (told["source"], told["metadata"]) == (f"urn:uuid:{uid}" if told["source"] else "", {})
+        assert "None" not in answer(library, "collection_stats")["source_distribution"]
+
+    def test_a_source_is_text_however_it_is_given(self, library: Library) -> None:
+        put = library.documents.put(TEXT, title="One", metadata={"source": ["a", 1]}).document
+        assert put.source == library.documents.update(put.uid, metadata={"source": ["a", 1]}).document.source
+        assert put.source == '["a", 1]'
+
     def test_a_summary_is_made_where_none_is_given(self, library: Library) -> None:
         assert ingest(library)["summary"] == TEXT.strip()
 
@@ -80,7 +98,7 @@ class TestIngesting:
         assert done["collection"] == "handbook"
         assert ingest(library)["collection"] == "default"
         assert [one[:2] for one in state(library)] == [("default", 1), ("handbook", 1)]
-        told = {"error": "Document not found"}
+        told = {"error": "Document not found", "hint": f"Give collection 'handbook' for {done['doc_id']!r}."}
         assert answer(library, "get_document_metadata", doc_id=done["doc_id"]) == told
         assert answer(library, "update_document", doc_id=done["doc_id"], title="Mine") == told
         assert answer(library, "delete_document", doc_id=done["doc_id"], collection="default") == told
@@ -288,7 +306,10 @@ class TestSeeing:
         assert created.utcoffset() is not None
         assert datetime.fromisoformat(about.pop("updated_at")) >= created
         assert about.pop("token_count") > 10
+        assert about.pop("uri") == f"urn:uuid:{doc_id}"
         assert about == {
+            "summary": "About leave.",
+            "summary_by": "given",
             "doc_id": doc_id,
             "title": "Leave",
             "source": "mail",

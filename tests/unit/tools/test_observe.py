@@ -75,6 +75,25 @@ def test_an_explanation_fits_its_schema(library: Library) -> None:
         assert set(one) >= set(definition["required"])
 
 
+def test_scores_and_ranks_are_those_of_the_search_for_documents(library: Library) -> None:
+    said = "Zeppelins and dirigibles of the northern harbour."
+    library.documents.put("Butter and jam.", title="Odd", summary=said, collection="notes")
+    found = ask(library, "search_summaries", query=said)["results"]
+    answer = ask(library, "explain_retrieval", query=said, doc_ids=[one["doc_id"] for one in found])
+    assert [(one["rank"], one["score"]) for one in answer["explanations"]] == [
+        (rank, one["similarity_score"]) for rank, one in enumerate(found, start=1)
+    ]
+    first = answer["explanations"][0]
+    assert (first["title"], first["found"]) == ("Odd", True)
+    assert first["passage_score"] < first["score"]
+    assert "Zeppelins" in first["top_matching_terms"]
+
+
+def test_very_many_documents_are_refused_before_they_are_looked_for(library: Library) -> None:
+    answer = ask(library, "explain_retrieval", query="rotate", doc_ids=[f"x{number}" for number in range(5000)])
+    assert answer["error"] == "5000 documents are too many to be explained at once."
+
+
 def test_documents_there_are_not_are_left_out(library: Library) -> None:
     answer = ask(library, "explain_retrieval", query="rotate", doc_ids=["nothing", "keys.md"])
     assert [one["title"] for one in answer["explanations"]] == ["Keys"]

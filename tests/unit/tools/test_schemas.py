@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from schemas_snapshot import FILE, schemas
 
-from pinakes.tools import TOOLS
-from pinakes.tools.declare import Tool
+from pinakes.tools import TOOLS, declare
+from pinakes.tools.declare import Tool, listing
 
 SAVED = json.loads(FILE.read_text("utf-8"))
 
@@ -34,3 +34,22 @@ def test_no_tool_is_gone() -> None:
 def test_every_schema_is_one(tool: Tool) -> None:
     Draft202012Validator.check_schema(tool.schema())
     Draft202012Validator.check_schema(tool.output_schema() or {})
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_whoever_gets_a_schema_may_change_it(tool: Tool) -> None:
+    for schema in (tool.schema, tool.output_schema):
+        before, spoilt = schema(), schema()
+        if spoilt:
+            spoilt["properties"].clear()
+            spoilt["required"] = ["spoilt"]
+        assert schema() == before
+
+
+def test_schemas_are_made_once() -> None:
+    for tool in TOOLS:
+        listing(tool)
+    made = declare._schema_text.cache_info().misses
+    for tool in TOOLS:
+        listing(tool)
+    assert declare._schema_text.cache_info().misses == made

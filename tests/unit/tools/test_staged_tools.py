@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pinakes.caller import Caller, calling
 from pinakes.library import Library
 from pinakes.tools import TOOLS, get_documents, search_summaries
 from pinakes.tools.declare import Tool, listing
@@ -136,6 +137,25 @@ def test_top_k_is_kept_within_bounds(library: Library, top_k: int | None, count:
     assert len(call(library, "multi_query_search", queries=["badgers", "otters"], top_k=top_k)["results"]) == count
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "note"),
+    [
+        ("search_summaries", {"query": "badgers", "top_k": 1000}, "top_k 1000 was taken as 50"),
+        ("hybrid_search", {"query": "badgers", "top_k": 0}, "top_k 0 was taken as 1"),
+        ("multi_query_search", {"queries": ["badgers", "otters"], "top_k": -1}, "top_k -1 was taken as 1"),
+        ("multi_query_search", {"queries": ["badgers", "otters"], "fusion_method": "foo"}, "no fusion_method 'foo'"),
+        ("hybrid_search", {"query": "badgers", "semantic_weight": 0, "keyword_weight": 0}, "by meaning alone"),
+        ("hybrid_search", {"query": "badgers", "keyword_weight": -1}, "below 0 counts as 0"),
+    ],
+)
+def test_what_is_not_taken_as_it_was_given_is_noted(
+    library: Library, name: str, arguments: dict[str, Any], note: str
+) -> None:
+    assert note in " ".join(call(library, name, **arguments)["notes"])
+    good = {key: value for key, value in arguments.items() if key in ("query", "queries")}
+    assert note not in " ".join(call(library, name, **good, top_k=2).get("notes", ()))
+
+
 def test_the_settings_may_choose_how_many(tmp_path: Path) -> None:
     with Library.open(tmp_path, embedding__provider="deterministic", search__top_k=2, search__max_top_k=3) as library:
         for number in range(5):
@@ -148,7 +168,8 @@ def test_the_settings_may_choose_how_many(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["search_summaries", "hybrid_search"])
 def test_a_blank_query_finds_nothing(library: Library, name: str, query: str) -> None:
     found = call(library, name, query=query)
-    assert found == {"query": query, "results": [], "total_candidates": 0, "search_time_ms": 0.0, "tokens_saved": 0}
+    nothing = {"query": query, "results": [], "total_candidates": 0, "search_time_ms": 0.0, "tokens_saved": 0}
+    assert found == nothing | {"notes": ["the query is empty"]}
 
 
 def test_tags_are_looked_at_before_the_best_are_taken(library: Library) -> None:
@@ -205,6 +226,40 @@ def test_fewer_than_two_wordings_are_refused(library: Library, queries: Any) -> 
     assert call(library, "multi_query_search", queries=queries)["error"] == "Provide at least 2 queries"
 
 
+@pytest.mark.parametrize("count", [21, 8000])
+def test_very_many_wordings_are_refused(library: Library, count: int) -> None:
+    told = call(library, "multi_query_search", queries=[f"badger {number}" for number in range(count)])
+    assert told == {"error": f"{count} queries are too many to be merged.", "hint": "At most 20."}
+    assert call(library, "multi_query_search", queries=[f"badger {number}" for number in range(20)])["results"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("get_documents", {"doc_ids": ["x"] * 101}, "101 documents are too many to be opened at once."),
+        ("search_summaries", {"query": "x", "collection": ",".join(map(str, range(1001)))}, "1001 collections"),
+        ("search_summaries", {"query": "x", "tags_filter": ["tag"] * 1001}, "Filter 'tags' cannot be"),
+    ],
+)
+def test_lists_without_end_are_refused_in_few_words(library: Library, name: str, arguments: Any, words: str) -> None:
+    told = call(library, name, **arguments)
+    assert words in told["error"]
+    assert len(told["error"]) < 300
+
+
+@pytest.mark.parametrize("weight", [float("inf"), float("-inf"), float("nan"), 1e999])
+def test_a_weight_is_a_number(library: Library, weight: float) -> None:
+    told = call(library, "hybrid_search", query="badgers", semantic_weight=weight)
+    assert "semantic_weight cannot be" in told["error"]
+    assert "it has to be a number" in told["error"]
+
+
+def test_very_large_weights_are_weights(library: Library) -> None:
+    heavy = call(library, "hybrid_search", query="badgers", semantic_weight=1e308, keyword_weight=1e308)
+    equal = call(library, "hybrid_search", query="badgers", semantic_weight=1, keyword_weight=1)
+    assert heavy["results"] == equal["results"]
+
+
 def test_a_list_may_come_as_text(library: Library) -> None:
     assert call(library, "multi_query_search", queries='["badgers", "otters"]')["query"] == "badgers; otters"
     assert call(library, "multi_query_search", queries="badgers\notters")["query"] == "badgers; otters"
@@ -218,6 +273,20 @@ def test_similar_documents_are_found_without_the_one_itself(library: Library) ->
     others = call(library, "find_similar", doc_id=uid, exclude_same_source=True)["results"]
     assert {one["title"] for one in others} == {"Otter", "Guide"}
     assert call(library, "find_similar", doc_id="nobody") == {"error": "Document not found"}
+
+
+def test_what_is_like_another_is_counted_as_it_is_found(library: Library) -> None:
+    uid = ids(library)["Badger"]
+    for arguments, count in (
+        ({}, 3),
+        ({"tags_filter": ["night"]}, 0),
+        ({"tags_filter": ["water"]}, 1),
+        ({"tags_filter": ["forest", "water"]}, 2),
+        ({"exclude_same_source": True}, 2),
+        ({"exclude_same_source": True, "tags_filter": ["forest", "water"]}, 1),
+    ):
+        found = call(library, "find_similar", doc_id=uid, top_k=9, **arguments)
+        assert found["total_candidates"] == len(found["results"]) == count
 
 
 def test_documents_are_opened_and_missing_ones_left_out(library: Library) -> None:
@@ -322,7 +391,13 @@ def test_ids_of_another_collection_are_not_found(library: Library) -> None:
     assert elsewhere["collection"] == "other"
     assert call(library, "get_documents", doc_ids=[elsewhere["doc_id"]])["documents"] == []
     assert call(library, "get_documents", doc_ids=[elsewhere["doc_id"]], collection="*")["documents"]
-    assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == {"error": "Document not found"}
+    hint = f"Give collection 'other' for {elsewhere['doc_id']!r}."
+    assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == {"error": "Document not found", "hint": hint}
+    opened = call(library, "get_documents", doc_ids=["nobody", elsewhere["doc_id"]])
+    assert (opened["not_found"], opened["hint"]) == (["nobody", elsewhere["doc_id"]], hint)
+    with calling(Caller("agent", scope="write", collections=("default",))):
+        assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == {"error": "Document not found"}
+        assert "hint" not in call(library, "get_documents", doc_ids=[elsewhere["doc_id"]])
     both = call(library, "search_summaries", query="badgers", collection="*", top_k=9)
     assert {one["collection"] for one in both["results"]} == {"default", "other"}
     assert both["total_candidates"] == 5

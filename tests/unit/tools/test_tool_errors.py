@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
+from sqlalchemy.exc import IntegrityError
 
 from pinakes import errors
-from pinakes.errors import Busy, InvalidInput, NotFound, PinakesError
+from pinakes.audit import Call
+from pinakes.errors import Busy, NotFound, PinakesError
 from pinakes.serve.work import Workers
 from pinakes.tools.declare import Reply, Tool, tool
-from pinakes.tools.errors import CODES, RETRYABLE, as_code, as_status, as_word, code_of, saying
+from pinakes.tools.errors import CODES, RETRYABLE, as_code, as_status, as_word, code_of
 
 
 class Done(Reply):
@@ -47,6 +50,16 @@ def test_a_known_error_is_its_message_with_what_to_do() -> None:
 def test_what_nobody_foresaw_is_told_by_its_type() -> None:
     assert as_word(count, {}, unforeseen(KeyError("x"))) == {"error": "KeyError: 'x'"}
     assert as_status(count, {}, unforeseen(ValueError("no"))) == {"status": "error", "error": "ValueError: no"}
+
+
+def test_of_an_error_of_the_database_only_the_drivers_words_are_told() -> None:
+    driver = sqlite3.IntegrityError("UNIQUE constraint failed: documents.uri")
+    error = unforeseen(IntegrityError("INSERT INTO documents VALUES (?)", {"text": "what the document says"}, driver))
+    told = "IntegrityError: UNIQUE constraint failed: documents.uri"
+    assert as_word(count, {}, error) == {"error": told}
+    call = Call("")
+    call.failed(error)
+    assert call.message == told
 
 
 def test_wrong_arguments_are_validation_errors() -> None:
@@ -95,11 +108,3 @@ def test_every_code_may_be_told() -> None:
     }
     assert {*CODES.values(), "SEARCH_TIMEOUT", "INTERNAL_ERROR"} == promised
     assert promised > RETRYABLE
-
-
-def test_one_sentence_stands_for_a_kind_of_error() -> None:
-    with pytest.raises(NotFound) as caught, saying("Document not found", NotFound):
-        raise NotFound("There is no document 'x'.", hint="Look.")
-    assert (caught.value.message, caught.value.hint) == ("Document not found", "")
-    with pytest.raises(InvalidInput, match="other"), saying("Document not found", NotFound):
-        raise InvalidInput("other")

@@ -1,0 +1,79 @@
+"""Documents that no file gives, cut anew where the settings cut otherwise by now."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing
+
+from pinakes.catalog import documents, whole
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.whole import Content
+from pinakes.documents.drafting import as_new
+from pinakes.embedding import counts_tokens
+from pinakes.errors import InvalidInput, ModelMismatch, ModelUnavailable
+from pinakes.ingest import Event, Tools
+from pinakes.shelves import Shelves
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE = 64
+
+
+def recut(shelves: Shelves, name: str) -> Iterator[Event]:
+    """Cut the documents of a collection that were put one by one as they would be cut now, then embed what is new.
+
+    That is no new version of them. Nothing is done without the model that counts the tokens of the collection.
+
+    Raises:
+        NotFound: there is no such collection.
+    """
+    record = shelves.record(name)
+    with shelves.catalog.read() as connection:
+        uids = whole.put_by_hand(connection, record.id)
+    if not uids or not _counts_as_before(shelves, record):
+        return
+    tools, changed = shelves.tools(record), 0
+    for start in range(0, len(uids), _AT_ONCE):
+        changed += _recut(shelves, record, tools, uids[start : start + _AT_ONCE])
+        yield Event("index", min(start + _AT_ONCE, len(uids)), len(uids))
+    if not changed:
+        return
+    tools.follow()
+    try:
+        with closing(shelves.embed_waiting(name, rest=not shelves.embeds_later, wait=True)) as events:
+            yield from events
+    except (InvalidInput, ModelUnavailable) as error:
+        _log.warning("passages that were cut anew wait for their vectors: %s", error)
+
+
+def _recut(shelves: Shelves, record: CollectionRecord, tools: Tools, uids: list[str]) -> int:
+    """Cut some documents anew; return how many were cut otherwise before. One that others change meanwhile is left."""
+    with shelves.catalog.read() as connection:
+        contents = whole.of_uids(connection, record.id, uids)
+    with tools.cutting(()) as cutter:
+        cut = {uid: cutter.chunks(as_new(content).document) for uid, content in contents.items()}
+    with shelves.catalog.read() as connection:
+        other = [uid for uid, content in contents.items() if not documents.is_cut(connection, content.id, cut[uid])]
+    if not other:
+        return 0
+    with shelves.catalog.write() as connection:
+        now = whole.of_uids(connection, record.id, other)
+        mine = [content for uid, content in now.items() if _is_same(content, contents[uid])]
+        for content in mine:
+            documents.recut(connection, record.id, content.id, cut[content.uid])
+    return len(mine)
+
+
+def _is_same(now: Content, then: Content) -> bool:
+    return (now.version, now.text) == (then.version, then.text)
+
+
+def _counts_as_before(shelves: Shelves, record: CollectionRecord) -> bool:
+    """Say whether tokens are counted by the model of a collection; by others, all would be cut otherwise."""
+    try:
+        shelves.check_model(record)
+    except ModelMismatch as error:
+        _log.warning("documents that were put one by one are not cut anew: %s", error)
+        return False
+    return not record.fingerprint or counts_tokens(shelves.embedder_of(record))

@@ -1,0 +1,24 @@
+"""Whether a source still is the place that was read before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pinakes.catalog.sources import FileRecord
+from pinakes.errors import SourceError
+from pinakes.types import Scan
+
+
+def check_place(scan: Scan, known: Mapping[str, FileRecord], location: str, collection: str) -> None:
+    """Let a place pass that is the one it was, or has something to be read.
+
+    Raises:
+        SourceError: it is another one, and empty, as where a disk is not mounted, but documents were read there.
+    """
+    emptied = scan.complete and not scan.items and any(one.document_id is not None for one in known.values())
+    if scan.replaced and emptied:
+        raise SourceError(
+            f"{location!r} is empty, and not the folder that it was.",
+            hint="Was it moved, or a disk unmounted? Nothing was removed. If its documents are to go: "
+            f"pinakes collections remove-source {collection} {location}",
+        )

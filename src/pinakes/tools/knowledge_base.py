@@ -1,0 +1,111 @@
+"""The collection of the knowledge base, and what a uri or a source means there, capitals included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+
+from pinakes.catalog import documents, listing, selection, whole
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.records import DocumentRecord
+from pinakes.catalog.selection import BY_ID
+from pinakes.errors import NotFound
+from pinakes.filters import normal_text
+from pinakes.library import Library
+from pinakes.types import Condition, Filter, Hit, Results
+
+COLLECTION = "knowledge-base"
+SOURCE_FIELD = "sourceIdentifier"
+"""The metadata field that says which source a document belongs to."""
+
+
+def existing(library: Library) -> CollectionRecord | None:
+    """Return the collection of the knowledge base, None where there is none yet."""
+    try:
+        return library.collection(COLLECTION)
+    except NotFound:
+        return None
+
+
+def found(library: Library, query: str, limit: int, *, uri_filter: str = "", source_id: str = "") -> Results | None:
+    """Return the best chunks of the knowledge base, None where it does not exist yet.
+
+    Filters of the catalogue ignore capitals. Where that lets something in, the documents meant are named one by one.
+
+    Raises:
+        as ``Library.search``.
+    """
+    record = existing(library)
+    if record is None:
+        return None
+    only_at = _is_document(library, record, uri_filter)
+    where: Filter = ()
+    if uri_filter:
+        where += (_equal("uri", uri_filter) if only_at else Condition("uri", low=uri_filter, high=uri_filter),)
+    if source_id:
+        where += (_equal(SOURCE_FIELD, source_id),)
+
+    def is_meant(one: Hit | DocumentRecord) -> bool:
+        at = one.uri == uri_filter if only_at else one.uri.startswith(uri_filter)
+        return at and source_id in ("", one.metadata.get(SOURCE_FIELD))
+
+    ask = partial(library.search, query, COLLECTION, top_k=min(limit, library.settings.search.max_top_k))
+    results = ask(filters=where)
+    if not (all(map(is_meant, results.hits)) and all(map(is_meant, _copies(library, record, results)))):
+        uids = _uids(library, record, where, is_meant)
+        results = ask(filters=(Condition(BY_ID, any_of=uids),)) if uids else results
+        results = replace(results, hits=tuple(filter(is_meant, results.hits)))
+    return results
+
+
+def _copies(library: Library, record: CollectionRecord, results: Results) -> Iterable[DocumentRecord]:
+    """Return the documents that are named as copies of what was found."""
+    uids = [copy.document_id for hit in results.hits for copy in hit.duplicates]
+    if not uids:
+        return ()
+    with library.shelves.catalog.read() as connection:
+        return whole.of_uids(connection, record.id, uids).values()
+
+
+def _uids(
+    library: Library, record: CollectionRecord, where: Filter, is_meant: Callable[[DocumentRecord], bool]
+) -> tuple[str, ...]:
+    """Return the ids of the documents that pass ``where`` and are meant."""
+    with library.shelves.catalog.read() as connection:
+        passed = documents.of_ids(connection, selection.matching(connection, record.id, where).tolist())
+    return tuple(one.uid for one in passed if is_meant(one))
+
+
+def remove_at(library: Library, uri: str, *, files: bool = True) -> list[DocumentRecord]:
+    """Delete the document at ``uri``; return it, if there was one.
+
+    Raises:
+        Refused: it is the document of a file, and those are not to be deleted (``files``).
+    """
+    return removed(library, "uri", uri, lambda one: one.uri == uri, files=files)
+
+
+def removed(
+    library: Library, field: str, value: str, is_meant: Callable[[DocumentRecord], bool], *, files: bool = True
+) -> list[DocumentRecord]:
+    """Delete the documents with this value, in one step; return them.
+
+    Raises:
+        Refused: as ``remove_at``.
+    """
+    if existing(library) is None:
+        return []
+    return library.documents.delete_many(COLLECTION, (_equal(field, value),), is_meant, files=files)
+
+
+def _equal(field: str, value: str) -> Condition:
+    return Condition(field.casefold(), any_of=(normal_text(value),))
+
+
+def _is_document(library: Library, record: CollectionRecord, uri: str) -> bool:
+    """Say whether ``uri`` is to be taken as that of one document, not as the beginning of several."""
+    if not uri or uri.endswith("/"):
+        return False
+    with library.shelves.catalog.read() as connection:
+        return bool(listing.chunk_counts(connection, record.id, [uri]))

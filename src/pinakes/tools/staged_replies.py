@@ -1,0 +1,272 @@
+"""What the tools of staged retrieval answer, field by field, and how it is made of what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes.analysis import estimated_token_starts
+from pinakes.catalog.briefs import Mark
+from pinakes.catalog.records import DocumentRecord
+from pinakes.staged.expanding import Opened, Passage, Wanted
+from pinakes.staged.retrieval import Found, FoundSummaries
+from pinakes.suspicion import is_suspicious
+from pinakes.tools.declare import Reply
+from pinakes.types import JSON, Heading
+
+_NOT_METADATA = ("tags", "source", "summary")
+_MOST_HEADINGS = 100
+
+
+class SummaryHit(Reply):
+    """A document that may be worth opening. ``best_chunk`` is the number of the chunk that fits best.
+
+    ``changed``: its file is not as it was indexed. ``suspicious``: it has instructions aimed at a model.
+    """
+
+    doc_id: str
+    title: str
+    summary: str
+    similarity_score: float
+    token_count: int
+    tags: list[str]
+    collection: str
+    source: str
+    best_chunk: int | SkipJsonSchema[None] = None
+    section: str | SkipJsonSchema[None] = None
+    semantic_score: float | SkipJsonSchema[None] = None
+    keyword_score: float | SkipJsonSchema[None] = None
+    changed: bool | SkipJsonSchema[None] = None
+    suspicious: bool | SkipJsonSchema[None] = None
+
+
+class SummaryHits(Reply):
+    """Documents, best first. ``tokens_saved``: what reading them all would have cost more."""
+
+    query: str
+    results: list[SummaryHit]
+    total_candidates: int
+    search_time_ms: float
+    tokens_saved: int = 0
+    degraded: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
+
+
+class Chunk(Reply):
+    """A chunk of a document; the offsets count characters of the whole text."""
+
+    chunk_index: int
+    text: str
+    token_count: int
+    start_char: int
+    end_char: int
+
+
+class OutlineEntry(Reply):
+    """A heading, or what code defines, with its lines."""
+
+    level: int
+    title: str
+    start_line: int
+    end_line: int
+
+
+class DocumentText(Reply):
+    """A document. Where ``full_text`` is not all of it, ``start_line`` to ``end_line`` say what it is.
+
+    Where it was cut, ``next_line`` and ``next_chunk`` say where to go on, and ``outline`` what is there; without
+    ``next_line`` a single line is over the budget: go on with the chunks.
+    """
+
+    doc_id: str
+    title: str
+    full_text: str
+    source: str
+    token_count: int
+    tags: list[str]
+    metadata: dict[str, Any]
+    collection: str
+    chunks: list[Chunk] | SkipJsonSchema[None] = None
+    cut: bool | SkipJsonSchema[None] = None
+    returned_tokens: int | SkipJsonSchema[None] = None
+    start_line: int | SkipJsonSchema[None] = None
+    end_line: int | SkipJsonSchema[None] = None
+    total_lines: int | SkipJsonSchema[None] = None
+    next_line: int | SkipJsonSchema[None] = None
+    next_chunk: int | SkipJsonSchema[None] = None
+    outline: list[OutlineEntry] | SkipJsonSchema[None] = None
+    note: str | SkipJsonSchema[None] = None
+    suspicious: bool | SkipJsonSchema[None] = None
+
+
+class DocumentTexts(Reply):
+    """Documents that were opened. ``left_out`` are those that ``max_tokens`` had no room for.
+
+    ``not_found`` are ids that no document here has.
+    """
+
+    documents: list[DocumentText]
+    total_tokens: int
+    tokens_saved: int = 0
+    left_out: list[str] | SkipJsonSchema[None] = None
+    not_found: list[str] | SkipJsonSchema[None] = None
+    hint: str | SkipJsonSchema[None] = None
+
+
+class NeighbourChunk(Reply):
+    """A chunk before or after the one that was asked for."""
+
+    chunk_index: int
+    text: str
+    start_line: int
+    end_line: int
+
+
+class DocumentChunk(Reply):
+    """One chunk of a document."""
+
+    doc_id: str
+    chunk_index: int
+    total_chunks: int
+    text: str
+    token_count: int
+    has_previous: bool
+    has_next: bool
+    relevance_score: float | SkipJsonSchema[None] = None
+    title: str
+    source: str
+    collection: str
+    start_line: int
+    end_line: int
+    section: str | SkipJsonSchema[None] = None
+    neighbours: list[NeighbourChunk] | SkipJsonSchema[None] = None
+    tokens_saved: int = 0
+    suspicious: bool | SkipJsonSchema[None] = None
+
+
+def hits(found: FoundSummaries, *, scores: bool = False) -> SummaryHits:
+    """Return the answer of a search for documents; ``scores``: with those of meaning and words."""
+    results = [_hit(one, scores=scores) for one in found.documents]
+    tokens = sum(len(estimated_token_starts(one.summary)) for one in results)
+    return SummaryHits(
+        query=found.query,
+        results=results,
+        total_candidates=found.total,
+        search_time_ms=round(found.milliseconds, 2),
+        tokens_saved=max(0, sum(one.token_count for one in results) - tokens),
+        degraded=found.degraded,
+        notes=list(found.notes) or None,
+    )
+
+
+def nothing(query: str) -> SummaryHits:
+    """Return the answer of a search that found nothing."""
+    notes = None if query.strip() else ["the query is empty"]
+    return SummaryHits(query=query, results=[], total_candidates=0, search_time_ms=0.0, notes=notes)
+
+
+def noted(reply: SummaryHits, *notes: str) -> SummaryHits:
+    """Return ``reply`` with these notes, too; "" is none."""
+    said = [*filter(None, notes), *(reply.notes or ())]
+    return reply.model_copy(update={"notes": said or None})
+
+
+def text(opened: Opened, wanted: Wanted) -> DocumentText:
+    """Return the answer of a document that was opened."""
+    document = opened.document
+    partial = opened.cut or bool(wanted.section) or wanted.lines is not None
+    outlined = opened.outline if wanted.outline else opened.outline[:_MOST_HEADINGS]
+    return DocumentText(
+        doc_id=document.uid,
+        title=document.title,
+        full_text=opened.text,
+        source=document.source,
+        token_count=document.token_count,
+        tags=list(document.tags),
+        metadata=_metadata(document),
+        collection=opened.collection,
+        chunks=[_chunk(mark, own) for mark, own in opened.chunks] if wanted.chunks else None,
+        cut=opened.cut or None,
+        returned_tokens=opened.tokens if partial else None,
+        start_line=opened.start_line if partial else None,
+        end_line=opened.end_line if partial else None,
+        total_lines=opened.total_lines if partial else None,
+        next_line=opened.go_on or None,
+        next_chunk=opened.go_on_chunk if opened.cut else None,
+        outline=[_entry(one) for one in outlined] or None,
+        note=opened.note or None,
+        suspicious=is_suspicious(f"{document.title}\n{opened.text}") or None,
+    )
+
+
+def passage(found: Passage) -> DocumentChunk:
+    """Return the answer of a passage that was read."""
+    mark, beside = found.mark, found.neighbours
+    return DocumentChunk(
+        doc_id=found.document.uid,
+        chunk_index=mark.ordinal,
+        total_chunks=found.total,
+        text=found.text,
+        token_count=mark.token_count,
+        has_previous=mark.ordinal > 0,
+        has_next=mark.ordinal + 1 < found.total,
+        relevance_score=None if found.score is None else round(found.score, 4),
+        title=found.document.title,
+        source=found.document.source,
+        collection=found.collection,
+        start_line=mark.start_line,
+        end_line=mark.end_line,
+        section=_section(mark),
+        neighbours=[_neighbour(other, own) for other, own in beside] or None,
+        tokens_saved=max(0, found.document.token_count - sum(one.token_count for one in (mark, *dict(beside)))),
+        suspicious=is_suspicious("\n".join((found.document.title, found.text, *dict(beside).values()))) or None,
+    )
+
+
+def _hit(found: Found, *, scores: bool) -> SummaryHit:
+    document, mark = found.document, found.passage
+    return SummaryHit(
+        doc_id=document.uid,
+        title=document.title,
+        summary=found.summary.text,
+        similarity_score=round(found.score, 4),
+        token_count=document.token_count,
+        tags=list(document.tags),
+        collection=found.collection,
+        source=document.source,
+        best_chunk=None if mark is None else mark.ordinal,
+        section=None if mark is None else _section(mark),
+        semantic_score=_rounded(found.semantic) if scores else None,
+        keyword_score=_rounded(found.keyword) if scores else None,
+        suspicious=found.suspicious or None,
+        changed=found.changed,
+    )
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 4)
+
+
+def _section(mark: Mark) -> str | None:
+    return " > ".join(mark.heading_path) or None
+
+
+def _metadata(document: DocumentRecord) -> dict[str, JSON]:
+    return {name: value for name, value in document.metadata.items() if name not in _NOT_METADATA}
+
+
+def _chunk(mark: Mark, text: str) -> Chunk:
+    return Chunk(
+        chunk_index=mark.ordinal, text=text, token_count=mark.token_count, start_char=mark.start, end_char=mark.end
+    )
+
+
+def _entry(heading: Heading) -> OutlineEntry:
+    return OutlineEntry(
+        level=heading.level, title=heading.title, start_line=heading.start_line, end_line=heading.end_line
+    )
+
+
+def _neighbour(mark: Mark, text: str) -> NeighbourChunk:
+    return NeighbourChunk(chunk_index=mark.ordinal, text=text, start_line=mark.start_line, end_line=mark.end_line)
