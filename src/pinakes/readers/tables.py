@@ -6,6 +6,7 @@ import csv
 import io
 from typing import Final
 
+from pinakes.errors import Empty
 from pinakes.readers.decode import decode
 from pinakes.readers.limits import Limits
 from pinakes.types import Document
@@ -40,6 +41,8 @@ class Table:
                 self._limits.check_size(size)
         except csv.Error as error:
             return Document(text=source, kind="text", metadata={"parse_error": str(error)})
+        if not rows:
+            raise Empty("The table has no text in its cells.")
         metadata = {"rows": max(rows - 1, 0), "columns": columns}
         return Document(text="\n".join(lines) + "\n", kind="markdown", metadata=metadata)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pinakes import readers
@@ -115,6 +115,7 @@ def test_a_name_nobody_knows_is_read_if_it_is_text() -> None:
 @given(
     data=st.binary(max_size=300), extension=st.sampled_from(["txt", "md", "py", "yaml", "json", "toml", "csv", "rst"])
 )
+@example(data=b"|", extension="csv")
 def test_any_bytes_give_a_clean_document_or_a_reason(data: bytes, extension: str) -> None:
     outcome = read_or_reason(data, f"file.{extension}")
     if isinstance(outcome, Unreadable):
