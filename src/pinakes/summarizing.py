@@ -1,7 +1,7 @@
 """Summaries of documents: those they were given, those a model wrote, and else sentences of their texts.
 
-Sentences are taken when somebody looks: that costs less than a millisecond, nothing at all while documents are added,
-and they are always those of the text as it is. What a model wrote is kept in the catalogue.
+Sentences are taken when somebody looks, and by a server ahead of that: it costs less than a millisecond, nothing at all
+while documents are added, and they are always those of the text as it is. What a model wrote is kept in the catalogue.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pinakes.summarizers.extractive import LOOKED_AT_CHARS
 from pinakes.types import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
 
 _REMEMBERED = 20_000
+_AHEAD_BATCH = 10
 _FIELDS = ("summary", "description", "abstract")
 """What files call the summary that they carry themselves, in front matter for instance."""
 
@@ -73,6 +74,24 @@ class Summaries:
             return found
         texts = briefs.beginnings(connection, [one.id for one in missing], LOOKED_AT_CHARS)
         return found | {one.id: self._made(connection, one, texts.get(one.id, "")) for one in missing}
+
+    def ahead(self, name: str, after: int = 0) -> Iterator[int]:
+        """Make the summaries of a collection's documents behind the id ``after``, as far as they can be remembered.
+
+        Yields the id of the last document after every few, some milliseconds of work, for the caller to let others go
+        first.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        record = self._shelves.record(name)
+        while len(self._known) < _REMEMBERED:
+            with self._shelves.catalog.read() as connection:
+                found = briefs.following(connection, record.id, after, _AHEAD_BATCH)
+                self.of(connection, found)
+            if not found:
+                return
+            yield (after := found[-1].id)
 
     def write(self, name: str, *, again: bool = False) -> Iterator[Summarized]:
         """Have the chat model write the summaries that documents of a collection lack, telling of each.

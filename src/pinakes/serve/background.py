@@ -1,4 +1,7 @@
-"""Embeds behind a server's back what waits for a vector, one passage a core at a time, and lets searches go first."""
+"""Does behind a server's back what can wait, and lets searches go first.
+
+What waits for a vector is embedded, one passage a core at a time; summaries are made before somebody looks at them.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ _log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 2.0
 _AFTER_FAILURE_S = 60.0
 _LONGEST_PAUSE_S = 0.5
-"""A passage waits no longer for searches to end, so that a server without a quiet moment gets done too."""
+"""Work waits no longer for searches to end, so that a server without a quiet moment gets done too."""
 
 _STOP_TIMEOUT_S = 8.0
 _NICENESS = 10
 
 
 class Background:
-    """The thread of one server that embeds what waits, in every collection of its library. Thread-safe."""
+    """The thread of one server that works on every collection of its library. Thread-safe."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -45,6 +48,7 @@ class Background:
         self._done: dict[int, tuple[int, int]] = {}
         self._retry_at: dict[int, float] = {}
         self._told: dict[int, str] = {}
+        self._summarized: dict[int, int] = {}
 
     def start(self) -> None:
         """Begin, in a thread of its own; from now on large runs of this process leave the rest to it."""
@@ -86,12 +90,12 @@ class Background:
         with suppress(PinakesError):
             if gone:
                 self._library.shelves.drop_gone()
-            for known in (self._written, self._done, self._retry_at, self._told):
+            for known in (self._written, self._done, self._retry_at, self._told, self._summarized):
                 for number in gone:
                     known.pop(number, None)
 
     def _look_at(self, record: CollectionRecord) -> None:
-        """Have the index follow, then embed what waits; not while somebody is adding to the collection.
+        """Have the index follow, then do what waits; not while somebody is adding to the collection.
 
         A run that is not over yet knows best what to embed first.
         """
@@ -102,6 +106,7 @@ class Background:
         try:
             self._library.shelves.index(record.name)
             if before == record.written and self._embed(record.name):
+                self._summarize(record)
                 self._done[record.id] = state
             self._told.pop(record.id, None)
         except Stopped:
@@ -117,6 +122,12 @@ class Background:
         """Embed what waits; say whether that was done, and not left to another process."""
         with closing(self._library.shelves.embed_waiting(name, through=self._gently)) as events:
             return all(event.stage != "elsewhere" for event in events)
+
+    def _summarize(self, record: CollectionRecord) -> None:
+        """Make the summaries of new documents, so that the first search that shows one need not."""
+        for last in self._library.staged.texts.ahead(record.name, self._summarized.get(record.id, 0)):
+            self._summarized[record.id] = last
+            _let_pass(self._library.shelves.traffic, self._stop)
 
     def _gently(self, embedder: Embedder) -> Embedder:
         """Return what embeds by the model of a collection, letting searches go first."""
@@ -154,7 +165,7 @@ class _Gentle:
     def embed(self, texts: Sequence[str]) -> Float32:
         """As the embedder does; raises ``Stopped`` once the server ends."""
         if not isinstance(self._embedder, Vocabulary):  # it runs elsewhere
-            self._let_pass()
+            _let_pass(self._traffic, self._stop)
             return self._embedder.embed(texts)
         if self._threads is None:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -173,14 +184,16 @@ class _Gentle:
             self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _one(self, text: str) -> Float32:
-        self._let_pass()
+        _let_pass(self._traffic, self._stop)
         row: Float32 = self._embedder.embed([text])[0]
         return row
 
-    def _let_pass(self) -> None:
-        self._traffic.wait_for_none(_LONGEST_PAUSE_S)
-        if self._stop.is_set():
-            raise Stopped
+
+def _let_pass(traffic: Traffic, stop: threading.Event) -> None:
+    """Wait while somebody searches, though not for long; raises ``Stopped`` once the server ends."""
+    traffic.wait_for_none(_LONGEST_PAUSE_S)
+    if stop.is_set():
+        raise Stopped
 
 
 def _lower_priority() -> None:

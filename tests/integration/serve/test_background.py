@@ -24,8 +24,11 @@ from progressive_support import (
     waiting,
     write_folder,
 )
+from sqlalchemy import func, select, update
 
 from pinakes.approximation import Map
+from pinakes.catalog import briefs
+from pinakes.catalog.schema import documents
 from pinakes.embedders import EMBEDDERS
 from pinakes.ingest import Event
 from pinakes.library import Library
@@ -78,6 +81,25 @@ def wait_until_exact(library: Library) -> None:
     while waiting(library):
         assert time.monotonic() < deadline, f"{waiting(library)} passages still wait"
         threading.Event().wait(0.02)
+
+
+def test_summaries_are_made_before_somebody_looks(partly: Library, background: Background, tmp_path: Path) -> None:
+    """A text that is changed behind the library's back has the summary of before, if that was made by then."""
+    background.start()
+    deadline = time.monotonic() + LONG_S
+    wait_s = 0.05
+    while True:
+        partly.add(str(write_folder(tmp_path / f"waits {wait_s}", ["heron"])))
+        threading.Event().wait(wait_s)
+        with partly.shelves.catalog.write() as connection:
+            newest = connection.scalar(select(func.max(documents.c.id)))
+            changed = update(documents).where(documents.c.id == newest)
+            connection.execute(changed.values(text="A cormorant dries its wings on a pole in the harbour."))
+            record = briefs.of_ids(connection, [newest])[newest]
+        if "cormorant" not in partly.staged.summary(record).text:
+            return
+        assert time.monotonic() < deadline
+        wait_s *= 2
 
 
 def test_what_waits_is_embedded_one_passage_at_a_time(
