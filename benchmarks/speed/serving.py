@@ -26,6 +26,8 @@ CLIENTS = 8
 NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0", "--set", "search.remembered_answers=0")
 _START_TIMEOUT_S = 120.0
 _POLL_S = 0.01
+_SETTLED_S = 15.0
+"""A server that has been up so long has the summaries of the corpus at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class Served:
     """Start in seconds (median of ``starts_s``), times per mode, load, and memory of the process in MB after it.
 
     ``cpu_ms_per_answer`` is processor time of the server under the load: it shows less of what else the machine does.
-    Nothing is remembered of questions asked before, but in ``load_repeated``.
+    Nothing is remembered of questions asked before, but in ``load_repeated``. ``level_1`` are calls of
+    ``search_summaries`` over MCP (streamable HTTP), each question once, of a server that has just been started.
     """
 
     start_s: float
@@ -41,6 +44,7 @@ class Served:
     http: Mapping[str, Spread]
     load: Load
     load_repeated: Load
+    level_1: Spread
     cpu_ms_per_answer: float
     memory_mb: float
     memory_peak_mb: float
@@ -61,6 +65,8 @@ def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
         used = (cpu_seconds(process.pid) - used) * 1000 / load.times.count
         memory = memory_mb(process.pid)
     with _server(home) as (_, port, _):
+        time.sleep(_SETTLED_S)
+        level_1 = _summaries(home, port)
         repeated = _load(home, port, load_s)
     return Served(
         start_s=median(times),
@@ -68,6 +74,7 @@ def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
         http=answered,
         load=load,
         load_repeated=repeated,
+        level_1=level_1,
         cpu_ms_per_answer=used,
         memory_mb=memory["now"],
         memory_peak_mb=memory["peak"],
@@ -122,6 +129,20 @@ def _ask(home: Home, port: int, mode: str, rounds: int) -> Spread:
                 if number:
                     seconds.append(took)
     return spread(seconds)
+
+
+def _summaries(home: Home, port: int) -> Spread:
+    headers = {"Accept": "application/json, text/event-stream"}
+    seconds = []
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False) as client:
+        for question in ("What is this about?", *home.corpus.questions):
+            call = {"name": "search_summaries", "arguments": {"query": question}}
+            began = time.perf_counter()
+            response = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+            seconds.append(time.perf_counter() - began)
+            if not response.raise_for_status().json()["result"]["structuredContent"]["results"]:
+                raise RuntimeError(f"Level 1 over MCP finds nothing: {response.text[:200]}")
+    return spread(seconds[1:])
 
 
 def _is_full(answer: dict[str, JSON]) -> bool:

@@ -26,7 +26,7 @@ from pinakes.types import JSON
 
 _TIMEOUT_S = 900.0
 _POLL_S = 0.01
-_CALM_S = 5.0
+_CALM_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
