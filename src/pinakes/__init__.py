@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pinakes.errors import ServerUnreachable as ServerUnreachable
     from pinakes.errors import SourceError as SourceError
     from pinakes.errors import StorageFull as StorageFull
+    from pinakes.errors import TooCostly as TooCostly
     from pinakes.errors import TooLarge as TooLarge
     from pinakes.errors import Unauthorized as Unauthorized
     from pinakes.errors import Unreadable as Unreadable
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pinakes.library import Text as Text
     from pinakes.settings import Settings as Settings
     from pinakes.settings import load as load
+    from pinakes.types import Blame as Blame
     from pinakes.types import Chunk as Chunk
     from pinakes.types import Condition as Condition
     from pinakes.types import ContextLine as ContextLine
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BelowBaseline",
     "Binary",
+    "Blame",
     "Busy",
     "CatalogueCorrupt",
     "Chunk",
@@ -104,6 +107,7 @@ __all__ = [
     "Stage",
     "StorageFull",
     "Text",
+    "TooCostly",
     "TooLarge",
     "Trace",
     "Unauthorized",

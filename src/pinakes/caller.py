@@ -14,7 +14,7 @@ from pinakes.errors import InvalidInput, Refused
 Scope: TypeAlias = Literal["read", "write", "admin"]
 """What a caller may do. Who may write may read, who may administer may do both."""
 
-Interface: TypeAlias = Literal["python", "cli", "http", "mcp", "websocket", "watch"]
+Interface: TypeAlias = Literal["python", "cli", "http", "mcp", "websocket", "watch", "schedule"]
 
 SESSION_HEADER: Final = "X-Session-Id"
 """Where a client of the HTTP interfaces says which of its requests belong together."""

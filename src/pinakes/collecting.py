@@ -79,7 +79,7 @@ class Collections:
             InvalidSetting: there is no such setting, or it cannot be kept, or the value is impossible.
         """
         with self._shelves.catalog.write() as connection:
-            return collections.create(connection, name, description, _checked(settings))
+            return collections.create(connection, name, description, checked(settings))
 
     def describe(self, name: str, description: str) -> CollectionRecord:
         """Say what is in a collection, for people and agents.
@@ -105,7 +105,7 @@ class Collections:
             NotFound: there is no such collection.
             InvalidSetting: see ``create``.
         """
-        wanted = _checked({key: value for key, value in settings.items() if value is not None}, known=settings)
+        wanted = checked({key: value for key, value in settings.items() if value is not None}, known=settings)
         with self._shelves.catalog.write() as connection:
             record = collections.get(connection, name)
             others = {key: value for key, value in (record.kept or {}).items() if key not in settings}
@@ -183,7 +183,7 @@ class Collections:
         if any((one.kind, one.location) == (kept.kind, kept.location) for one in shelves.rules(record).sources):
             raise InvalidInput(
                 f"The settings name the source {kept.location!r} of collection {name!r}.",
-                hint=f"Take it out of collections.{name}.sources before.",
+                hint=f"Take it out of the settings before: of the list `sources`, or of collections.{name}.sources.",
             )
         with _held(record, [*self._following(record, [kept]), *self._reading(record, [kept])]):
             documents_, chunks = self._remove_documents(record, kept)
@@ -347,7 +347,7 @@ def _fetched(kept: SourceRecord) -> tuple[str, str, str | None]:
     return kept.kind, kept.location, settings_of(kept).ref
 
 
-def _checked(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
+def checked(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
     """Return settings of a collection as they are kept.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Reading files and cutting them into chunks: here, or in processes of their own when there is much to do.
+"""Reading files and cutting them into chunks: here what is plain, in other processes what may go wrong, or is much.
 
-Such a process runs ``serve``: it is told once how files are to be cut, is then sent one after the other and answers
-each. It ends with the one that started it, and whatever brings it down concerns one file only.
+Such a process runs ``serve``: it is sent one file after the other, with how it is to be cut, and answers each. Whatever
+brings it down concerns one file only; its limits are those of ``workers``.
 """
 
 from __future__ import annotations
@@ -9,19 +9,15 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Final, TypeAlias, cast
 
 from pinakes import readers
 from pinakes.analysis import estimated_token_starts
@@ -31,25 +27,16 @@ from pinakes.errors import Empty, PinakesError, Unreadable
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.types import Chunk, Cut, Document, Item
+from pinakes.workers import Confined, Process, Stopped, Workers
 
-_log = logging.getLogger(__name__)
+_WORTH_BYTES: Final = 4_000_000
+"""Where there is so much to read, about two seconds of work, everything is read by processes."""
 
-_WORTH_BYTES = 4_000_000
-"""Processes take half a second to start: less than this, about two seconds of work, is done here."""
+_LONG_BYTES: Final = 500_000
+"""A longer file is read by a process, whatever it is: half a second is what starting one takes."""
 
-_FILES_AHEAD = 256
-_START_TIMEOUT_S = 60
-_READY = "ready"
-_PROGRAM = """
-import signal, sys
-for number in (signal.SIGINT, signal.SIGTERM):  # they reach the whole group; the one who asked decides
-    signal.signal(number, signal.SIG_IGN)
-from pinakes import cutting
-cutting.serve(int(sys.argv[1]))
-"""
-_COLLECTED_AFTER = 10_000
-_NICENESS = 5
-"""Embedding, which goes on at the same time, comes first: it takes nine tenths of a run."""
+_FILES_AHEAD: Final = 256
+_COLLECTED_AFTER: Final = 10_000
 
 _USUAL_MAX_TOKENS = 254
 """What the default model reads: how large chunks become while it is not known which model will embed them."""
@@ -64,6 +51,10 @@ class Recipe:
     embedding: EmbeddingSettings
     cache: Path
     counted: bool
+
+
+Work: TypeAlias = tuple[Recipe | IngestSettings, bytes, str]
+"""A file to be read and cut, or by settings alone only read: its content and path."""
 
 
 class Here:
@@ -90,7 +81,7 @@ class Here:
         """
         limits = self._limits
         start = time.perf_counter()
-        document = readers.read(data, path, max_chars=limits.max_text_chars, timeout_s=limits.read_timeout_s)
+        document = _read(data, path, limits)
         length = len(document.text.strip())
         if length < max(1, limits.min_text_chars):
             raise Empty(f"Only {length} characters of text (at least {limits.min_text_chars}).")
@@ -105,159 +96,129 @@ class Here:
 
 
 class Beside:
-    """Reads and cuts in other processes, each kept busy by a thread of this one."""
+    """Reads and cuts in other processes, each kept busy by a thread of this one; what is ``plain`` in this one.
+
+    ``all_of_it``: what is plain, too, since there is so much.
+    """
 
     files_ahead = _FILES_AHEAD
 
-    def __init__(self, recipe: Recipe, here: Here, processes: int) -> None:
+    def __init__(self, recipe: Recipe, here: Here, workers: Workers, *, all_of_it: bool = False) -> None:
         self._recipe = recipe
         self._here = here
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="pinakes-cut")
-        self._mine = threading.local()
+        self._workers = workers
+        self._all_of_it = all_of_it
+        self._threads = ThreadPoolExecutor(workers.most, thread_name_prefix="pinakes-cut")
         self._lock = threading.Lock()
-        self._started: list[_Process] = []
-        self._closing = False
+        self._at_work: set[Process] = set()
+        self._usable, self._closing = True, False
 
     def begin(self, data: bytes, path: str) -> Callable[[], Cut]:
-        """Hand a file to the next process that is free. See ``ingest.Cutter``."""
-        return self._threads.submit(self._cut, data, path).result
+        """Hand a file to the next process that is free, or leave it for this one. See ``ingest.Cutter``."""
+        if self._all_of_it or not plain(data, path):
+            return self._threads.submit(self._cut, data, path).result
+        return self._here.begin(data, path)
 
     def chunks(self, document: Document) -> list[Chunk]:
         """Cut a document that needs no reading, in this process."""
         return self._here.chunks(document)
 
     def close(self) -> None:
-        """End the processes, also one that is still at work; what was not begun is dropped."""
+        """End the processes that are still at work; what was not begun is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closing = True
-            for process in self._started:
+            for process in self._at_work:
                 process.kill()
         self._threads.shutdown()
-        for process in self._started:
-            process.close()
 
     def _cut(self, data: bytes, path: str) -> Cut:
-        process = self._process()
-        if not process.usable:
-            return self._here.cut(data, path)
-        try:
-            return process.cut(data, path)
-        except ChildProcessError:  # perhaps ended by somebody else: the file gets another chance
-            process = self._process()
-            return process.cut(data, path) if process.usable else self._here.cut(data, path)
+        done = _asked(self._lent, (self._recipe, data, path)) if self._usable else None
+        if done is not None:
+            return cast("Cut", done)
+        if self._closing:
+            raise CancelledError
+        self._usable = False
+        return self._here.cut(data, path)
 
-    def _process(self) -> _Process:
-        """Return the process of this thread, a new one where the last has ended."""
-        process: _Process | None = getattr(self._mine, "process", None)
-        if process is None or process.ended:
-            with self._lock:
-                if self._closing:
-                    raise CancelledError
-                process = self._mine.process = _Process(self._recipe)
-                self._started.append(process)
-            process.greet()
-            if process.ended:
+    @contextmanager
+    def _lent(self) -> Iterator[Process]:
+        with self._lock:
+            if self._closing:
                 raise CancelledError
-        return process
-
-
-class _Process:
-    """A process that reads and cuts files; ``usable`` once it has answered."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
-        self._timeout_s = 2 * recipe.limits.read_timeout_s
-        self._process: subprocess.Popen[bytes] | None = None
-        self.usable = self.ended = False
-        ours, theirs = socket.socketpair()
-        self._connection = Connection(ours.detach())
+            process = self._workers.take()
+            self._at_work.add(process)
         try:
-            with theirs:
-                # -P: the folder this is called in may hold anything, also modules
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-        except OSError as error:
-            _log.info("a process could not be started: %s", error)
-
-    @property
-    def pid(self) -> int | None:
-        """Its number, None where it could not be started."""
-        return self._process.pid if self._process else None
-
-    def greet(self) -> None:
-        """Tell it how to cut, and wait until it is ready; one that is not stays unusable."""
-        try:
-            if self._process is not None:
-                self._connection.send(self._recipe)
-                self.usable = self._connection.poll(_START_TIMEOUT_S) and self._connection.recv() == _READY
-        except (EOFError, OSError):
-            self.usable = False
-        if not self.usable and not self.ended:
-            _log.warning("no process could be started to read files beside this one; reading them here")
-
-    def cut(self, data: bytes, path: str) -> Cut:
-        """Read and cut one file.
-
-        Raises:
-            Unreadable: it cannot be read.
-            ChildProcessError: the process ended.
-            TimeoutError: it took too long, and the process was ended.
-        """
-        try:
-            self._connection.send((data, path))
-            answer = self._connection.recv() if self._connection.poll(self._timeout_s) else None
-        except (EOFError, OSError) as error:
-            self.kill()
-            raise ChildProcessError(
-                f"Reading it ended the process that read it ({self._how()}). It may be damaged or need too much memory."
-            ) from error
-        if answer is None:
-            self.kill()
-            raise TimeoutError(f"Reading it took longer than {self._timeout_s:g} seconds (ingest.read_timeout_s).")
-        if isinstance(answer, PinakesError):
-            raise answer
-        if not isinstance(answer, Cut):
-            raise RuntimeError(answer)
-        return answer
-
-    def kill(self) -> None:
-        """End the process at once."""
-        self.ended = True
-        if self._process is not None:
-            self._process.kill()
-
-    def close(self) -> None:
-        """Release what belonged to a process; one that lives on is ended."""
-        self.kill()
-        self._connection.close()
-        if self._process is not None:
-            self._process.wait()
-
-    def _how(self) -> str:
-        code = self._process.wait() if self._process else 0
-        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            yield process
+        finally:
+            with self._lock:
+                self._at_work.discard(process)
+            self._workers.give(process)
 
 
 @contextmanager
-def cutting(recipe: Recipe, embedder: Embedder, wanted: Sequence[Item]) -> Iterator[Here | Beside]:
+def cutting(recipe: Recipe, embedder: Embedder, workers: Workers, wanted: Sequence[Item]) -> Iterator[Here | Beside]:
     """Give what reads and cuts the files ``wanted``, for as long as the block takes."""
     here = Here(recipe, embedder)
-    processes = recipe.limits.processes if recipe.limits.processes is not None else os.cpu_count() or 1
-    much = len(wanted) > 1 and sum(item.size_bytes for item in wanted) >= _WORTH_BYTES
-    if not (much and processes and os.name == "posix" and sys.executable):
+    if not workers.most:
         yield here
         return
-    beside = Beside(recipe, here, processes)
+    much = len(wanted) > 1 and sum(item.size_bytes for item in wanted) >= _WORTH_BYTES
+    beside = Beside(recipe, here, workers, all_of_it=much)
     try:
         yield beside
     finally:
         beside.close()
+
+
+def plain(data: bytes, path: str) -> bool:
+    """Say whether a file is read without a converter, and is so short that nothing can take long."""
+    return len(data) <= _LONG_BYTES and not readers.converts(path, data)
+
+
+def read(data: bytes, path: str, limits: IngestSettings, workers: Workers) -> Document:
+    """Read one file as ``readers.read`` does, in a process where it is not ``plain``.
+
+    Raises:
+        Unreadable: it cannot be read, or not within the limits.
+    """
+    if not workers.most or plain(data, path):
+        return _read(data, path, limits)
+    try:
+        done = _asked(workers.lent, (limits, data, path))
+    except (ChildProcessError, TimeoutError) as error:
+        raise Unreadable(str(error), hint="Mend the file, or raise the limit.") from error
+    return _read(data, path, limits) if done is None else cast("Document", done)
+
+
+def _asked(lent: Callable[[], AbstractContextManager[Process]], work: Work) -> Cut | Document | None:
+    """Return what a process makes of a file, None where none can be started.
+
+    Raises:
+        Unreadable: it cannot be read.
+        Stopped: it ended the process, or needs more memory than that may have.
+        TimeoutError: it took too long.
+    """
+    for again in (True, False):
+        with lent() as process:
+            if not process.ready():
+                return None
+            try:
+                return _answered(process.ask(work))
+            except Stopped as error:
+                if not (again and error.again):
+                    raise
+    return None
+
+
+def _answered(answer: object) -> Cut | Document:
+    if isinstance(answer, PinakesError):
+        raise answer
+    if isinstance(answer, MemoryError):
+        raise Stopped("Reading it needs more memory than it may have (ingest.memory_mb).")
+    if not isinstance(answer, Cut | Document):
+        raise RuntimeError(answer)
+    return answer
 
 
 def collect_seldom() -> None:
@@ -266,30 +227,53 @@ def collect_seldom() -> None:
     gc.set_threshold(_COLLECTED_AFTER)
 
 
-def serve(descriptor: int) -> None:
-    """Be such a process: read the recipe, then file after file, until the other end is closed."""
-    os.nice(_NICENESS)
+def serve(descriptor: int, lifeline: int, memory_mb: int, nice: int) -> None:
+    """Be such a process: read file after file, until nobody asks any more."""
     logging.getLogger().addHandler(logging.NullHandler())
-    connection = Connection(descriptor)
+    here = _Latest()
     try:
-        recipe: Recipe = connection.recv()
-        here = Here(recipe, open_embedder(recipe.embedding, recipe.cache))
-        connection.send(_READY)
+        confined = Confined(descriptor, lifeline, memory_mb, nice)
         collect_seldom()
         while True:
-            data, path = connection.recv()
-            connection.send(_answer(here, data, path))
+            confined.answer(_answer(here, *confined.next()))
     except (EOFError, OSError):
-        return
+        os._exit(0)  # at once, whatever threads a converter has
 
 
-def _answer(here: Here, data: bytes, path: str) -> Cut | PinakesError | str:
+class _Latest:
+    """The recipe that came last, with what cuts by it."""
+
+    def __init__(self) -> None:
+        self._recipe: Recipe | None = None
+        self._here: Here | None = None
+
+    def of(self, recipe: Recipe) -> Here:
+        """Return what cuts by ``recipe``."""
+        if self._here is None or recipe != self._recipe:
+            self._recipe, self._here = recipe, Here(recipe, open_embedder(recipe.embedding, recipe.cache))
+        return self._here
+
+
+def _read(data: bytes, path: str, limits: IngestSettings) -> Document:
+    return readers.read(
+        data,
+        path,
+        max_chars=limits.max_text_chars,
+        timeout_s=limits.read_timeout_s,
+        passwords=readers.passwords_in(limits.passwords_variable),
+        ocr=limits.ocr == "auto",
+    )
+
+
+def _answer(
+    latest: _Latest, how: Recipe | IngestSettings, data: bytes, path: str
+) -> Cut | Document | PinakesError | MemoryError | str:
     try:
-        return here.cut(data, path)
+        return latest.of(how).cut(data, path) if isinstance(how, Recipe) else _read(data, path, how)
     except PinakesError as error:
         error.__cause__ = error.__context__ = None
         return error
     except MemoryError:
-        return Unreadable("Reading it needs more memory than there is.", hint="Split the file.")
+        return MemoryError()
     except Exception as error:  # noqa: BLE001 - told to the other side, which reports it for this file
         return f"{type(error).__name__}: {error}"

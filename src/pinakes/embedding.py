@@ -13,7 +13,7 @@ from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.embedders import open_embedder
 from pinakes.errors import ModelMismatch, ModelUnavailable
-from pinakes.ports import Embedder, Vocabulary
+from pinakes.ports import Embedder, Remote, Vocabulary
 from pinakes.refine import Refiner
 from pinakes.search import QueryVectors
 from pinakes.settings import EmbeddingSettings, Settings
@@ -21,13 +21,21 @@ from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 
-_OF_THE_MACHINE = {"threads", "mode", "sample_chunks", "progressive_chunks"}
+_OF_THE_MACHINE = {
+    *("threads", "mode", "sample_chunks", "progressive_chunks"),
+    *("batch", "connections", "requests_per_minute", "tokens_per_minute", "retries", "timeout_s", "question_timeout_s"),
+    *("price_per_million", "ask_above", "ask_above_tokens"),
+}
 """Settings that say how the work is done here, not what a vector is."""
+
+_OF_PROVIDERS = {"url", "key_variable", "dimension", "max_tokens", "fallback"}
+"""Settings that are recorded where they are given, so that records of models that run here stay as they are."""
 
 
 def recorded(settings: EmbeddingSettings) -> dict[str, JSON]:
     """Return what has to be known of a model to open it again."""
-    values: dict[str, JSON] = settings.model_dump(mode="json", exclude=_OF_THE_MACHINE)
+    values: dict[str, JSON] = settings.model_dump(mode="json", exclude=_OF_THE_MACHINE | _OF_PROVIDERS)
+    values |= settings.model_dump(mode="json", include=_OF_PROVIDERS, exclude_defaults=True)
     if settings.path is not None:
         values["path"] = str(settings.path.expanduser().absolute())
     return values
@@ -70,11 +78,17 @@ class OwnModels:
                 self._opened[key] = self._open(values)
             return self._opened[key]
 
+    def embedders(self) -> list[Embedder]:
+        """Return those that are open."""
+        with self._lock:
+            return [own.embedder for own in self._opened.values()]
+
     def close(self) -> None:
         """Write what the refiners have not written yet."""
         with self._lock:
             for own in self._opened.values():
                 own.refiner.close()
+                close(own.embedder)
 
     def _open(self, values: Mapping[str, JSON]) -> OwnModel:
         here = self._settings.embedding.model_dump(include=_OF_THE_MACHINE)
@@ -95,6 +109,19 @@ def vocabulary_of(embedder: Embedder, settings: Settings) -> Vocabulary | None:
         return embedder
     default = open_embedder(EmbeddingSettings(), settings.cache)
     return default if isinstance(default, Vocabulary) else None
+
+
+def close(embedder: Embedder) -> None:
+    """Close the connections of a model that runs elsewhere."""
+    if isinstance(embedder, Remote):
+        embedder.close()
+
+
+def counted_by(embedder: Embedder) -> str:
+    """Name what counts the tokens of passages."""
+    if isinstance(embedder, Remote):
+        return f"estimate/{embedder.max_tokens}"
+    return embedder.fingerprint if counts_tokens(embedder) else "estimate"
 
 
 def reads(embedder: Embedder) -> float:

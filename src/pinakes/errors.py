@@ -19,7 +19,8 @@
     ├── SourceError             a folder or repository that cannot be reached
     ├── ModelUnavailable        a model's files are not there, or its endpoint does not answer
     │   ├── ModelCorrupt        … or are not what they should be
-    │   └── NotConfigured       … or the settings name none
+    │   ├── NotConfigured       … or the settings name none
+    │   └── TooCostly           … or asking it costs more than is spent unasked
     ├── ModelMismatch           the collection was embedded by another model
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
     ├── CatalogueCorrupt        the catalogue itself is damaged
@@ -151,6 +152,16 @@ class ModelUnavailable(PinakesError):
     code = "MODEL_UNAVAILABLE"
     retryable = True
 
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None, wait_s: float | None = None) -> None:
+        """Keep what a server said.
+
+        ``status``: what it answered, 0 where none could be reached, None where none was asked or the answer was of no
+        use. ``wait_s``: when it wants to be asked again, in seconds from then; None where it did not say.
+        """
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.wait_s = wait_s
+
 
 class ModelCorrupt(ModelUnavailable):
     """A model's files are not what they should be."""
@@ -162,6 +173,13 @@ class NotConfigured(ModelUnavailable):
     """A model that the settings do not name, or whose key is not there."""
 
     code = "NOT_CONFIGURED"
+    retryable = False
+
+
+class TooCostly(ModelUnavailable):
+    """Asking a model costs more than is spent unasked."""
+
+    code = "TOO_COSTLY"
     retryable = False
 
 

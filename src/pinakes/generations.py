@@ -75,7 +75,8 @@ def chosen_model(shelves: Shelves, name: str, model: str | None) -> EmbeddingSet
         if folder.is_dir():
             return usual.model_copy(update={"provider": "onnx", "model": folder.resolve().name, "path": folder})
         path = usual.path if model == usual.model else None
-        return usual.model_copy(update={"model": model, "path": path})
+        of_another = {} if model == usual.model else {"dimension": 0, "max_tokens": 0}
+        return usual.model_copy(update={"model": model, "path": path, **of_another})
     with shelves.catalog.read() as connection:
         record = collections.beside(connection, name)
     if record is None or record.embedding is None or record.state == "previous":
@@ -96,6 +97,7 @@ def build(
         InvalidInput: it has this model already, another one is being built beside it, or passages are longer than the
             model reads; with ``anyway`` those are to be found by words only.
         ModelUnavailable: the model cannot be had. Nothing was changed.
+        TooCostly: it costs more than is spent unasked. It is begun; the next call goes on.
         Busy: another process is building beside this collection.
         StorageFull: the disk is full. What answers is untouched, and the next call goes on.
     """
@@ -108,6 +110,7 @@ def build(
         if not anyway:
             yield from _measured(shelves, name, embedder)
         record = _begun(shelves, answering, embedder, model, replaced)
+        shelves.check_cost(record)
         yield from _completed(shelves, record)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pinakes import caller, generations, search, sourcing
+from pinakes import caller, completeness, generations, metadata, search, sourcing
 from pinakes import settings as settings_module
+from pinakes.asking import Answered, Asking
 from pinakes.audit import Audit
+from pinakes.blame import Blames
 from pinakes.catalog import collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.collecting import Collections
@@ -20,16 +22,20 @@ from pinakes.documents.editing import Documents
 from pinakes.documents.past import Pasts
 from pinakes.documents.reading import Text as Text
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
+from pinakes.exchange import Exchange
 from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
 from pinakes.ports import Index
+from pinakes.refreshing import Refresh, Refreshing
 from pinakes.search import Parts, explaining, several
 from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves
+from pinakes.spending import Charges
 from pinakes.staged.retrieval import Staged
 from pinakes.standing import CollectionStatus as CollectionStatus
 from pinakes.standing import status_of
+from pinakes.syncing import Syncing
 from pinakes.types import JSON, Filter, Results, SearchMode
 from pinakes.watched import knowledge_base_there
 
@@ -53,7 +59,10 @@ class Library:
         self.audit = Audit(self.shelves.catalog, settings)
         self.collecting = Collections(self.shelves)
         self.staged = Staged(self)
+        self.asking = Asking(self)
         self._pasts = Pasts(self.shelves)
+        self._refreshing = Refreshing(self.shelves)
+        self.exchange = Exchange(self.shelves)
         self.documents = Documents(self.shelves, self.chosen)
 
     @classmethod
@@ -72,38 +81,54 @@ class Library:
         collection: str | None = None,
         *,
         ref: str | None = None,
+        kind: str | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         on_event: OnEvent | None = None,
     ) -> Report:
-        """Read a folder, file or git repository into a collection; what is unchanged is skipped.
+        """Read a folder, file, git repository, page or export into a collection; what is unchanged is skipped.
 
         Without ``include`` and ``exclude`` those of the settings hold, else those given the last time; without
-        ``ref`` that of the settings does.
+        ``ref`` that of the settings does. ``kind`` says what the location is, where that cannot be told from it.
 
         Raises:
             NotFound, InvalidInput, SourceError: the location cannot be used.
             ModelMismatch: the collection was embedded by another model.
         """
         name = collection or self.usual
-        source = sourcing.added(self.shelves.catalog, self.settings, name, location, ref, include, exclude)
-        return self._ingest(name, source, on_event)
+        source = sourcing.added(self.shelves.catalog, self.settings, name, location, ref, include, exclude, kind)
+        return self._ingest(name, source, on_event, retry=True)
 
-    def sync(self, collection: str | None = None, on_event: OnEvent | None = None) -> list[Report]:
+    def sync(
+        self,
+        collection: str | None = None,
+        on_event: OnEvent | None = None,
+        *,
+        names: Sequence[str] = (),
+        retry: bool = False,
+    ) -> list[Report]:
         """Read every source of a collection, or of all, again: those it has, and those the settings name.
 
-        The folder of the knowledge base is one of these, where it is in use.
+        The folder of the knowledge base is one of these, where it is in use. ``names``: only sources called so (see
+        ``syncing``). ``retry``: also files that failed before and would be tried again later.
 
         What the settings say of a source (``ref``, ``include``, ``exclude``) wins over what was given with it. A
         collection that was filled from other places only, such as a copy, is not filled from the configured ones.
         A source that cannot be read has its ``error`` in its report; the others are read all the same.
 
         Raises:
-            NotFound: there is no such collection.
+            NotFound: there is no such collection, or source.
         """
-        wanted = sourcing.wanted(self.shelves.catalog, self.settings, collection)
-        wanted += knowledge_base_there(self.settings, collection)
-        return [self._attempt(name, source, on_event) for name, source in sourcing.once(wanted)]
+        wanted = self.sources(collection, names)
+        return [self._attempt(name, source, on_event, retry) for name, source in wanted]
+
+    def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
+        """Return (collection, source) of all that ``sync`` reads. See there for the errors."""
+        wanted = self.syncing.meant(names)
+        if not names:
+            wanted = sourcing.wanted(self.shelves.catalog, self.settings, collection)
+            wanted += knowledge_base_there(self.settings, collection)
+        return sourcing.once(wanted)
 
     def search(
         self,
@@ -119,6 +144,8 @@ class Library:
         rerank: bool = True,
         generation: Generation = "serving",
         as_of: str | None = None,
+        refresh: Refresh = "never",
+        blame: bool = False,
     ) -> Results:
         """Answer ``query`` with the best passages of a collection, that of ``chosen`` when none is named.
 
@@ -126,7 +153,10 @@ class Library:
         ``neighbours``: so many passages before and after each hit come with it, 0 to 3.
         ``rerank=False`` leaves out the reranker, where one is in use.
         ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
-        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``past``).
+        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``past``); a tag or commit
+        asks the collection that holds the repository as it was there (``documents.at_ref``).
+        ``blame`` tells who wrote the lines of each hit, as far as ``search.blame_ms`` goes (``blame.Blames``).
+        ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
 
         Raises:
             InvalidInput: an unknown mode or fusion, a filter that cannot be used, a ``top_k`` below 1 or above
@@ -141,8 +171,29 @@ class Library:
         request = partial(_request, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank)
         ask = partial(_answer, self.shelves, request, beside=generation == "beside")
         ask = partial(self._pasts.answer, as_of, _answer, request) if as_of else ask
+        asked = partial(several.asked, names, ask, self.collecting.model_of, wanted)
         with self.shelves.traffic.search():
-            return several.asked(names, ask, self.collecting.model_of, wanted)
+            answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
+        return self.blames.of_results(answer) if blame else answer
+
+    def ask(
+        self,
+        question: str,
+        collection: str | Sequence[str] | None = None,
+        *,
+        mode: SearchMode | None = None,
+        passages: int | None = None,
+        filters: Mapping[str, JSON] | Filter | None = None,
+        as_of: str | None = None,
+    ) -> Answered:
+        """Answer ``question`` in words, by the chat model of the settings, from the best ``passages`` of a search.
+
+        Raises:
+            NotConfigured: the settings name no chat model, or its key is not there.
+            ModelUnavailable: the chat model does not answer.
+            as ``search``.
+        """
+        return self.asking.ask(question, collection, mode=mode, passages=passages, filters=filters, as_of=as_of)
 
     def rank(
         self,
@@ -218,9 +269,21 @@ class Library:
         with self.shelves.catalog.read() as connection:
             return reading.read(connection, record, reference, lines, version, as_of)
 
+    def link(self, text: Text) -> str:
+        """Return the link to the lines of a text on the forge of its repository, "" where none is known."""
+        document, lines = text.document, (text.start_line, text.end_line)
+        return self.shelves.links.of(document.collection_id, document.metadata, document.path, lines)
+
     def status(self, collection: str | None = None) -> list[CollectionStatus]:
         """Return what each collection (or one) holds, where it comes from and how far it is indexed."""
         return [status_of(self.shelves, record) for record in self.collections(collection)]
+
+    def completeness(
+        self, collection: str | None = None, *, fields: Sequence[str] = (), missing: int = 20
+    ) -> list[completeness.Completeness]:
+        """Return how complete the metadata of each collection (or one) is: see ``completeness.completeness``."""
+        told, shelves = completeness.completeness, self.shelves
+        return [told(shelves.catalog, one, shelves.rules(one), fields, missing) for one in self.collections(collection)]
 
     def verify(self, collection: str | None = None) -> dict[str, list[Difference]]:
         """Compare each index with the catalogue: collection → differences, none when all is well."""
@@ -302,6 +365,16 @@ class Library:
         return self.collections(self.chosen(name))[0]
 
     @property
+    def syncing(self) -> Syncing:
+        """The sources by name: how each stands, and when it is read next."""
+        return Syncing(self.shelves)
+
+    @cached_property
+    def blames(self) -> Blames:
+        """Return what tells who wrote lines."""
+        return Blames(self.shelves)
+
+    @property
     def usual(self) -> str:
         """Return the default collection, which need not be there; for who may use one other alone, that one."""
         default, allowed = self.settings.collection, caller.current().collections
@@ -327,6 +400,8 @@ class Library:
     def close(self) -> None:
         """Save and release everything."""
         self.audit.close()
+        self._refreshing.close()
+        self.blames.close()
         self._pasts.close()
         self.shelves.close()
 
@@ -338,16 +413,18 @@ class Library:
     ) -> None:
         self.close()
 
-    def _attempt(self, name: str, source: SourceSettings, on_event: OnEvent | None) -> Report:
+    def _attempt(self, name: str, source: SourceSettings, on_event: OnEvent | None, retry: bool) -> Report:
         try:
-            return self._ingest(name, source, on_event)
+            return self._ingest(name, source, on_event, retry=retry)
         except PinakesError as error:
             return Report(name, source.location, error=error)
 
-    def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None) -> Report:
+    def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None, *, retry: bool) -> Report:
+        charges = Charges(self.shelves.embedders)
         with sourcing.alone(self.shelves.home, name, source, on_event):
-            run = self.shelves.ingest(*self.shelves.remember(name, source))
+            run = self.shelves.ingest(*self.shelves.remember(name, source), retry=retry)
             _drain(run.run(), on_event)
+        charges.put_into(run.report)
         return run.report
 
 
@@ -371,12 +448,12 @@ def _request(
     record: CollectionRecord,
 ) -> search.Request:
     """Fill what the caller left open with the settings' defaults, and those of the collection."""
-    defaults = settings.search
+    defaults, rules = settings.search, settings.of_collection(record.name, record.kept)
     return search.Request(
         query=query,
-        mode=mode or settings.of_collection(record.name, record.kept).retrieval,
+        mode=mode or rules.retrieval,
         top_k=_allowed(top_k, defaults),
-        where=filters if isinstance(filters, tuple) else parse(filters),
+        where=metadata.asked(filters if isinstance(filters, tuple) else parse(filters), rules.fields),
         fusion=fusion or defaults.fusion,
         semantic_weight=defaults.semantic_weight,
         keyword_weight=defaults.keyword_weight,
@@ -417,4 +494,4 @@ def _ask(
         shelves.check_model(record)
     parts = shelves.parts(record, index, watch)
     answer = shelves.answers.get(request, parts, search.search)
-    return answer if request.bare else shelves.freshness.told(answer, record)
+    return answer if request.bare else shelves.freshness.told(shelves.links.told(answer, record), record)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from pinakes.errors import InvalidInput
 from pinakes.types import (
     Document,
     Evidence,
@@ -16,6 +17,7 @@ from pinakes.types import (
     Item,
     Ranking,
     Scan,
+    Spent,
     Summary,
     VectorEntry,
 )
@@ -56,6 +58,19 @@ class Lookable(Source, Protocol):
         """Say what there is at ``paths`` and below them; ``state`` is what an earlier scan returned.
 
         The scan is complete where these paths alone do not tell what is to be read.
+
+        Raises:
+            SourceError: the place cannot be reached.
+        """
+        ...
+
+
+@runtime_checkable
+class Gradual(Source, Protocol):
+    """What a source can also do when looking takes long: say how far it is."""
+
+    def scanning(self, state: str | None) -> Generator[tuple[int, int], None, Scan]:
+        """Do what ``scan`` does; yield now and then how many were looked at, and how many there are as far as is known.
 
         Raises:
             SourceError: the place cannot be reached.
@@ -127,6 +142,39 @@ class Vocabulary(Protocol):
 
     def prior(self) -> Float32:
         """Return float32 (vocabulary, dim): the vector of each token by itself, unit length. Slow once, then kept."""
+        ...
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """What an embedder can also do when its model runs elsewhere, where each text may have to be paid for."""
+
+    @property
+    def price_per_million(self) -> float | None:
+        """US dollars for a million tokens; 0 = nothing, None = not known."""
+        ...
+
+    @property
+    def hosted(self) -> bool:
+        """Whether somebody else runs it, and may want money for it."""
+        ...
+
+    def batches(self, texts: Sequence[str]) -> Generator[tuple[Sequence[int], Float32 | InvalidInput], None, None]:
+        """Yield answers as they come: the positions of some of ``texts``, and their vectors as of ``embed``.
+
+        In place of vectors there is an error where these texts are refused, whichever others stand beside them.
+
+        Raises:
+            ModelUnavailable: the provider does not answer; what was yielded before that stays good.
+        """
+        ...
+
+    def spent(self) -> Spent:
+        """Return what the calls of this thread took so far."""
+        ...
+
+    def close(self) -> None:
+        """Close its connections; it opens others when it is asked again."""
         ...
 
 

@@ -16,29 +16,34 @@ from pinakes.catalog.generations import existing
 from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.embedders import open_embedder
-from pinakes.embedding import OwnModels, counts_tokens, mismatch, reads, vocabulary_of
+from pinakes.embedding import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
 from pinakes.errors import IndexCorrupt, InvalidInput, ModelUnavailable, NotFound, StorageFull, storing
 from pinakes.follow import Difference, Fill, Followers, compare
 from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting
-from pinakes.ports import Embedder, Index, Lookable, Source, Vocabulary
+from pinakes.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
 from pinakes.rebuilding import Rebuilder
 from pinakes.refine import Refiner
 from pinakes.rerankers import open_reranker
 from pinakes.search import Answers, Holdings, Parts, QueryVectors, Reranking, Watch
 from pinakes.search.freshness import Freshness
+from pinakes.search.links import Links
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
-from pinakes.sourcing import options_of, settings_of
+from pinakes.sourcing import how_to, in_force, options_of
+from pinakes.spending import Bill, asks, bill, check
 from pinakes.traffic import Traffic
 from pinakes.types import JSON, Filter, Int64
+from pinakes.workers import Workers
 
 _log = logging.getLogger(__name__)
 
 _BATCHES_IN_A_ROUND = 8
 _LOOK_AGAIN_S = 0.5
+_CHUNKS_OF_A_SMALL_RUN, _TOKENS_OF_A_CHUNK = 64, 512
+"""Fewer are embedded elsewhere before they are in the catalogue; more are put there first, so that costs are known."""
 
 
 class Shelves:
@@ -46,7 +51,7 @@ class Shelves:
 
     ``embedder``, ``query_vectors`` and ``refiner`` are of the model that the settings name; a collection may have one
     of its own (``embedder_of`` …). ``embeds_later``: something else embeds what large runs leave waiting, so that
-    they need not.
+    they need not. ``agreed``: to whatever it costs to have a provider embed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -54,6 +59,7 @@ class Shelves:
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
         self.home = Home(settings.home)
+        self.workers = Workers(settings.ingest)
         self._vocabulary = vocabulary_of(self.embedder, settings)
         self._own = OwnModels(settings, self.catalog, self.index)
         self._approximators: dict[tuple[int, int], Approximator] = {}
@@ -70,11 +76,13 @@ class Shelves:
         self.holdings = Holdings()
         self.answers = Answers(settings.search.remembered_answers)
         self.freshness = Freshness(self.catalog)
+        self.links = Links(self.catalog)
         self.reranking = Reranking.opened(settings.rerank, lambda: open_reranker(settings.rerank, settings.cache))
         self.query_vectors = QueryVectors(self.embedder, settings.search.remembered_queries)
         self.refiner = Refiner(self.catalog, self.embedder, self.index)
         self.traffic = Traffic()
         self.embeds_later = False
+        self.agreed = False
 
     def index(self, name: str, *, wait: bool = True, beside: bool = False) -> tuple[CollectionRecord, Index]:
         """Return a collection and its index, caught up with the catalogue; one that is damaged is built anew.
@@ -157,6 +165,10 @@ class Shelves:
         own = self._own.by(recorded)
         return own.embedder if own else self.embedder
 
+    def embedders(self) -> list[Embedder]:
+        """Return all that are open."""
+        return [self.embedder, *self._own.embedders()]
+
     def query_vectors_of(self, record: CollectionRecord) -> QueryVectors:
         """Return what embeds and remembers the questions to a collection."""
         own = self._own.of(record)
@@ -192,11 +204,12 @@ class Shelves:
 
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
+            InvalidInput, InvalidSetting: the source cannot be used; its location may have a secret, so it is not kept.
         """
+        self.source(source).close()
         with self.catalog.read() as connection:
             known = collections.find(connection, name)
-        _, embedder = self._cuts(known)
-        options = options_of(self.settings, name, known.kept if known else None, source, embedder)
+        options = self.options_of(name, known, source)
         fingerprint = self._fingerprint(known)  # may fetch the model, which nobody else should wait for
         with self.catalog.write() as connection:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
@@ -205,12 +218,28 @@ class Shelves:
             kept = sources.remember(connection, record.id, source.kind, source.location, options)
         return record, kept
 
-    def ingest(self, record: CollectionRecord, kept: SourceRecord, paths: Collection[str] | None = None) -> Ingest:
-        """Return a run over one source, or over what it has at ``paths`` and below, to be started with its ``run``."""
-        source = self.source(settings_of(kept))
+    def options_of(self, name: str, known: CollectionRecord | None, source: SourceSettings) -> dict[str, JSON]:
+        """Return all that decides what the files of a source become; ``known`` is the collection where it is there."""
+        _, embedder = self._cuts(known)
+        return options_of(self.settings, name, known.kept if known else None, source, embedder)
+
+    def ingest(
+        self,
+        record: CollectionRecord,
+        kept: SourceRecord,
+        paths: Collection[str] | None = None,
+        *,
+        retry: bool = False,
+    ) -> Ingest:
+        """Return a run over one source, or over what it has at ``paths`` and below, to be started with its ``run``.
+
+        ``retry``: files that failed before are tried again at once, as those at ``paths`` always are.
+        """
+        source = self.source(in_force(self.settings, record.name, kept))
         if paths is not None and isinstance(source, Lookable):
             source = Part(source, paths)
-        return Ingest(self.tools(record), record, kept, source)
+        how = how_to(self.settings, record.name, kept, retry=retry or paths is not None)
+        return Ingest(self.tools(record), record, kept, source, how)
 
     def embed_waiting(
         self,
@@ -233,6 +262,7 @@ class Shelves:
         Raises:
             ModelMismatch: the collection was embedded by another model than the settings name.
             ModelUnavailable: the model cannot be had.
+            TooCostly: it costs more than is spent unasked, and nobody ``agreed``.
             InvalidInput: passages are longer than the model reads; all others are embedded.
         """
         while True:
@@ -277,7 +307,11 @@ class Shelves:
         )
         wanted = partial(self.refiner_of(started).take_met, started)
         waiting = Waiting(self.catalog, started, embedder, on_batch or (lambda _: follow()), wanted)
+        if isinstance(embedder, Remote) and not rest:
+            return
         again, more = False, backlog.waits()
+        if more:
+            self.check_cost(started)
         while more and (record := self.record(name)).line == started.line:
             self.check_model(record)
             searchable = self._is_progressive(record) and (yield from backlog.make_searchable(again=again))
@@ -286,14 +320,33 @@ class Shelves:
                 if settings.embedding.mode == "lazy" or not rest:
                     if rest:
                         waiting.embed_summaries()  # no search would ever embed these
-                    return
+                    break
                 yield from backlog.enlarge_sample()
             more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
         if waiting.refused:
             raise InvalidInput(
                 f"{len(waiting.refused)} passages have no vector: {next(iter(waiting.refused.values()))}",
-                hint="They were cut before this model was there. Cut them anew: pinakes sync",
+                hint="They are found by words. Where they are too long for the model: cut them anew by pinakes sync.",
             )
+
+    def bill(self, record: CollectionRecord) -> Bill | None:
+        """Return what embedding what waits in a generation is going to cost; None for a model that runs here.
+
+        Raises:
+            ModelUnavailable: the model has no name yet, and cannot be had.
+        """
+        settings = self.settings.embedding
+        most = settings.sample_chunks if settings.mode == "lazy" else None
+        return bill(self.catalog, record, self.embedder_of(record), settings, most)
+
+    def check_cost(self, record: CollectionRecord) -> None:
+        """Make sure that embedding what waits may be paid for.
+
+        Raises:
+            TooCostly: it costs more than is spent unasked, and nobody ``agreed``.
+        """
+        if not self.agreed:
+            check(self.bill(record))
 
     def is_lazy(self, record: CollectionRecord) -> bool:
         """Say whether new passages of a collection are to be embedded only when a search meets them."""
@@ -315,7 +368,9 @@ class Shelves:
         if self.reranking is not None:
             self.reranking.reranker.close()
         self.refiner.close()
+        self.workers.close()
         self._own.close()
+        close(self.embedder)
         self.followers.close()
         self.catalog.close()
 
@@ -363,6 +418,7 @@ class Shelves:
             max_file_bytes=settings.max_file_bytes or limits.max_file_bytes,
             git_timeout_s=limits.git_timeout_s,
             avoid=(home, home / "index", home / "sources", self.settings.cache),
+            fetch=self.settings.fetch,
         )
 
     def tools(self, record: CollectionRecord) -> Tools:
@@ -371,7 +427,7 @@ class Shelves:
         return Tools(
             catalog=self.catalog,
             embedder=self.embedder_of(record),
-            cutting=partial(cutting, *self._recipe(record)),
+            cutting=partial(cutting, *self._recipe(record), self.workers),
             follow=partial(self.index, record.name),
             embed_waiting=lambda on_batch: self.embed_waiting(
                 record.name, on_batch=on_batch, rest=not self.embeds_later
@@ -410,6 +466,10 @@ class Shelves:
 
     def _defer_chunks(self, record: CollectionRecord) -> int | None:
         """Return from how many new chunks on they are first put into the catalogue and then embedded; None: never."""
+        embedder = self.embedder_of(record)
+        if isinstance(embedder, Remote) and not self._is_progressive(record):
+            cheap = not asks(embedder, _CHUNKS_OF_A_SMALL_RUN * _TOKENS_OF_A_CHUNK, self.settings.embedding)
+            return _CHUNKS_OF_A_SMALL_RUN if cheap else 0
         if not self._is_progressive(record):
             return None
         return 0 if self.is_lazy(record) else self.settings.embedding.progressive_chunks

@@ -9,9 +9,9 @@ from typing import Any
 
 from pinakes.catalog import Catalog, collections, sources
 from pinakes.catalog.sources import SourceRecord
-from pinakes.embedding import counts_tokens
+from pinakes.embedding import counted_by
 from pinakes.home import Home
-from pinakes.ingest import Event
+from pinakes.ingest import Event, How
 from pinakes.locks import awaited
 from pinakes.ports import Embedder
 from pinakes.settings import Settings, SourceSettings
@@ -20,10 +20,10 @@ from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 
-_MARKS = {"max_file_bytes", "metadata", "tags"}
+_MARKS = {"max_file_bytes", "metadata", "tags", "depth", "link_template", "urls"}
 """Settings of a source that are remembered with it where they are given."""
 
-READING_VERSION = 3
+READING_VERSION = 4
 """Raised when readers or chunkers change so much that every document should be read again."""
 
 
@@ -31,6 +31,31 @@ def settings_of(kept: SourceRecord) -> SourceSettings:
     """Return the settings of a source that the catalogue remembers."""
     options = {name: kept.options[name] for name in ("ref", "include", "exclude", *_MARKS) if name in kept.options}
     return SourceSettings.model_validate({"kind": kept.kind, "location": kept.location, **options})
+
+
+def in_force(settings: Settings, name: str, kept: SourceRecord) -> SourceSettings:
+    """Return the settings of a source that is remembered, with what is not: that is as the settings have it now."""
+    remembered, configured = settings_of(kept), _configured(settings, name, kept)
+    if configured is None:
+        return remembered
+    return remembered.model_copy(update={field: getattr(configured, field) for field in _unkept()})
+
+
+def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False) -> How:
+    """Return how a source of the collection ``name`` is read; ``retry``: what failed before is tried at once."""
+    configured = _configured(settings, name, kept)
+    return How(
+        sync=settings.sync,
+        name=configured.name if configured else str((kept.report or {}).get("name", "")),
+        configured=configured is not None,
+        retry=retry,
+        keeps_gone=configured is not None and configured.on_delete == "keep",
+    )
+
+
+def abandoned(settings: Settings, name: str, kept: SourceRecord) -> bool:
+    """Say whether the settings named a source of the collection ``name`` when it was read, and do not any more."""
+    return bool((kept.report or {}).get("configured")) and _configured(settings, name, kept) is None
 
 
 def options_of(
@@ -45,10 +70,12 @@ def options_of(
         **source.model_dump(mode="json", include={"ref", "include", "exclude"}),
         **source.model_dump(mode="json", include=_MARKS, exclude_defaults=True),
         "rules": rules.model_dump(mode="json", include={"path_templates", "document_key", "key_field"}),
+        **rules.model_dump(mode="json", include={"metadata_rules", "fields"}, exclude_defaults=True),
         "group_metadata": rules.group_metadata,
         "chunking": settings.chunking_of(name, own).model_dump(mode="json"),
         "min_text_chars": settings.ingest.min_text_chars,
-        "counted_by": embedder.fingerprint if counts_tokens(embedder) else "estimate",
+        **settings.ingest.model_dump(include={"passwords_variable", "ocr"}, exclude_defaults=True),
+        "counted_by": counted_by(embedder),
         "reading": READING_VERSION,
     }
 
@@ -61,27 +88,29 @@ def added(
     ref: str | None,
     include: Sequence[str],
     exclude: Sequence[str],
+    kind: str | None = None,
 ) -> SourceSettings:
     """Return the source that is meant by adding ``location`` to a collection.
 
     What is not given is as it is configured, else as it was when the source was last added; ``ref`` as configured.
-    Include and exclude of the collection's first configured source fit any copy of it.
+    Include and exclude of the collection's first configured source fit any copy of it, and so does the depth.
 
     Raises:
         NotFound, InvalidInput: the location cannot be used.
     """
-    source = recognise(location, ref)
+    source = recognise(location, ref, kind)
     with catalog.read() as connection:
         record = collections.find(connection, name)
         kept = sources.everything(connection, record.id) if record else []
     configured = settings.of_collection(name).sources
+    copied = [one for one in configured if not _always(settings, name, one)]
     same = [one for one in configured if _place(one) == _place(source)]
     before = next((one for one in (*same, *map(settings_of, kept)) if _place(one) == _place(source)), None)
     given: dict[str, Any] = {}
     if before is not None:
-        given = before.model_dump(exclude={"kind", "location", "ref", "watch"})
-    elif configured:
-        given = configured[0].model_dump(include={"include", "exclude"})
+        given = before.model_dump(exclude={"name", "kind", "location", "ref", "watch"})
+    elif copied:
+        given = copied[0].model_dump(include={"include", "exclude", *(("depth",) if source.kind == "git" else ())})
     if include or exclude:
         given |= {"include": tuple(include), "exclude": tuple(exclude)}
     return source.model_copy(update={**given, "ref": ref or next((one.ref for one in same), None)})
@@ -91,7 +120,8 @@ def wanted(catalog: Catalog, settings: Settings, collection: str | None = None) 
     """Return (collection, source) of all that one or every collection is filled from.
 
     What the settings say of a source stands behind what is remembered of it, see ``once``. A collection that was filled
-    from other places only is not filled from those of the settings.
+    by hand from other places only is not filled from those that its settings name, the list ``sources`` apart. Sources
+    that the settings name no longer are left alone, and so are those into which documents are pushed.
 
     Raises:
         NotFound: there is no such collection.
@@ -99,14 +129,19 @@ def wanted(catalog: Catalog, settings: Settings, collection: str | None = None) 
     if collection is not None and collection not in settings.collections:
         with catalog.read() as connection:
             collections.get(connection, collection)
-    known = _known(catalog)
+    known = {
+        name: [kept for kept in every if not abandoned(settings, name, kept)] for name, every in _known(catalog).items()
+    }
     places = {name: {_place(kept) for kept in every} for name, every in known.items()}
     remembered = [(name, settings_of(kept)) for name, every in known.items() for kept in every]
     configured = [
         (name, source.model_copy(update={"watch": False}))  # which is not remembered: it makes no other source
         for name, rules in settings.collections.items()
-        if not places.get(name) or places[name] & {_place(source) for source in rules.sources}
         for source in rules.sources
+        if source.kind != "push"
+        if not places.get(name)
+        or places[name] & {_place(one) for one in rules.sources}
+        or _always(settings, name, source)
     ]
     return [one for one in (*remembered, *configured) if collection in (None, one[0])]
 
@@ -120,7 +155,7 @@ def unread(catalog: Catalog, settings: Settings) -> list[str]:
     """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
     known = _known(catalog).items()
     read = {(name, settings_of(kept)) for name, every in known for kept in every if kept.state is not None}
-    waiting = {name for name, source in once(wanted(catalog, settings)) if (name, source) not in read}
+    waiting = {name for name, source in once(wanted(catalog, settings)) if (name, _as_kept(source)) not in read}
     return [name for name, rules in settings.collections.items() if rules.sources and name in waiting]
 
 
@@ -157,3 +192,26 @@ def _known(catalog: Catalog) -> dict[str, list[SourceRecord]]:
 
 def _place(source: SourceSettings | SourceRecord) -> tuple[str, str]:
     return source.kind, source.location
+
+
+def _configured(settings: Settings, name: str, place: SourceSettings | SourceRecord) -> SourceSettings | None:
+    """Return what the settings say of the source of a collection at this place, None where they do not name it."""
+    every = settings.collections[name].sources if name in settings.collections else ()
+    return next((one for one in every if _place(one) == _place(place)), None)
+
+
+def _always(settings: Settings, name: str, source: SourceSettings) -> bool:
+    """Say whether a source is in the list ``sources``, and so is meant for just this collection."""
+    placed = {(one.collection or settings.collection, *_place(one)) for one in settings.sources}
+    return (name, *_place(source)) in placed
+
+
+def _unkept() -> set[str]:
+    """Return the settings of a source that the catalogue does not remember: they do not change what files become."""
+    return set(SourceSettings.model_fields) - {"kind", "location", "ref", "include", "exclude", *_MARKS}
+
+
+def _as_kept(source: SourceSettings) -> SourceSettings:
+    """Return the settings of a source as they are remembered."""
+    fields = SourceSettings.model_fields
+    return source.model_copy(update={field: fields[field].default for field in _unkept()})

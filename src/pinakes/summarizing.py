@@ -16,11 +16,13 @@ from sqlalchemy import Connection
 from pinakes.catalog import briefs, documents, embeddings, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
-from pinakes.errors import ModelUnavailable
+from pinakes.chat import Usage
+from pinakes.errors import InvalidInput, ModelUnavailable
 from pinakes.ingest import Event
 from pinakes.ports import Summarizer
 from pinakes.shelves import Shelves
 from pinakes.summarizers import Extractive, open_summarizer, writer_of
+from pinakes.summarizers.chat import ChatSummarizer
 from pinakes.summarizers.extractive import LOOKED_AT_CHARS
 from pinakes.types import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
 
@@ -65,6 +67,11 @@ class Summaries:
                 settings = self._shelves.settings
                 self._writer = open_summarizer(settings.summary, settings.chat)
             return self._writer
+
+    @property
+    def spent(self) -> Usage:
+        """What the summaries that a model wrote took so far."""
+        return self._writer.spent if isinstance(self._writer, ChatSummarizer) else Usage()
 
     def of(self, connection: Connection, wanted: Sequence[DocumentRecord]) -> dict[int, Summary]:
         """Return document id → summary; nobody is asked for one that is not there yet."""
@@ -141,7 +148,7 @@ class Summaries:
             starts = embedder.token_starts(text)
             read = text[: int(starts[embedder.max_tokens])] if len(starts) > embedder.max_tokens else text
             return {documents.summary_key(text): embedder.embed([read])[0]}
-        except ModelUnavailable:
+        except (InvalidInput, ModelUnavailable):
             return {}
 
     def _remembered(self, brief: DocumentRecord) -> Summary | None:

@@ -28,6 +28,9 @@ Evidence = Literal["passages", "documents", "definitions", "phrases"]
 SearchMode = Literal["hybrid", "vector", "keyword", "auto"]
 MatchKind = Literal["hybrid", "semantic", "keyword"]
 ConfidenceWord = Literal["excellent", "good", "moderate", "weak"]
+SourceState = Literal["current", "changed", "missing", "unknown"]
+"""How what a document was read from is now: as it was read, another, gone; or that cannot be known."""
+
 DocumentKind = Literal["markdown", "code", "text"]
 
 
@@ -83,6 +86,7 @@ class Document:
 
     ``title`` is what the content calls itself, ``""`` where it has no title of its own.
     ``kind`` chooses the chunker; ``language`` is the programming language of ``code`` ("python", "c").
+    ``pages`` are the offsets at which its pages, slides or sheets begin, () where the file has none.
     """
 
     text: str
@@ -90,6 +94,7 @@ class Document:
     kind: DocumentKind = "markdown"
     language: str | None = None
     metadata: Metadata = field(default_factory=dict)
+    pages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +292,21 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
+class Blame:
+    """Lines in a row, counted in the document from 1, ends included, and the commit that wrote them last.
+
+    ``date`` is when that was, ISO 8601 in UTC. Without a ``commit`` it is not known, and ``subject`` says why.
+    """
+
+    start_line: int
+    end_line: int
+    commit: str
+    author: str
+    date: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One passage that answers a query, with where it stands and why it ranks there.
 
@@ -296,8 +316,12 @@ class Hit:
     ``explanation`` is one sentence. ``neighbours``: what was asked for of its surroundings, in order; passages that
     the answer has elsewhere are left out. ``duplicates``: passages that were left out because this one says the same.
     ``boosts``: what else changed its score, by name, as shares of it: ``{"vendor": 0.15}``.
-    ``changed``: whether its file is another now than when it was indexed, or gone; None where that cannot be known.
+    ``source_state``: how what its document was read from is now; ``changed``: whether its file is another now, or
+    gone; None where it has none, or that cannot be known.
+    ``link`` leads to its lines on the forge of its repository, at the commit that was read; "" where none is known.
+    ``blame``: who wrote its lines, None where nobody asked, or that is not known.
     ``suspicious``: its text, or what stands around it, has instructions aimed at a model (``suspicion``).
+    ``page`` and ``page_end``: its first and last page, slide or sheet, from 1; None where its file has none.
     """
 
     chunk_id: str
@@ -328,6 +352,11 @@ class Hit:
     boosts: Mapping[str, float] = field(default_factory=dict)
     changed: bool | None = None
     suspicious: bool = False
+    page: int | None = None
+    page_end: int | None = None
+    source_state: SourceState = "unknown"
+    link: str = ""
+    blame: tuple[Blame, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,3 +411,15 @@ class Results:
     def doubtful(self) -> bool:
         """Whether nothing was found, or what was found is less probable than ``ANSWERABLE`` to hold an answer."""
         return not self.hits or (self.answerable is not None and self.answerable < ANSWERABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a model that runs elsewhere was asked: requests that it answered, and tokens as it counts them."""
+
+    requests: int = 0
+    tokens: int = 0
+
+    def since(self, before: Spent) -> Spent:
+        """Return what was spent after ``before``."""
+        return Spent(self.requests - before.requests, self.tokens - before.tokens)

@@ -65,7 +65,7 @@ class Beacon:
             StorageFull: the lock's file cannot be made.
         """
         lock = self._new_lock()
-        if not _taken(lock):
+        if not taken(lock):
             return False
         self._lock = lock
         return True
@@ -87,9 +87,7 @@ class Beacon:
         """Return how it goes, None where no process follows the folder."""
         if not self._file.exists():
             return None
-        lock = self._new_lock()
-        if _taken(lock):  # whoever told that was killed
-            lock.release()
+        if free(self._new_lock()):  # whoever told that was killed
             return None
         try:
             return Course(**json.loads(self._file.read_text("utf-8")))
@@ -240,7 +238,20 @@ def _described(course: Course | None) -> dict[str, JSON]:
     return {"doing": "nothing"} if course is None else asdict(course)
 
 
-def _taken(lock: FileLock) -> bool:
+def free(lock: FileLock) -> bool:
+    """Say whether nobody holds a lock."""
+    if taken(lock):
+        lock.release()
+        return True
+    return False
+
+
+def taken(lock: FileLock) -> bool:
+    """Take a lock; False where somebody else holds it.
+
+    Raises:
+        StorageFull: its file cannot be made.
+    """
     with storing("The home"):
         try:
             lock.acquire(blocking=False)

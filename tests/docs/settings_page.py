@@ -13,12 +13,14 @@ from pydantic_core import PydanticUndefined
 from pinakes.settings import (
     BoostRule,
     CollectionSettings,
+    MetadataRule,
     NamedSearch,
+    PlacedSource,
     Section,
     SettingLine,
     Settings,
     SourceSettings,
-    sections,
+    WebhookSettings,
     table,
 )
 
@@ -27,7 +29,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 INTRODUCTION = """\
 # Settings
 
-<!-- Made by `python tests/docs/settings_page.py` from src/pinakes/settings/sections.py. Do not edit. -->
+<!-- Made by `python tests/docs/settings_page.py` from src/pinakes/settings. Do not edit. -->
 
 `pinakes config` shows every setting with its value and where it comes from; `pinakes config search` those of a group;
 `pinakes init` writes a `config.toml` with all of them as comments.
@@ -64,8 +66,8 @@ Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is lo
 """
 
 TABLES = """\
-`collections` and `tools` are tables of tables: they are written in `config.toml` or in a profile.
-[kep.toml](../src/pinakes/profiles/kep.toml) has one of each.
+`sources`, `collections`, `tools` and `webhooks` are tables of tables: they are written in `config.toml` or in a
+profile. [kep.toml](../src/pinakes/profiles/kep.toml) has one of each.
 """
 
 
@@ -75,10 +77,13 @@ def page() -> str:
     for section, lines in groupby(sorted(table(), key=_order), key=_section):
         parts.append(_group(section, list(lines)))
     parts.append(TABLES)
+    parts.append(_fields("sources", PlacedSource))
     parts.append(_fields("collections.NAME", CollectionSettings))
     parts.append(_fields("collections.NAME.sources", SourceSettings))
     parts.append(_fields("collections.NAME.boosts", BoostRule))
+    parts.append(_fields("collections.NAME.metadata_rules", MetadataRule))
     parts.append(_fields("tools", NamedSearch))
+    parts.append(_fields("webhooks", WebhookSettings))
     return "\n".join(parts)
 
 
@@ -128,7 +133,7 @@ def _value(default: object) -> str:
 
 def _with_choices(meaning: str, model: type[BaseModel], name: str) -> str:
     """Return ``meaning``, with the values the setting can have where they are few and not named yet."""
-    hint = typing.get_type_hints(model, vars(sections))[name.rpartition(".")[2]]
+    hint = typing.get_type_hints(model)[name.rpartition(".")[2]]
     choices = [str(value) for value in _choices(hint)]
     if not choices or all(choice in meaning for choice in choices):
         return meaning

@@ -11,6 +11,7 @@ from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of
 from docs_shell import Shell
 
 NETWORK, DOCKER, AFTER = "needs the network", "needs a container engine", "follows a command that is not run"
+EXPORT = "needs an export of another system"
 NOT_RUN = {
     "git clone https://github.com/pinakes/pinakes && cd pinakes": NETWORK,
     "git clone --depth 1 https://github.com/kubernetes/enhancements": NETWORK,
@@ -22,7 +23,17 @@ NOT_RUN = {
     "pinakes model install --rerank": NETWORK,
     "pinakes model install --rerank --set rerank.path=models/ms-marco-MiniLM-L-6-v2": AFTER,
     "pinakes watch ~/documents": "runs until it is stopped",
+    "pinakes add https://docs.example.org/guide/install.html -c docs": NETWORK,
+    'pinakes add https://docs.example.org/sitemap.xml -c docs --include "/guide/**"': NETWORK,
+    "pinakes add https://docs.example.org/guide --kind http -c docs": NETWORK,
+    "pinakes add slack-export.zip -c chat": EXPORT,
+    "pinakes add Confluence-space-export.zip -c wiki": EXPORT,
+    "pinakes add Notion-export.zip -c notes": EXPORT,
+    "pinakes add ~/exports/old-wiki --kind confluence -c wiki": EXPORT,
+    "pip install 'pinakes[ocr]'": NETWORK,
+    "pinakes add ~/scans --set ingest.ocr=auto": "needs the extra ocr",
     "pinakes summarize": "needs a language model",
+    'pinakes ask "How often are the signing keys rotated?"': "needs a language model",
     "docker compose up -d": DOCKER,
     "docker compose exec knowledge-server pinakes add /data": DOCKER,
     "docker compose logs -f": DOCKER,
@@ -33,6 +44,7 @@ NOT_RUN = {
 """All that is shown and not run, and why. Of ``make TARGET`` it is checked that the target is there."""
 
 BEFORE = {
+    "docs/formats.md": "pinakes add ~/documents",
     "docs/kep.md": "pinakes add enhancements --profile kep",  # so that the server need not fetch the repository
     "docs/ranking.md": "pinakes add ~/documents",
     "docs/reranking.md": "pinakes add ~/documents",

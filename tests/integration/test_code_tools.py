@@ -52,7 +52,8 @@ class TestStatus:
         folder.mkdir()
         for name, text in {"a.c": "int a;\n", "b.oops": "fine before\n", "c.oops": "odd"}.items():
             (folder / name).write_text(text)
-        with Library.open(tmp_path / "home", embedding__provider="deterministic") as library:
+        settings = {"embedding__provider": "deterministic", "ingest__processes": 0}
+        with Library.open(tmp_path / "home", **settings) as library:
             assert answer(library, "get_index_status")["system_stats"]["total_content"] == 0
             library.add(str(folder), "kernel")
             (folder / "b.oops").write_text("odd by now")

@@ -8,18 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from pinakes.cutting import Beside, Here, Recipe, cutting
+from pinakes.cutting import Beside, Here, Recipe, cutting, read
 from pinakes.embedders import open_embedder
-from pinakes.errors import Binary
+from pinakes.errors import Binary, Unreadable
 from pinakes.library import Library
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.types import Item
+from pinakes.workers import Process, Workers
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other processes are used on POSIX systems only")
 
@@ -37,25 +38,45 @@ def embedder(tmp_path: Path) -> Embedder:
     return open_embedder(EmbeddingSettings(provider="deterministic"), tmp_path)
 
 
-def started(recipe: Recipe, embedder: Embedder, processes: int = 1) -> closing[Beside]:
-    return closing(Beside(recipe, Here(recipe, embedder), processes))
+class Counted(Workers):
+    """Knows every process that was ever lent."""
+
+    def __init__(self, limits: IngestSettings) -> None:
+        super().__init__(limits)
+        self.seen: list[Process] = []
+
+    def take(self) -> Process:
+        process = super().take()
+        if process not in self.seen:
+            self.seen.append(process)
+        return process
 
 
-def busy(beside: Beside, number: int = 1) -> int:
-    """Wait until process ``number`` has been given something to do for a while; return its id."""
+@contextmanager
+def started(recipe: Recipe, embedder: Embedder, processes: int = 1) -> Iterator[tuple[Beside, Counted]]:
+    """Give what has everything read by processes, and these."""
+    limits = recipe.limits.model_copy(update={"processes": processes})
+    with (
+        closing(Counted(limits)) as workers,
+        closing(Beside(recipe, Here(recipe, embedder), workers, all_of_it=True)) as beside,
+    ):
+        yield beside, workers
+
+
+def busy(workers: Counted, number: int = 1) -> int:
+    """Wait until process ``number`` is at work, which it is once it has answered that it is ready; return its id."""
     deadline = time.monotonic() + 60
-    while not (len(beside._started) >= number and beside._started[number - 1].usable):
+    while not (len(workers.seen) >= number and workers.seen[number - 1].greeted):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    time.sleep(0.3)
-    pid = beside._started[number - 1].pid
+    pid = workers.seen[number - 1].pid
     assert pid is not None
     return pid
 
 
 def test_other_processes_cut_as_this_one_does(tmp_path: Path, embedder: Embedder) -> None:
     texts = {f"{n}.md": f"# Title {n}\n\nSome words of file {n}.\n\n- a\n- b\n".encode() for n in range(20)}
-    with started(recipe(tmp_path), embedder, 2) as beside:
+    with started(recipe(tmp_path), embedder, 2) as (beside, _):
         results = {path: beside.begin(data, path) for path, data in texts.items()}
         for path, result in results.items():
             here, there = Here(recipe(tmp_path), embedder).cut(texts[path], path), result()
@@ -63,7 +84,7 @@ def test_other_processes_cut_as_this_one_does(tmp_path: Path, embedder: Embedder
 
 
 def test_what_is_wrong_with_a_file_is_told_as_it_is_here(tmp_path: Path, embedder: Embedder) -> None:
-    with started(recipe(tmp_path), embedder) as beside:
+    with started(recipe(tmp_path), embedder) as (beside, _):
         with pytest.raises(Binary) as told:
             beside.begin(b"\0\1\2" * 100, "x.md")()
         with pytest.raises(Binary) as expected:
@@ -72,25 +93,25 @@ def test_what_is_wrong_with_a_file_is_told_as_it_is_here(tmp_path: Path, embedde
 
 
 def test_a_file_whose_process_is_killed_gets_another_chance(tmp_path: Path, embedder: Embedder) -> None:
-    with started(recipe(tmp_path), embedder) as beside:
+    with started(recipe(tmp_path), embedder) as (beside, workers):
         first = beside.begin(SLOW, "slow.md")
-        os.kill(busy(beside), signal.SIGKILL)
+        os.kill(busy(workers), signal.SIGKILL)
         assert first().document.title == "A"
 
 
 def test_a_file_that_ends_two_processes_costs_itself_only(tmp_path: Path, embedder: Embedder) -> None:
-    with started(recipe(tmp_path), embedder) as beside:
+    with started(recipe(tmp_path), embedder) as (beside, workers):
         first, second = beside.begin(SLOW, "slow.md"), beside.begin(b"words", "next.md")
         for number in (1, 2):
-            os.kill(busy(beside, number), signal.SIGKILL)
+            os.kill(busy(workers, number), signal.SIGKILL)
         with pytest.raises(ChildProcessError, match="SIGKILL"):
             first()
         assert second().document.text.strip() == "words"
 
 
 def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path, embedder: Embedder) -> None:
-    with started(recipe(tmp_path, read_timeout_s=0.1), embedder) as beside:
-        first, second = beside.begin(SLOW, "slow.md"), beside.begin(b"words", "next.md")
+    with started(recipe(tmp_path, read_timeout_s=3), embedder) as (beside, _):
+        first, second = beside.begin(SLOW * 4, "slow.md"), beside.begin(b"words", "next.md")
         with pytest.raises(TimeoutError, match="took longer than"):
             first()
         assert second().document.text.strip() == "words"
@@ -98,32 +119,33 @@ def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path, embedder: Embedd
 
 @pytest.mark.parametrize("after_s", [0, 0.1, 0.3])
 def test_closing_while_processes_start_does_not_hang(tmp_path: Path, embedder: Embedder, after_s: float) -> None:
-    with started(recipe(tmp_path), embedder, 2) as beside:
+    with started(recipe(tmp_path), embedder, 2) as (beside, workers):
         for number in range(4):
             beside.begin(SLOW, f"{number}.md")
         time.sleep(after_s)
-    assert all(process.pid is not None and gone(process.pid) for process in beside._started)
+    assert all(process.pid is not None and gone(process.pid) for process in workers.seen)
 
 
 def test_without_another_process_files_are_read_here(
     tmp_path: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
-    with started(recipe(tmp_path), embedder) as beside:
+    with started(recipe(tmp_path), embedder) as (beside, workers):
         for _ in range(3):
             assert beside.begin(b"words", "a.md")().document.text.strip() == "words"
-        assert len(beside._started) == 1
+        assert len(workers.seen) == 1
 
 
 def test_closing_does_not_wait_for_a_file_at_work(tmp_path: Path, embedder: Embedder) -> None:
-    with started(recipe(tmp_path), embedder) as beside:
+    with started(recipe(tmp_path), embedder) as (beside, workers):
         beside.begin(SLOW, "slow.md")
-        pid = busy(beside)
+        pid = busy(workers)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_work", [False, True])
+def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path, at_work: bool) -> None:
     script = f"""
 from pathlib import Path
 from pinakes.cutting import *
@@ -131,9 +153,13 @@ from pinakes.settings import *
 
 embedding = EmbeddingSettings(provider="deterministic")
 recipe = Recipe(IngestSettings(), ChunkingSettings(), embedding, Path({str(tmp_path)!r}), True)
-beside = Beside(recipe, Here(recipe, open_embedder(embedding, recipe.cache)), 1)
+workers = Workers(recipe.limits)
+beside = Beside(recipe, Here(recipe, open_embedder(embedding, recipe.cache)), workers, all_of_it=True)
 beside.begin(b"words", "a.md")()
-print(beside._started[-1].pid, flush=True)
+process = workers.take()
+print(process.pid, flush=True)
+if {at_work}:
+    process.ask((recipe, ("# A\\n\\n" + "- one\\n  - two\\n    - three\\n" * 800_000).encode(), "slow.md"))
 input()
 """
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
@@ -187,10 +213,41 @@ def test_a_large_folder_is_indexed_alike_with_and_without_processes(
     assert [entry.path for entry in found[0][2]] == ["broken.pdf"]
 
 
-def test_little_is_done_here(tmp_path: Path, embedder: Embedder) -> None:
-    items = [Item(f"{n}", f"{n}", 1000, "") for n in range(10)]
-    with cutting(recipe(tmp_path), embedder, items) as cutter:
-        assert isinstance(cutter, Here)
-    items = [Item(f"{n}", f"{n}", 1_000_000, "") for n in range(10)]
-    with cutting(recipe(tmp_path), embedder, items) as cutter:
-        assert isinstance(cutter, Beside)
+def test_what_is_plain_and_short_needs_no_process(tmp_path: Path, embedder: Embedder) -> None:
+    few, how = [Item(f"{n}", f"{n}", 1000, "") for n in range(10)], recipe(tmp_path)
+    with closing(Counted(how.limits)) as workers, cutting(how, embedder, workers, few) as cutter:
+        assert cutter.begin(b"some words", "a.md")().document.text.strip() == "some words"
+        assert not workers.seen
+        assert cutter.begin(b"<p>some words</p>", "a.html")().document.text.strip() == "some words"
+        assert cutter.begin(b"some words\n" * 100_000, "long.txt")().chunks
+        assert [process.idle() for process in workers.seen] == [True]
+
+
+def test_where_there_is_much_everything_is_read_by_processes(tmp_path: Path, embedder: Embedder) -> None:
+    much, how = [Item(f"{n}", f"{n}", 1_000_000, "") for n in range(10)], recipe(tmp_path)
+    with closing(Counted(how.limits)) as workers, cutting(how, embedder, workers, much) as cutter:
+        cutter.begin(b"some words", "a.md")()
+        assert len(workers.seen) == 1
+
+
+def test_a_process_is_used_again_by_the_next_run_until_it_is_gone(tmp_path: Path, embedder: Embedder) -> None:
+    how = recipe(tmp_path)
+    with closing(Counted(how.limits)) as workers:
+        for _ in range(2):
+            with cutting(how, embedder, workers, ()) as cutter:
+                assert cutter.begin(b"<p>words</p>", "a.html")().chunks
+        [process] = workers.seen
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        assert read(b"<p>words</p>", "a.html", how.limits, workers).text.strip() == "words"
+        assert len(workers.seen) == 2
+    assert all(process.pid is not None and gone(process.pid) for process in workers.seen)
+
+
+def test_what_a_tool_is_given_to_read_stays_within_the_limits_too(tmp_path: Path) -> None:
+    limits = recipe(tmp_path, read_timeout_s=1).limits
+    with closing(Counted(limits)) as workers:
+        with pytest.raises(Unreadable, match="took longer than 1 seconds"):
+            read(b"<div>" * 400_000, "deep.html", limits, workers)
+        assert read(b"some words", "a.md", limits, workers).text.strip() == "some words"
+        assert [process.ended for process in workers.seen] == [True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ class TestPutting:
             ({"metadata": {"x": object()}}, "Metadata cannot be kept"),
             ({"metadata": {"x": float("nan")}}, "Metadata cannot be kept"),
             ({"metadata": {"x": "\ud800"}}, "Metadata cannot be kept"),
+            ({"metadata": json.loads('{"x":' * 60 + "1" + "}" * 60)}, "Metadata cannot be kept"),
             ({"metadata": {1: "x"}}, "must be a text"),
         ],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.server
 import os
 import shutil
@@ -18,6 +19,7 @@ import pytest
 from pinakes.errors import SourceError
 from pinakes.ingest import Event, Report
 from pinakes.library import Library
+from pinakes.staleness import stale
 from pinakes.testing import FILES, write_files
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -212,3 +214,46 @@ def test_a_repository_over_ssh_is_read_by_the_ssh_command_of_the_user_which_may_
     for line in (tmp_path / "asked").read_text().splitlines():
         assert line.startswith("-oBatchMode=yes ")
         assert "git@kb.example git-upload-pack" in line
+
+
+def test_a_token_of_the_environment_opens_a_private_repository_and_is_written_nowhere(
+    home: Path, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = f"Basic {base64.b64encode(b'x-access-token:very-secret').decode()}"
+
+    (repository / "later.md").write_text("# Later\n", "utf-8")
+    commit(repository)
+
+    class Locked(_SmartHttp):
+        root, asked, sent_bytes = repository.parent, [], []
+
+        def _answer(self, body: bytes) -> None:
+            if self.headers.get("Authorization") == wanted:
+                super()._answer(body)
+                return
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="private"')
+            self.end_headers()
+
+    for base in serving(Locked):
+        source = {"kind": "git", "location": f"{base}/repository", "token_variable": "FORGE_TOKEN"}
+        settings = {"embedding__provider": "deterministic", "cache": str(tmp_path / "cache"), "sources": [source]}
+        monkeypatch.setenv("FORGE_TOKEN", "wrong-secret")
+        with Library.open(home, **settings) as library:
+            [report] = library.sync()
+            assert "asks for credentials" in str(report.error)
+            monkeypatch.setenv("FORGE_TOKEN", "very-secret")
+            [report] = library.sync()
+            assert (report.error, report.added) == (None, len(FILES) + 1)
+            told = library.blames.of_results(library.search("text", mode="vector", top_k=50), wait_s=30)
+            assert any(hit.blame for hit in told.hits), "the history is asked for with the token, too"
+            [compared] = stale(library.shelves, library.collection())
+            assert compared.error == ""
+            monkeypatch.delenv("FORGE_TOKEN")
+            [report] = library.sync()
+            assert "FORGE_TOKEN, which is to hold the token" in str(report.error)
+    for path in home.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert b"very-secret" not in content
+            assert wanted.partition(" ")[2].encode() not in content, path

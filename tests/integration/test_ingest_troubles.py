@@ -20,11 +20,11 @@ OpenLibrary = Callable[..., Library]
 
 
 @pytest.fixture
-def buggy(library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """A library with a reader that has bugs, for files called ``*.oops``."""
+def buggy(open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """A library with a reader that has bugs, for files called ``*.oops``; other processes would not know it."""
     monkeypatch.setitem(sys.modules, "pinakes.readers.failing_reader", failing_reader)
     monkeypatch.setitem(READERS, ".oops", "failing_reader:FailingReader")
-    return library
+    return open_library(ingest__processes=0)
 
 
 @pytest.fixture

@@ -398,12 +398,12 @@ def test_a_single_file_is_followed_also_when_it_is_replaced(docs: Path, follow: 
 
 
 def test_a_file_that_cannot_be_read_is_said_once_tried_again_and_the_others_are_read(
-    docs: Path, follow: Callable[..., Followed], monkeypatch: pytest.MonkeyPatch
+    docs: Path, follow: Callable[..., Followed], open_library: Callable[..., Library], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pinakes.readers.failing_reader", failing_reader)
     monkeypatch.setitem(READERS, ".oops", "failing_reader:FailingReader")
     write_files(docs, {"a.md": "common alpha"})
-    followed = follow().until_read()
+    followed = follow(by=open_library(**SOON, ingest__processes=0)).until_read()
     write_files(docs, {"b.oops": "common", "c.md": "common gamma"})
     followed.until(lambda: followed.has(a="alpha", c="gamma"))
     followed.until(lambda: followed.read.count("b.oops") >= 3)

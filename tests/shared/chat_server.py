@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Reply = Callable[[dict[str, Any]], Any]
-"""Takes a request and returns what is answered: text is the model's, (status, bytes) is sent as it is."""
+"""Takes a request and returns what is answered: text is the model's, (status, bytes) is sent as it is, with headers
+where it is (status, bytes, headers). Status 0 is no answer at all, -1 half of one."""
 
 
 @dataclass
@@ -39,15 +40,19 @@ def serving(reply: Reply) -> Iterator[ChatServer]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             served.seen.append((self.path, headers, request))
             answer = served.reply(request)
-            status, body = answer if isinstance(answer, tuple) else (200, _completion(answer))
+            status, body, *more = answer if isinstance(answer, tuple) else (200, completion(answer))
             if status == 0:
                 served.released.wait(30)
                 self.close_connection = True
                 return
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
+            half = status < 0
+            self.send_response(200 if half else status)
+            self.send_header("content-length", str(len(body) + half))
+            for name, value in more[0].items() if more else ():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
+            self.close_connection |= half
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     served = ChatServer(f"http://127.0.0.1:{server.server_port}/v1", reply)
@@ -62,6 +67,7 @@ def serving(reply: Reply) -> Iterator[ChatServer]:
         thread.join()
 
 
-def _completion(content: Any) -> bytes:
+def completion(content: Any, **more: Any) -> bytes:
+    """Return an answer as the protocol has it; ``more`` stands beside the text, such as ``usage``."""
     message = {"role": "assistant", "content": content}
-    return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
+    return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **more}).encode()

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes import caller
-from pinakes.catalog import changes
+from pinakes.catalog import changes, events
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted
@@ -281,6 +281,7 @@ def change(
 
 def remove(connection: Connection, record: CollectionRecord) -> None:
     """Delete a collection with all it holds; vectors, which other collections may share, stay."""
+    events.dropped(connection, record.id, caller.current().label)
     connection.execute(delete(documents).where(documents.c.collection_id == record.id))
     connection.execute(delete(collections).where(collections.c.id == record.id))
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
 
-from pinakes.catalog import changes, history
+from pinakes.catalog import changes, events, history
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Keeping, Op
 from pinakes.catalog.records import RECORD, UNNAMED, DocumentRecord, of_row
@@ -95,6 +95,22 @@ def add(connection: Connection, collection_id: int, new: NewDocument, keeping: K
     _add_chunks(connection, document_id, new.chunks)
     _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, {})
     changes.record(connection, collection_id, document_id, "put")
+    events.changed(connection, document_id)
+    return document_id
+
+
+def take_over(
+    connection: Connection, collection_id: int, new: NewDocument, inherited: Metadata, version: int, updated_at: str
+) -> int:
+    """Insert a document as another home had it, with ``new.uid`` and its dates; return its id.
+
+    Its history, and the note that it changed, are the caller's business.
+    """
+    row = {"uid": new.uid, "collection_id": collection_id, "version": version, "created_at": new.created_at}
+    own = {**_summary(new.summary or "", new.summary_by), "given": new.given, "inherited": dict(inherited)}
+    document_id = _only_key(connection.execute(documents.insert(), row | _values(new, updated_at) | own))
+    _add_chunks(connection, document_id, new.chunks)
+    _add_fields(connection, collection_id, document_id, _place_of(new), new.metadata, inherited)
     return document_id
 
 
@@ -127,6 +143,7 @@ def rewrite(
         _add_chunks(connection, document_id, new.chunks)
     _set_fields(connection, old.collection_id, document_id, _place_of(new), metadata, of_group)
     changes.record(connection, old.collection_id, document_id, "put")
+    events.changed(connection, document_id)
 
 
 def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bool:
@@ -185,6 +202,7 @@ def move(
     connection.execute(moved.values(inherited={}, version=version, **kept))
     _set_fields(connection, collection_id, document_id, _place_of(new), metadata, {})
     changes.record(connection, collection_id, document_id, "put")
+    events.changed(connection, document_id)
     return str(old.group_key)
 
 
@@ -193,6 +211,7 @@ def remove(connection: Connection, document_id: int, keeping: Keeping = _USUAL) 
     old = connection.execute(_OLD_WITH_TEXT, {"document": document_id}).first()
     if old is None:
         return ""
+    events.deleted(connection, document_id, keeping.by)
     history.followed(connection, old, old.text, now(), keeping, "deleted", (), old.content_hash)
     connection.execute(delete(documents).where(documents.c.id == document_id))
     changes.record(connection, old.collection_id, document_id, "remove")
@@ -270,6 +289,16 @@ def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[Document
 def text(connection: Connection, document_id: int) -> str:
     """Return the full text of a document."""
     return str(connection.execute(select(documents.c.text).where(documents.c.id == document_id)).scalar_one())
+
+
+def pages(connection: Connection, document_id: int) -> list[int]:
+    """Return the offsets at which the pages of a document begin, none where it has no pages."""
+    return list(connection.scalar(select(documents.c.pages).where(documents.c.id == document_id)) or ())
+
+
+def text_of(connection: Connection, uid: str) -> str:
+    """Return the full text of a document by its id for callers, "" where there is none."""
+    return str(connection.execute(select(documents.c.text).where(documents.c.uid == uid)).scalar() or "")
 
 
 def preceding_chunks(connection: Connection, collection_id: int, group_keys: Collection[str]) -> dict[int, int]:
@@ -365,6 +394,7 @@ def _values(new: NewDocument, at: str) -> dict[str, Any]:
         "kind": new.document.kind,
         "language": new.document.language,
         "text": new.document.text,
+        "pages": list(new.document.pages) or None,
         "metadata": dict(new.metadata),
         "group_key": new.group_key,
         "content_hash": new.content_hash,

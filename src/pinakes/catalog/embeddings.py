@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.types import Float32, Int64
 
 _BATCH = 500
+_CHARS_PER_TOKEN = 3.5
+"""English prose has 4 to 5 in a token, code 3 to 4."""
 
 
 def known(connection: Connection, model_id: int | None, keys: Iterable[bytes]) -> set[bytes]:
@@ -89,6 +92,20 @@ def pending(
     """Return up to ``limit`` (chunk id, key, embedded text) of chunks above ``after`` that have no vector yet."""
     waiting = _waiting(collection_id, model_id).where(chunks.c.id > after).order_by(chunks.c.id).limit(limit)
     return _with_texts(connection, connection.execute(waiting).all())
+
+
+def waiting(connection: Connection, collection_id: int, model_id: int | None) -> tuple[int, int]:
+    """Return how many different texts of chunks have no vector yet, and their tokens: estimated, rather too many."""
+    joined = changes.with_embeddings(model_id).join(documents, documents.c.id == chunks.c.document_id)
+    each = (
+        select((func.max(chunks.c.end - chunks.c.start) + func.max(func.length(chunks.c.header))).label("chars"))
+        .select_from(joined)
+        .where(documents.c.collection_id == collection_id, embeddings.c.id.is_(None))
+        .group_by(chunks.c.embedding_key)
+        .subquery()
+    )
+    texts, chars = connection.execute(select(func.count(), func.coalesce(func.sum(each.c.chars), 0))).one()
+    return int(texts), math.ceil(int(chars) / _CHARS_PER_TOKEN)
 
 
 def pending_among(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Text, case, cast, column, func, select
 
 from pinakes.catalog.schema import collections, documents, sources
+from pinakes.types import Metadata
+
+_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,14 @@ def values(connection: Connection, collection_id: int, field: str) -> dict[str, 
     number = func.count(documents.c.id.distinct())
     query = select(value, number).where(documents.c.collection_id == collection_id, each.c.type != "null")
     return {row[0]: row[1] for row in connection.execute(query.group_by(value).order_by(number.desc(), value))}
+
+
+def described(connection: Connection, collection_id: int) -> Iterator[tuple[str, str, str, Metadata]]:
+    """Yield path, kind, title and metadata of every document, with what its group gives it, by path."""
+    query = select(documents.c.path, documents.c.kind, documents.c.title, documents.c.inherited, documents.c.metadata)
+    query = query.where(documents.c.collection_id == collection_id).order_by(documents.c.path)
+    for row in connection.execute(query.execution_options(yield_per=_BATCH)):
+        yield row.path, row.kind, row.title, {**row.inherited, **row.metadata}
 
 
 def origins(connection: Connection, collection_id: int) -> dict[str, int]:

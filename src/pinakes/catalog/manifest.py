@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, case, delete, func, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, delete, func, select, update
 
 from pinakes.catalog.documents import remove
 from pinakes.catalog.schema import documents, files, sources
@@ -16,15 +16,18 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The file that a document was read from: ``path`` in the folder (or the file itself) at ``location``.
+    """What a document was read from: ``path`` of the source of this ``kind`` at ``location``, or the file itself there.
 
-    ``fingerprint`` is how it was when it was last looked at, ``digest`` the SHA-256 of its content.
+    ``fingerprint`` is how it was when it was last looked at, ``digest`` the SHA-256 of its content, ``state`` what the
+    last complete scan of the source returned.
     """
 
+    kind: str
     location: str
     path: str
     fingerprint: str
     digest: str | None
+    state: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,12 @@ class FileLine:
     updated_at: str | None
 
 
-def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp]:
-    """Return document uid → the file it was read from, of those that were read from files of a folder."""
+def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp | None]:
+    """Return document uid → what it was read from, None for those that were put by themselves; those that are there."""
     wanted = list(uids)
     parts = (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
-    return {row.uid: Stamp(*row[1:]) for part in parts for row in connection.execute(_STAMPS, {"uids": part})}
+    rows = (row for part in parts for row in connection.execute(_STAMPS, {"uids": part}))
+    return {row.uid: None if row.kind is None else Stamp(*row[1:]) for row in rows}
 
 
 def lines(connection: Connection, source_id: int, most: int, failing: str = "") -> list[FileLine]:
@@ -93,10 +97,19 @@ def empty(connection: Connection, source: int) -> int:
 
 _UIDS: BindParameter[str] = bindparam("uids", expanding=True)
 _STAMPS = (
-    select(documents.c.uid, sources.c.location, files.c.path, files.c.fingerprint, files.c.content_hash)
-    .join(files, files.c.document_id == documents.c.id)
-    .join(sources, sources.c.id == files.c.source_id)
-    .where(documents.c.uid.in_(_UIDS), files.c.source_id == documents.c.source_id, sources.c.kind == "folder")
+    select(
+        documents.c.uid,
+        sources.c.kind,
+        sources.c.location,
+        func.coalesce(files.c.path, documents.c.path),
+        func.coalesce(files.c.fingerprint, ""),
+        files.c.content_hash,
+        sources.c.state,
+    )
+    .select_from(documents)
+    .outerjoin(sources, sources.c.id == documents.c.source_id)
+    .outerjoin(files, and_(files.c.document_id == documents.c.id, files.c.source_id == documents.c.source_id))
+    .where(documents.c.uid.in_(_UIDS))
 )
 _OTHERS = (
     files.c.reason,

@@ -82,8 +82,10 @@ sources = Table(
     Column("state", Text),
     Column("synced_at", Text),
     Column("error", Text),
+    Column("report", JSON(none_as_null=True)),
     UniqueConstraint("collection_id", "kind", "location"),
 )
+"""``report`` is what came of the last run that ended."""
 
 files = Table(
     "files",
@@ -96,8 +98,11 @@ files = Table(
     Column("status", Text, nullable=False),
     Column("reason", Text),
     Column("document_id", _Id, _owner("documents", nullable=True), index=True),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("retry_at", Text),
     UniqueConstraint("source_id", "path"),
 )
+"""``tries`` counts the failures in a row of a file that cannot be read; it is tried again at ``retry_at``."""
 
 documents = Table(
     "documents",
@@ -125,6 +130,7 @@ documents = Table(
     Column("summary_by", Text, nullable=False, server_default=text("''")),
     Column("summary_key", LargeBinary(16)),
     Column("given", JSON(none_as_null=True)),
+    Column("pages", JSON(none_as_null=True)),
     UniqueConstraint("collection_id", "uri"),
     Index(None, "collection_id", "path"),
     Index(None, "collection_id", "group_key", "path"),
@@ -133,7 +139,7 @@ documents = Table(
 )
 """``given`` is metadata that a caller put over that of a file, and that stays when the file is read again.
 ``summary_by`` is who wrote the summary: "given", "chat", "extractive"; "" where there is none. ``summary_key`` is that
-of its embedding, where it has one of its own."""
+of its embedding, where it has one of its own. ``pages`` are the offsets at which its pages begin, where it has any."""
 
 versions = Table(
     "versions",
@@ -256,3 +262,53 @@ keys = Table(
 )
 """Keys by which others are let in; revoked ones stay, so that the audit log's names never mean two. Collections are
 named: a key is for whatever is called so."""
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("collection", Text, nullable=False),
+    Column("document", Text),
+    Column("uri", Text),
+    Column("title", Text),
+    Column("version", Integer),
+    Column("source", Text),
+    Column("by", Text, nullable=False),
+    Column("changed", JSON),
+    Column("detail", JSON(none_as_null=True)),
+    sqlite_autoincrement=True,
+)
+"""What happened, for whoever wants to be told: written with what it tells of, in one transaction. Collections,
+documents and sources are named, since events outlive them."""
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("position", _Id, nullable=False),
+    Column("since", Text, nullable=False),
+    Column("delivered", Integer, nullable=False, server_default="0"),
+    Column("delivered_at", Text),
+    Column("missed", Integer, nullable=False, server_default="0"),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("retry_at", Text),
+    Column("error", Text),
+)
+"""How far addresses were told of events: up to the event ``position``. ``missed``: events that were dropped before."""
+
+undelivered = Table(
+    "undelivered",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("webhook", Text, nullable=False, index=True),
+    Column("at", Text, nullable=False),
+    Column("events", JSON, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("again", Integer, nullable=False, server_default="0"),
+    sqlite_autoincrement=True,
+)
+"""Posts that failed too often. ``again``: somebody wants them to be sent once more."""

@@ -216,6 +216,8 @@ def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:
 _PASSAGE = select(
     chunks.c.id,
     chunks.c.ordinal,
+    chunks.c.start,
+    chunks.c.end,
     chunks.c.start_line,
     chunks.c.end_line,
     chunks.c.heading_path,
@@ -231,6 +233,7 @@ _PASSAGE = select(
     documents.c.metadata,
     documents.c.inherited,
     documents.c.group_key,
+    documents.c.pages,
 ).select_from(chunks.join(documents))
 _PASSAGES = _PASSAGE.where(chunks.c.id.in_(bindparam("ids", expanding=True)))
 _PASSAGES_AT = _PASSAGE.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))

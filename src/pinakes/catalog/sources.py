@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
+from pinakes.catalog import events
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.types import JSON
@@ -19,7 +20,7 @@ FileStatus = Literal["indexed", "skipped", "error"]
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A row of ``sources``. ``state`` is what the last complete scan returned."""
+    """A row of ``sources``. ``state`` is what the last complete scan returned, ``report`` what the last run told."""
 
     id: int
     collection_id: int
@@ -29,13 +30,15 @@ class SourceRecord:
     state: str | None
     synced_at: str | None
     error: str | None
+    report: dict[str, JSON] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
     """What is known of one file: ``content_hash`` and ``document_id`` only once it was indexed.
 
-    ``uri`` is where its document stands, told by ``manifest`` only.
+    ``uri`` is where its document stands, told by ``manifest`` only. ``tries`` counts failures in a row; it is tried
+    again at ``retry_at``, ISO 8601 in UTC.
     """
 
     path: str
@@ -45,6 +48,8 @@ class FileRecord:
     reason: str | None = None
     document_id: int | None = None
     uri: str | None = None
+    tries: int = 0
+    retry_at: str | None = None
 
 
 def remember(
@@ -81,6 +86,44 @@ def drop(connection: Connection, source_id: int) -> None:
     connection.execute(delete(sources).where(sources.c.id == source_id))
 
 
+def told(connection: Connection, source_id: int, report: dict[str, JSON]) -> None:
+    """Keep what a run that ended has to tell, in place of what the one before told."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(report=report))
+    events.sync_finished(connection, source_id, report)
+
+
+def document_counts(connection: Connection) -> dict[int, int]:
+    """Return source id → how many documents were read from it."""
+    query = select(documents.c.source_id, func.count()).where(documents.c.source_id.is_not(None))
+    return {row[0]: row[1] for row in connection.execute(query.group_by(documents.c.source_id))}
+
+
+def unsourced(connection: Connection, collection_id: int) -> int:
+    """Return how many documents of a collection were put there one by one."""
+    query = select(func.count()).where(documents.c.collection_id == collection_id, documents.c.source_id.is_(None))
+    return int(connection.execute(query.select_from(documents)).scalar_one())
+
+
+def failing(connection: Connection, source_id: int) -> list[FileRecord]:
+    """Return the files of a source that failed, first those that are tried again first."""
+    query = select(*_OF_FILE).where(files.c.source_id == source_id, files.c.status == "error")
+    return [FileRecord(**row._asdict()) for row in connection.execute(query.order_by(files.c.retry_at, files.c.path))]
+
+
+def reasons(connection: Connection, source_id: int) -> dict[str, int]:
+    """Return why files of a source were left out → how many were, the commonest first."""
+    number = func.count()
+    query = select(files.c.reason, number).where(files.c.source_id == source_id, files.c.status == "skipped")
+    rows = connection.execute(query.group_by(files.c.reason).order_by(number.desc(), files.c.reason))
+    return {row[0] or "": row[1] for row in rows}
+
+
+def first_retry(connection: Connection) -> dict[int, str]:
+    """Return source id → when the first of its files that failed is to be tried again."""
+    query = select(files.c.source_id, func.min(files.c.retry_at)).where(files.c.status == "error")
+    return {row[0]: row[1] for row in connection.execute(query.group_by(files.c.source_id)) if row[1]}
+
+
 def finished(connection: Connection, source_id: int, state: str | None, error: str | None) -> None:
     """Record how a sync ended; ``state`` None keeps the old one."""
     values: dict[str, Any] = {"synced_at": now(), "error": error}
@@ -100,6 +143,8 @@ def manifest(connection: Connection, source_id: int) -> dict[str, FileRecord]:
             files.c.reason,
             files.c.document_id,
             documents.c.uri,
+            files.c.tries,
+            files.c.retry_at,
         )
         .outerjoin(documents)
         .where(files.c.source_id == source_id)
@@ -111,6 +156,7 @@ def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) 
     """Write what is now known of some files."""
     if not records:
         return
+    events.failed(connection, source_id, {one.path: one.reason for one in records if one.status == "error"})
     rows = [
         {
             "source_id": source_id,
@@ -120,6 +166,8 @@ def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) 
             "status": record.status,
             "reason": record.reason,
             "document_id": record.document_id,
+            "tries": record.tries,
+            "retry_at": record.retry_at,
         }
         for record in records
     ]
@@ -141,13 +189,12 @@ def problems(
     connection: Connection, collection_id: int | None = None, *, source_id: int | None = None
 ) -> list[FileRecord]:
     """Return the files of a collection or of one source that were not indexed, with the reason."""
-    query = select(files.c.path, files.c.fingerprint, files.c.content_hash, files.c.status, files.c.reason)
-    query = query.join(sources).where(files.c.status != "indexed").order_by(files.c.path)
+    query = select(*_OF_FILE).join(sources).where(files.c.status != "indexed").order_by(files.c.path)
     if collection_id is not None:
         query = query.where(sources.c.collection_id == collection_id)
     if source_id is not None:
         query = query.where(files.c.source_id == source_id)
-    return [FileRecord(*row) for row in connection.execute(query)]
+    return [FileRecord(**row._asdict()) for row in connection.execute(query)]
 
 
 def counts(connection: Connection, source_id: int) -> dict[str, int]:
@@ -156,6 +203,17 @@ def counts(connection: Connection, source_id: int) -> dict[str, int]:
         select(files.c.status, func.count()).where(files.c.source_id == source_id).group_by(files.c.status)
     )
     return {row[0]: row[1] for row in rows}
+
+
+_OF_FILE = (
+    files.c.path,
+    files.c.fingerprint,
+    files.c.content_hash,
+    files.c.status,
+    files.c.reason,
+    files.c.tries,
+    files.c.retry_at,
+)
 
 
 def _record(row: Any) -> SourceRecord:

@@ -25,6 +25,7 @@ class Content(DocumentRecord):
     own: dict[str, JSON]
     inherited: dict[str, JSON]
     given: dict[str, JSON] | None
+    pages: list[int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _content(row: Any) -> Content:
     return Content(**values | {"metadata": {**values["inherited"], **own}, "own": own})
 
 
-_EVERY = RECORD.add_columns(documents.c.text, documents.c.source_id, documents.c.given)
+_EVERY = RECORD.add_columns(documents.c.text, documents.c.source_id, documents.c.given, documents.c.pages)
 _OF_ID = _EVERY.where(documents.c.id == bindparam("document"))
 _ROWS = _EVERY.where(documents.c.collection_id == bindparam("collection"))
 _OF_UIDS = _ROWS.where(documents.c.uid.in_(bindparam("uids", expanding=True)))

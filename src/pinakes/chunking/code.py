@@ -16,7 +16,7 @@ from pinakes.chunking.text import outline as text_outline
 from pinakes.types import Document
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Language, Node, Tree
 
 LANGUAGES = {
     "c": "tree_sitter_c:language",
@@ -40,6 +40,11 @@ MAX_LINE = 2000
 """Longer lines, in characters, are minified or generated: their names would stand on every chunk."""
 MIN_FILL = 0.25
 """A function that is too large for a chunk starts one, if what stands before it is at least so much of a chunk."""
+
+_STEPS = 10_000
+_STEPS_A_BYTE = 0.2
+"""The parser tells of its progress every so many operations: for code, up to 0.02 times a byte."""
+_SLICE = 1 << 16
 
 _LEADING = frozenset(
     {"comment", "line_comment", "block_comment", "attribute_item", "attribute_declaration", "decorator"}
@@ -75,9 +80,9 @@ def outline(document: Document, scale: Scale) -> Outline:
     except ImportError as error:
         _log.warning("No grammar for %s (%s); it is cut as text", document.language, error)
         return text_outline(document, scale)
-    from tree_sitter import Parser
-
-    tree = Parser(language).parse(scale.text.encode("utf-8", "surrogatepass"))
+    tree = _parsed(scale.text.encode("utf-8", "surrogatepass"), language)
+    if tree is None:
+        return text_outline(document, scale)
     containers = CONTAINERS - NOT_IN_C if document.language == "c" else CONTAINERS
     return _Walk(scale, containers).outline(tree.root_node)
 
@@ -94,6 +99,27 @@ def grammar(language: str) -> Language:
 
     module, function = LANGUAGES[language].split(":")
     return Language(getattr(import_module(module), function)())
+
+
+def _parsed(source: bytes, language: Language) -> Tree | None:
+    """Return the tree of ``source``, None where that takes far more steps than code does: it is none, or bait.
+
+    Recovering from errors may take time by the square of the length. Counted in steps, not in seconds, so that the same
+    text is always cut alike.
+    """
+    from tree_sitter import Parser
+
+    left = _STEPS + int(len(source) * _STEPS_A_BYTE)
+
+    def too_many(_offset: int, _has_error: bool) -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    try:
+        return Parser(language).parse(lambda at, _: source[at : at + _SLICE], progress_callback=too_many)
+    except ValueError:
+        return None
 
 
 @dataclass(slots=True)

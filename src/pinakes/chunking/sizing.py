@@ -13,6 +13,9 @@ from pinakes.errors import InvalidSetting
 from pinakes.settings import ChunkingSettings
 from pinakes.types import Int64
 
+USUAL_MAX_TOKENS = 512
+"""Chunks are no larger unless they are asked for: one that is about many things answers none of them well."""
+
 CHARS_PER_TOKEN = 4
 """A usual English token with its space; only the default size in chars rests on it."""
 
@@ -53,20 +56,21 @@ class Sizing:
 def sizing_for(settings: ChunkingSettings, embedder_starts: Callable[[str], Int64], embedder_max_tokens: int) -> Sizing:
     """Return the limits that ``settings`` ask for, within what the embedder reads.
 
-    A size of 0 is as much as the embedder reads. A size in tokens above that is lowered to it, and logged;
-    sizes in words and chars keep the embedder's tokens as a second limit.
+    A size of 0 is as much as the embedder reads, but no more than ``USUAL_MAX_TOKENS``. A size in tokens above what it
+    reads is lowered to that, and logged; sizes in words and chars keep the embedder's tokens as a second limit.
 
     Raises:
         InvalidSetting: an overlap over half of the size.
     """
+    usual = min(embedder_max_tokens, USUAL_MAX_TOKENS)
     if settings.unit == "tokens":
-        size = settings.size or embedder_max_tokens
+        size = settings.size or usual
         if size > embedder_max_tokens:
             _log.warning("chunking.size %d lowered to %d, the most the model reads", size, embedder_max_tokens)
             size = embedder_max_tokens
         return Sizing(size, _overlap(settings, size), embedder_starts)
     starts = word_starts if settings.unit == "words" else char_starts
-    size = settings.size or embedder_max_tokens * (1 if settings.unit == "words" else CHARS_PER_TOKEN)
+    size = settings.size or usual * (1 if settings.unit == "words" else CHARS_PER_TOKEN)
     return Sizing(size, _overlap(settings, size), starts, embedder_starts, embedder_max_tokens)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import suppress
+from types import FrameType
 
 _KEP_SERVER = "http://127.0.0.1:8000"
 
@@ -21,6 +24,26 @@ def mcp_kep_knowledge() -> None:
 def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from pinakes.cli.entry import run
+    from pinakes.cli.entry import INTERRUPTED, run
 
-    sys.exit(run(arguments))
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+    code = run(arguments)
+    if code == INTERRUPTED:  # all is said and closed; a thread that still waits for a provider would hold us up
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    """Stop in order; should that take too long, the next Ctrl+C ends the process where it is, which harms nothing."""
+    signal.signal(signal.SIGINT, _stop_at_once)
+    raise KeyboardInterrupt
+
+
+def _stop_at_once(_number: int, _frame: FrameType | None) -> None:
+    shown = b"\x1b[?25h" if os.isatty(2) else b""  # the cursor, which a bar may have hidden
+    os.write(2, shown + b"stopped at once; what was committed stays; run again to resume\n")
+    os._exit(130)

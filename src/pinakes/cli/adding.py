@@ -12,7 +12,8 @@ from pinakes.cli.models import prepare
 from pinakes.cli.progress import OnEvent, following
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import ModelUnavailable, PinakesError, SourceError, Unreadable
+from pinakes.cli.spending import Purse
+from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Wanted:
     ref: str | None = None
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    kind: str | None = None
+    yes: bool = False
 
 
 def add(session: Session, wanted: Wanted) -> None:
@@ -42,6 +45,7 @@ def add(session: Session, wanted: Wanted) -> None:
     with session.library(create=True) as library:
         prepare_or_warn(session)
         embedding = _Embedding(session)
+        purse = Purse(session, library, wanted.yes)
         for location in wanted.locations:
             try:
                 report = _add_one(library, embedding, location, wanted)
@@ -54,40 +58,58 @@ def add(session: Session, wanted: Wanted) -> None:
                 screen.fail(error.message if location in error.message else f"{location}: {error.message}", error.hint)
                 troubles.append((location, error))
         session.found((), _touched(reports))
+        unpaid = _settled(library, embedding, purse, reports)
         embedding.tell_what_waits(library, reports)
-    _conclude(session, reports, troubles, wanted.collection)
+    _conclude(session, reports, troubles, wanted.collection, unpaid, purse)
 
 
-def sync(session: Session, collection: str | None) -> None:
-    """Read the known sources again."""
+def sync(
+    session: Session, collection: str | None, yes: bool = False, *, names: Sequence[str] = (), retry: bool = False
+) -> None:
+    """Read the known sources again, or those that are called so."""
+    if names and collection:
+        raise InvalidInput("Give names of sources or --collection, not both.")
     with session.library(create=True) as library:
         prepare_or_warn(session)
         embedding = _Embedding(session)
+        purse = Purse(session, library, yes)
         with embedding.following() as on_event:
-            reports = library.sync(collection, on_event)
+            reports = library.sync(collection, on_event, names=names, retry=retry)
         for report in reports:
             if report.error is None:
                 show_report(session.screen, report)
             else:
                 session.screen.fail(f"{report.source}: {report.error.message}", report.error.hint)
         session.found((), _touched(reports))
+        unpaid = _settled(library, embedding, purse, reports)
         embedding.tell_what_waits(library, reports)
+        _tell_of_abandoned(session, library, names)
     if not reports:
         session.screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
     troubles = [(report.source, report.error) for report in reports if report.error is not None]
-    _conclude(session, [report for report in reports if report.error is None], troubles, collection)
+    read = [report for report in reports if report.error is None]
+    _conclude(session, read, troubles, collection, unpaid, purse)
 
 
-def reindex(session: Session, collection: str | None, embed: bool) -> None:
+def reindex(session: Session, collection: str | None, embed: bool, yes: bool = False) -> None:
     """Build the indexes anew."""
     with session.library() as library:
         if embed:
             prepare_or_warn(session)
         embedding = _Embedding(session)
-        with embedding.following() as on_event:
-            library.reindex(collection, embed=embed, on_event=on_event)
+        purse = Purse(session, library, yes)
+        try:
+            with embedding.following() as on_event:
+                library.reindex(collection, embed=embed, on_event=on_event)
+        except TooCostly as error:
+            if not purse.agrees(error):
+                raise
+            with embedding.following() as on_event:
+                library.reindex(collection, embed=embed, on_event=on_event)
         states = library.status(collection)
-    session.screen.document({"collections": [{"name": s.name, "index": dict(s.index)} for s in states]})
+        purse.tell()
+        spent = purse.document()
+    session.screen.document({"collections": [{"name": s.name, "index": dict(s.index)} for s in states], **spent})
     for state in states:
         chunks, vectors = state.index.get("keyword_chunks", 0), state.index.get("vectors", 0)
         session.screen.report(f"{state.name}: index built of {chunks:,} chunks and {vectors:,} vectors")
@@ -95,6 +117,18 @@ def reindex(session: Session, collection: str | None, embed: bool) -> None:
             embedding.tell(state)
     if not states:
         session.screen.say("There are no collections yet.")
+
+
+def _settled(library: Library, embedding: _Embedding, purse: Purse, reports: Sequence[Report]) -> list[TooCostly]:
+    """Embed what waits for somebody to agree to its costs, where they do; return what is left."""
+    unpaid = purse.unpaid(reports)
+    if unpaid and purse.agrees(unpaid[0]):
+        for name in dict.fromkeys(report.collection for report in reports if report.degraded):
+            with embedding.following() as on_event:
+                library.embed_pending(name, on_event)
+        unpaid = []
+    purse.tell()
+    return unpaid
 
 
 def prepare_or_warn(session: Session) -> None:
@@ -118,7 +152,7 @@ def show_report(screen: Screen, report: Report) -> None:
     screen.report(printable(f"{report.collection}: {report.source}"))
     screen.report(f"  files    {_counts(files)}")
     screen.report(f"  chunks   {report.chunks:,}: {_counts(chunks)}")
-    for label, entries in (("skipped", report.skipped), ("failed", report.failed)):
+    for label, entries in (("skipped", report.skipped), ("failed", report.failed), ("unlike", report.unlike)):
         if entries:
             _show_left_out(screen, label, [(entry.path, entry.reason) for entry in entries])
     for reason in report.excluded:
@@ -128,7 +162,8 @@ def show_report(screen: Screen, report: Report) -> None:
     seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in report.seconds.items())
     screen.report(f"  seconds  {sum(report.seconds.values()):.1f}: {seconds}")
     if report.degraded:
-        screen.warn(f"{report.pending:,} chunks wait for a vector: {report.degraded}")
+        waiting = f"{report.pending:,} chunks wait" if report.pending else "chunks of earlier runs wait"
+        screen.warn(f"{waiting} for a vector: {report.degraded}")
 
 
 def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]]) -> None:
@@ -198,12 +233,21 @@ class _Embedding:
         screen.say(f"to embed all of it now: {now}")
 
 
+def _tell_of_abandoned(session: Session, library: Library, names: Sequence[str]) -> None:
+    """Say which sources were left alone since the settings do not name them any more."""
+    every = () if names else library.syncing.everything()
+    left = [one.name for one in every if one.state == "no longer configured"]
+    if left:
+        session.screen.say(f"not read, being no longer configured: {', '.join(left)} ({session.command('sources')})")
+
+
 def _add_one(library: Library, embedding: _Embedding, location: str, wanted: Wanted) -> Report:
     with embedding.following() as on_event:
         return library.add(
             location,
             wanted.collection,
             ref=wanted.ref,
+            kind=wanted.kind,
             include=wanted.include,
             exclude=wanted.exclude,
             on_event=on_event,
@@ -216,7 +260,7 @@ def _check_single_file(report: Report) -> None:
     Raises:
         Unreadable: it was refused.
     """
-    if report.skipped and Path(report.source).is_file():
+    if report.skipped and not report.added + report.changed + report.unchanged and Path(report.source).is_file():
         reason = report.skipped[0].reason
         raise Unreadable(
             f"{report.source!r} was not read: {reason}{'' if reason.endswith('.') else '.'}",
@@ -229,10 +273,13 @@ def _conclude(
     reports: Sequence[Report],
     troubles: Sequence[tuple[str, PinakesError]],
     collection: str | None,
+    unpaid: Sequence[TooCostly],
+    purse: Purse,
 ) -> None:
     document: dict[str, JSON] = {
         "reports": [report_document(report) for report in reports],
         "errors": [{"location": location, **session.screen.error_document(error)} for location, error in troubles],
+        **purse.document(),
     }
     skipped = sum(len(report.skipped) for report in reports)
     if skipped > _NAMED_PATHS:
@@ -243,10 +290,13 @@ def _conclude(
     failed = sum(len(report.failed) for report in reports)
     if troubles:
         raise IncompleteError(troubles[0][1], document)
+    if unpaid:
+        session.screen.fail(unpaid[0].message, unpaid[0].hint)
+        raise IncompleteError(unpaid[0], document)
     if failed:
         error = SourceError(
             f"{failed} {'file' if failed == 1 else 'files'} could not be read; the rest is done.",
-            hint="The next run tries them again.",
+            hint="They are tried again later, by a server or the next run. At once: pinakes sync --retry",
         )
         session.screen.fail(error.message, error.hint)
         raise IncompleteError(error, document)

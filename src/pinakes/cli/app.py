@@ -8,26 +8,35 @@ from typing import Annotated, Literal
 import typer
 
 from pinakes.cli import collections
+from pinakes.cli.asking import ask
 from pinakes.cli.auditing import audit_app, explain
 from pinakes.cli.calling import call, tools
 from pinakes.cli.comparing import compare
+from pinakes.cli.describing import metadata
 from pinakes.cli.editing import document_app
 from pinakes.cli.evaluating import evaluate
+from pinakes.cli.events import events, webhooks_app
 from pinakes.cli.keys import keys_app
+from pinakes.cli.moving import backup, export, import_, restore
 from pinakes.cli.options import (
     AsOf,
+    Blame,
     Collection,
+    DryRun,
     Exclude,
     Include,
+    Kind,
     OneOrAll,
     ReadOnly,
     Reranker,
     Searched,
     Several,
     Toolsets,
+    Yes,
     with_common_options,
 )
 from pinakes.cli.session import Session
+from pinakes.cli.sources import sources_app
 from pinakes.cli.staging import outline, summarize
 from pinakes.cli.tuning import tune
 from pinakes.errors import InvalidInput
@@ -46,9 +55,11 @@ collections_app = typer.Typer(help="List, make, change and delete collections.",
 _FIND, _KEEP, _SERVE, _MEASURE = "Add and find", "Look after it", "Serve", "Measure it"
 app.add_typer(document_app, name="document", rich_help_panel=_FIND)
 app.add_typer(collections_app, name="collections", rich_help_panel=_KEEP)
+app.add_typer(sources_app, name="sources", rich_help_panel=_FIND)
 app.add_typer(model_app, name="model", rich_help_panel=_KEEP)
 app.add_typer(audit_app, name="audit", rich_help_panel=_KEEP)
 app.add_typer(keys_app, name="keys", rich_help_panel=_KEEP)
+app.add_typer(webhooks_app, name="webhooks", rich_help_panel=_KEEP)
 
 
 def command(
@@ -86,17 +97,21 @@ def root(
 def add(
     session: Session,
     locations: Annotated[
-        list[str], typer.Argument(metavar="PATH|URL", help="Folders, files or git repositories, one or several.")
+        list[str], typer.Argument(metavar="PATH|URL", help="Folders, files, repositories, pages; one or several.")
     ],
     collection: Collection = None,
     ref: Annotated[str | None, typer.Option("--ref", metavar="NAME", help="Branch or tag of a git repository.")] = None,
+    kind: Kind = None,
     include: Include = None,
     exclude: Exclude = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
-    """Read folders, files or git repositories; what is unchanged is skipped."""
-    from pinakes.cli import adding
+    """Read folders, files, git repositories, web pages or exports; what is unchanged is skipped."""
+    from pinakes.cli import adding, forecasting
 
-    adding.add(session, adding.Wanted(locations, collection, ref, include or (), exclude or ()))
+    wanted = adding.Wanted(locations, collection, ref, include or (), exclude or (), kind, yes)
+    (forecasting.add if dry_run else adding.add)(session, wanted)
 
 
 @command("search", panel=_FIND)
@@ -133,6 +148,10 @@ def search(
         typer.Option("--neighbours", metavar="N", show_default=False, help="Also N passages before and after (≤ 3)."),
     ] = 0,
     as_of: AsOf = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="First read files of hits again that changed, if that is soon done.")
+    ] = False,
+    blame: Blame = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why each hit is here, with its scores, and what each step did.")
     ] = False,
@@ -144,7 +163,7 @@ def search(
     from pinakes.cli import searching, staging
 
     question = searching.Question(
-        query, collection, top_k, mode, fusion, filters or (), paths or (), min_score, neighbours, as_of
+        query, collection, top_k, mode, fusion, filters or (), paths or (), min_score, neighbours, as_of, refresh, blame
     )
     if summaries:
         staging.summaries(session, question)
@@ -167,25 +186,40 @@ def read(
     ] = None,
     version: Annotated[int | None, typer.Option("--version", metavar="N", help="As it was in this version.")] = None,
     as_of: AsOf = None,
+    blame: Blame = False,
     collection: Searched = None,
 ) -> None:
     """Print a document, a section or some lines of it."""
     from pinakes.cli import searching, staging
 
-    if section and lines:
-        raise InvalidInput("Give --section or --lines, not both.")
+    if section and (lines or blame):
+        raise InvalidInput(f"Give --section or {'--lines' if lines else '--blame'}, not both.")
     if section:
         staging.section(session, reference, section, collection)
     else:
-        searching.read(session, reference, lines, collection, version=version, as_of=as_of)
+        searching.read(session, reference, lines, collection, version=version, as_of=as_of, blame=blame)
 
 
 @command("sync", panel=_FIND)
-def sync(session: Session, collection: OneOrAll = None) -> None:
-    """Read all known sources again, and those of the settings."""
-    from pinakes.cli import adding
+def sync(
+    session: Session,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Sources, as `pinakes sources` has them; none = all.")
+    ] = None,
+    collection: OneOrAll = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Also files that failed before, which otherwise wait for their time.")
+    ] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Read all known sources again, and those of the settings; or some of them."""
+    from pinakes.cli import adding, forecasting
 
-    adding.sync(session, collection)
+    if dry_run:
+        forecasting.sync(session, collection, names or ())
+        return
+    adding.sync(session, collection, yes, names=names or (), retry=retry)
 
 
 @command("watch", panel=_FIND)
@@ -220,6 +254,9 @@ def status(
     session: Session,
     collection: OneOrAll = None,
     problems: Annotated[bool, typer.Option("--problems", help="Name every file that was left out, and why.")] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Look through the sources and name what is not as it was indexed.")
+    ] = False,
     check_model: Annotated[bool, typer.Option("--check-model", help="Read the model's files and check them.")] = False,
     form: Annotated[
         Literal["text", "json"], typer.Option("--format", hidden=True, help="json is the same as --json.")
@@ -229,7 +266,7 @@ def status(
     from pinakes.cli import managing
 
     session.screen.as_json |= form == "json"
-    managing.status(session, collection, problems=problems, check_model=check_model)
+    managing.status(session, collection, problems=problems, check_model=check_model, stale=stale)
 
 
 @command("serve", panel=_SERVE)
@@ -297,15 +334,16 @@ def reindex(
     drop_beside: Annotated[
         bool, typer.Option("--drop-beside", help="Drop what does not answer, built or kept beside what does.")
     ] = False,
+    yes: Yes = False,
 ) -> None:
     """Build the indexes anew from the catalogue, or change the model; nothing is embedded twice."""
     from pinakes.cli import adding, changing
 
-    change = changing.Change(beside, switch, rollback, drop_beside, model, anyway)
+    change = changing.Change(beside, switch, rollback, drop_beside, model, anyway, yes)
     if change.check(embed):
         changing.change(session, collection, change)
     else:
-        adding.reindex(session, collection, embed)
+        adding.reindex(session, collection, embed, yes)
 
 
 @command("verify", panel=_KEEP)
@@ -353,9 +391,16 @@ def every_collection(session: Session, context: typer.Context) -> None:
 
 for _name, _function in collections.COMMANDS.items():
     command(_name, of=collections_app)(_function)
+command("ask", panel=_FIND)(ask)
 command("outline", panel=_FIND)(outline)
 command("explain", panel=_FIND)(explain)
 command("summarize", panel=_KEEP)(summarize)
+command("export", panel=_KEEP)(export)
+command("import", panel=_KEEP)(import_)
+command("backup", panel=_KEEP)(backup)
+command("restore", panel=_KEEP)(restore)
+command("metadata", panel=_KEEP)(metadata)
+command("events", panel=_KEEP)(events)
 command("tools", panel=_SERVE)(tools)
 command("call", panel=_SERVE)(call)
 command("evaluate", panel=_MEASURE)(evaluate)

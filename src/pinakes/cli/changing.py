@@ -13,7 +13,8 @@ from pinakes.cli.adding import prepare_or_warn
 from pinakes.cli.progress import OnEvent, duration, fetching, progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError
+from pinakes.cli.spending import Purse
+from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Change:
     drop_beside: bool = False
     model: str | None = None
     anyway: bool = False
+    yes: bool = False
 
     def check(self, embed: bool) -> bool:
         """Say whether anything is asked for.
@@ -65,6 +67,7 @@ def change(session: Session, collection: str | None, wanted: Change) -> None:
     errors: list[dict[str, JSON]] = []
     first: PinakesError | None = None
     with session.library() as library:
+        library.shelves.agreed = wanted.yes
         names = [collection] if collection else _concerned(library, wanted)
         act = _action(session, library, wanted)
         for name in names:
@@ -127,15 +130,24 @@ def _action(session: Session, library: Library, wanted: Change) -> Callable[[str
 
 def _build(session: Session, library: Library, name: str, wanted: Change) -> dict[str, JSON]:
     _prepare(session, library, name, wanted.model)
-    with _following(session, name) as on_event:
-        state = library.build_beside(wanted.model, name, anyway=wanted.anyway, on_event=on_event)
+    purse = Purse(session, library, wanted.yes)
+    while True:
+        try:
+            with _following(session, name) as on_event:
+                state = library.build_beside(wanted.model, name, anyway=wanted.anyway, on_event=on_event)
+            break
+        except TooCostly as error:
+            if not purse.agrees(error):
+                hint = f"Agree to it: pinakes reindex --beside --yes -c {name}. Or give it up: --drop-beside."
+                raise TooCostly(error.message, hint=hint) from error
+    purse.tell()
     beside = state.beside
     assert beside is not None
     session.screen.report(f"{name}: built beside what answers: {beside_line(state)}")
     if beside.waiting:
         session.screen.warn(f"{beside.waiting:,} passages have no vector by it: they are found by words only")
     session.screen.say(f"to have it answer: {session.command('reindex', '--switch', '-c', name)}")
-    return _described(state)
+    return {**_described(state), **purse.document()}
 
 
 def _prepare(session: Session, library: Library, name: str, model: str | None) -> None:

@@ -101,7 +101,7 @@ def delete(session: Session, name: _Name, yes: _Yes = False) -> None:
         name = library.collection(name).name
         [held] = [one for one in library.collecting.everything() if one.name == name]
         if not yes:
-            _ask(session, f"Delete collection {name!r} with its {held.documents:,} documents, for good?")
+            ask(session, f"Delete collection {name!r} with its {held.documents:,} documents, for good?")
         removed = library.collecting.delete(name)
         configured = name in library.settings.collections
     session.screen.document(asdict(removed))
@@ -158,7 +158,7 @@ def _tell(session: Session, record: CollectionRecord, line: str) -> None:
     session.screen.show(printable(line))
 
 
-def _ask(session: Session, question: str) -> None:
+def ask(session: Session, question: str) -> None:
     """Have the user agree.
 
     Raises:

@@ -39,8 +39,8 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _without_stdout()
-    except KeyboardInterrupt:
-        return _stopped(invocation)
+    except KeyboardInterrupt as stop:
+        return _stopped(invocation, getattr(stop, "__notes__", ()))
     except (IncompleteError, PinakesError, TyperException, OSError) as error:
         return _failed(error, invocation)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug must not greet the user with a traceback
@@ -101,8 +101,10 @@ def _surprised(error: Exception, invocation: Invocation) -> int:
     return _failed(error, invocation)
 
 
-def _stopped(invocation: Invocation) -> int:
-    words = "stopped; what was committed stays; run again to resume"
+def _stopped(invocation: Invocation, reached: Sequence[str]) -> int:
+    """Tell that a command was stopped, and how far it had come."""
+    at = f" at {reached[0]}" if reached else ""
+    words = f"stopped{at}; what was committed stays; run again to resume"
     sys.stderr.write(f"{words}\n")
     error = {"code": "INTERRUPTED", "message": words, "hint": "", "retryable": True}
     return _ended(invocation, INTERRUPTED, {"error": error})

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pinakes.cli import models
+from pinakes.cli import models, staleness
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.disk import folder_bytes
@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 _MEGABYTE = 1_000_000
 
 
-def status(session: Session, collection: str | None, *, problems: bool = False, check_model: bool = False) -> None:
+def status(
+    session: Session,
+    collection: str | None,
+    *,
+    problems: bool = False,
+    check_model: bool = False,
+    stale: bool = False,
+) -> None:
     """Say what the collections hold, where it comes from, and how far it is indexed."""
     with session.library() as library:
         states = library.status(collection)
+        differing = staleness.looked(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)
     size = folder_bytes(settings.home)
@@ -34,7 +42,14 @@ def status(session: Session, collection: str | None, *, problems: bool = False, 
             "bytes": size,
             "profile": settings.profile,
             "model": model,
-            "collections": [{**asdict(state), "exact_share": state.exact_share} for state in states],
+            "collections": [
+                {
+                    **asdict(state),
+                    "exact_share": state.exact_share,
+                    **({"stale": [asdict(one) for one in differing[state.name]]} if stale else {}),
+                }
+                for state in states
+            ],
         }
     )
     if screen.as_json:
@@ -47,6 +62,7 @@ def status(session: Session, collection: str | None, *, problems: bool = False, 
     for state in states:
         screen.show()
         _show_collection(session, state, problems)
+        staleness.show(screen, differing.get(state.name, ()))
     if not states:
         screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pinakes.cli.progress import fetching
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import ModelCorrupt
+from pinakes.errors import ModelCorrupt, ModelUnavailable
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -92,10 +92,27 @@ def _prepare(session: Session, wanted: EmbeddingSettings | RerankSettings, verif
 def _state(session: Session, wanted: EmbeddingSettings | RerankSettings, verify: bool) -> dict[str, JSON]:
     name = wanted.provider
     if name != "onnx":
-        return {"provider": name, "model": wanted.model if name == "http" else name, "installed": True, "problem": None}
+        return {"provider": name, "installed": True, "problem": None, **_elsewhere(session, wanted)}
     from pinakes.models import weights
 
     return {"provider": name, **weights.status(wanted, session.settings.cache, verify=verify)}
+
+
+def _elsewhere(session: Session, wanted: EmbeddingSettings | RerankSettings) -> dict[str, JSON]:
+    """Return what there is to say of a model that is no file here: its name, and what it lacks to be asked."""
+    from pinakes.embedders import open_embedder
+    from pinakes.embedders.endpoint import EndpointEmbedder
+    from pinakes.embedders.presets import model_of
+
+    if wanted.purpose == "rerank" or wanted.provider in ("deterministic", "torch"):
+        return {"model": wanted.model if wanted.provider in ("http", "torch") else wanted.provider}
+    embedder = open_embedder(session.settings.embedding, session.settings.cache)
+    try:
+        if isinstance(embedder, EndpointEmbedder):
+            embedder.check()
+    except ModelUnavailable as error:
+        return {"model": model_of(session.settings.embedding), "installed": False, "problem": str(error)}
+    return {"model": model_of(session.settings.embedding)}
 
 
 def _megabytes(size: int) -> str:

@@ -78,7 +78,12 @@ Searched: TypeAlias = Annotated[
 ]
 AsOf: TypeAlias = Annotated[
     str | None,
-    typer.Option("--as-of", metavar="TIME", help="As things were at the end of this day (2026-01-31) or at this time."),
+    typer.Option(
+        "--as-of", metavar="TIME", help="As things were on this day (2026-01-31), or at this time, tag or commit."
+    ),
+]
+Blame: TypeAlias = Annotated[
+    bool, typer.Option("--blame", help="Say who wrote the lines, when and in which commit, where that is known.")
 ]
 Several: TypeAlias = Annotated[
     list[str] | None,
@@ -95,12 +100,27 @@ OneOrAll: TypeAlias = Annotated[
 Include: TypeAlias = Annotated[
     list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
 ]
+Kind: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help="What it is where that cannot be told: folder, git, http, slack, confluence, notion. "
+        "A URL is git, unless it ends like a page (.html, .xml, .pdf), has a query or is a host alone.",
+    ),
+]
 Exclude: TypeAlias = Annotated[
     list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave such paths out. May be repeated.")
 ]
 Toolsets: TypeAlias = Annotated[
     str | None,
     typer.Option("--toolsets", metavar="NAME,…", help="Groups of tools that agents see, as `retrieve,manage`."),
+]
+Yes: TypeAlias = Annotated[
+    bool, typer.Option("--yes", "-y", help="Agree to what embedding by a provider costs, without being asked.")
+]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would be read, and about how long it takes and costs.")
 ]
 ReadOnly: TypeAlias = Annotated[bool, typer.Option("--read-only", help="Offer only what changes nothing.")]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]

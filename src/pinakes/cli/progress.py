@@ -65,6 +65,8 @@ class Course:
             self._see_embedded(event)
         elif event.stage == "scan":
             self._detail = event.detail
+        elif event.stage == "fetch":
+            self._detail = f"{event.done:,} of {event.total:,} pages fetched"
         else:
             self._batch = 0
 
@@ -101,6 +103,8 @@ class Course:
             return "waiting for the other process"
         if self._stage == "elsewhere":
             return "another process embeds the rest"
+        if self._stage == "fetch":
+            return self._detail
         if self._stage == "scan" and not self._total:
             return f"looking through {self._detail}" if self._detail else "looking"
         if self._searchable:
@@ -108,11 +112,11 @@ class Course:
         parts = [f"{self._files:,} of {self._total:,} files read"] if self._total else []
         if self._embedding_since is not None:
             parts.append(f"{self._embedded:,} chunks embedded")
-            seconds = self._clock() - self._embedding_since
-            if seconds >= 1:
-                parts.append(f"{self._embedded / seconds:.0f} per second")
+            parts += self._rate(self._embedded, self._embedding_since)
         elif self._stage == "index":
             parts.append("building the index")
+        else:
+            parts += self._rate(self._files, self._start)
         left = self.seconds_left()
         if left is not None:
             parts.append(f"{duration(left)} left")
@@ -124,7 +128,22 @@ class Course:
         share = percent(self._settled / self._total if self._total else 1.0)
         words = f"searchable; {share} exact ({self._settled:,.0f} of {self._total:,} chunks)"
         left = self.seconds_left()
-        return words if left is None else f"{words}, {duration(left)} left"
+        rest = [] if left is None else [f"{duration(left)} left"]
+        return ", ".join([words, *self._rate(self._settled - self._exact_before, self._start), *rest])
+
+    def reached(self) -> str:
+        """Say how far a run is that ends here; "" before anything was read."""
+        if self._searchable:
+            return f"{self._settled:,.0f} of {self._total:,} chunks with exact vectors"
+        if not self._files:
+            return ""
+        embedded = f", {self._embedded:,} chunks embedded" if self._embedding_since is not None else ""
+        return f"{self._files:,} of {self._total:,} files read{embedded}"
+
+    def _rate(self, number: float, since: float) -> list[str]:
+        seconds = self._clock() - since
+        rate = number / seconds if seconds >= 1 else 0.0
+        return [f"{rate:,.0f} per second" if rate >= 10 else f"{rate:.1f} per second"] if rate else []
 
     def seconds_left(self) -> float | None:
         """Return the estimated time left in seconds, None while there is too little to go by."""
@@ -171,7 +190,12 @@ def following(screen: Screen, *, lazy: bool = False) -> Iterator[OnEvent]:
                 screen.say(f"Searchable now: {exact}.{rest}")
             show(course.words(), course.done, course.total)
 
-        yield on_event
+        try:
+            yield on_event
+        except KeyboardInterrupt as stop:
+            if reached := course.reached():
+                stop.add_note(reached)
+            raise
 
 
 @contextmanager

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from pinakes.cli.blaming import of_hit, of_text
 from pinakes.cli.passage import blocks, one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
+from pinakes.pages import page_words
 from pinakes.suspicion import WARNING
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ class Question:
     min_score: float = 0.0
     neighbours: int = 0
     as_of: str | None = None
+    refresh: bool = False
+    blame: bool = False
 
 
 def search(session: Session, question: Question, *, explain: bool = False) -> None:
@@ -75,6 +79,8 @@ def ask(session: Session, question: Question) -> Results:
             min_score=question.min_score,
             neighbours=question.neighbours,
             as_of=question.as_of,
+            refresh="auto" if question.refresh else "never",
+            blame=question.blame,
         )
         session.found([hit.document_id for hit in results.hits])
         return results
@@ -88,16 +94,27 @@ def read(
     *,
     version: int | None = None,
     as_of: str | None = None,
+    blame: bool = False,
 ) -> None:
-    """Print a document, or some lines of it."""
+    """Print a document, or some lines of it; with ``blame`` who wrote each line, however long that takes."""
     from pinakes.tools.place import read_place
 
     chosen = parse_lines(lines) if lines else None
     with session.library() as library:
         text = read_place(library, reference, collection, chosen, version=version, as_of=as_of)
         session.found([text.document.uid])
-    session.screen.document(asdict(text))
+        wait_s = session.settings.ingest.git_timeout_s
+        told, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
+        link = library.link(text)
+    who = {"blame": [asdict(one) for one in told]} if blame else {}
+    session.screen.document({**asdict(text), "link": link, **who})
+    if reason:
+        session.screen.warn(f"it is not known who wrote these lines: {reason}")
     if session.screen.as_json:
+        return
+    if told:
+        for line in of_text(text, told):
+            session.screen.show(line)
         return
     shown = printable(text.text) if sys.stdout.isatty() else text.text
     sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
@@ -131,7 +148,8 @@ def _of(hit: Hit, results: Results) -> str:
 def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: str) -> None:
     from rich.text import Text
 
-    place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}")
+    page = f"  {page_words(hit.page, hit.page_end)}" if hit.page else ""
+    place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}") + page
     headings = [part for part in hit.heading_path if part != hit.title]
     arms = " + ".join(_ARMS[arm] for arm in hit.matched_by)
     screen.show(
@@ -139,11 +157,16 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: st
     )
     screen.show(Text("    " + one_line(" › ".join([hit.title, *headings])), "bold"))
     if hit.changed:
-        screen.show(Text("    file changed since it was indexed", "yellow"))
+        gone = hit.source_state == "missing"
+        screen.show(Text(f"    file {'is gone' if gone else 'changed'} since it was indexed", "yellow"))
     if hit.suspicious:
         screen.show(Text(f"    suspicious: {WARNING}", "yellow"))
+    if hit.link:
+        screen.show(Text("    " + one_line(hit.link), "dim"))
     for line in blocks(hit, screen.out):
         screen.show(line)
+    for who in of_hit(hit):
+        screen.show(Text("    " + who, "dim"))
     if explain:
         raw = {name: value for name, value in asdict(hit.scores).items() if value is not None}
         numbers = {**raw, "confidence": hit.confidence}

@@ -115,22 +115,27 @@ def summarize(
     settings = session.settings
     if writer_of(settings.summary, settings.chat) != "chat":
         raise NotConfigured(
-            "No chat model is to write summaries.", hint="Set chat.url and chat.model; see also summary.writer."
+            "No chat model is to write summaries.",
+            hint="Set chat.model with chat.url or chat.provider; see also summary.writer.",
         )
     done: dict[str, tuple[int, list[str]]] = {}
     with session.library() as library:
         for record in library.collections(collection):
             done[record.name] = _summarized(session, library, record.name, again)
         session.found((), sum(written for written, _ in done.values()))
+        spent = library.staged.texts.spent
     for name, (written, left) in done.items():
         session.screen.report(f"{name}: {written:,} summaries written" + (f", {len(left):,} failed" if left else ""))
         for path in left:
             session.screen.warn(f"no summary was written for {one_line(path)}")
+    if spent.words:
+        session.screen.say(spent.words)
     document: dict[str, JSON] = {
         "collections": [
             {"name": name, "written": written, "failed": len(left), **({"failures": left} if left else {})}
             for name, (written, left) in done.items()
-        ]
+        ],
+        **({"usage": asdict(spent)} if spent.calls else {}),
     }
     failed = sum(len(left) for _, left in done.values())
     if failed:

@@ -32,6 +32,7 @@ MAX_URI_CHARS = 4096
 MAX_SUMMARY_CHARS = 4000
 MAX_TAG_CHARS = 200
 MAX_METADATA_CHARS = 20_000
+MAX_METADATA_DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ Raises:
 
 def as_new(base: Content) -> NewDocument:
     """Return a document as it is, to be changed."""
-    return _again(base, base.own, base.given or {})
+    new = _again(base, base.own, base.given or {})
+    return replace(new, document=replace(new.document, pages=tuple(base.pages or ())))
 
 
 def putting(draft: Draft) -> Plan:
@@ -173,7 +175,9 @@ def editing(uid: str, edit: Edit) -> Plan:
             new = replace(new, metadata=fields, given={**(base.given or {}), **given})
         else:
             new = replace(new, metadata={name: value for name, value in fields.items() if value is not None})
-        document = Document(base.text if text is None else text, title or base.title, new.document.kind, base.language)
+        document = replace(new.document, title=title or base.title)
+        if text is not None:
+            document = replace(document, text=text, pages=())
         recut = document != new.document
         if recut:
             new = replace(new, document=document, title=document.title, path=_renamed(base, document.title))
@@ -357,6 +361,11 @@ def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(clean)
 
 
+def _depth(value: JSON) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0)
+
+
 def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, JSON]:
     """Return metadata that can be kept as JSON.
 
@@ -368,6 +377,8 @@ def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, JSON]:
             raise ValueError("the name of a field must be a text")
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
         kept: dict[str, JSON] = json.loads(text.encode())
+        if _depth(kept) > MAX_METADATA_DEPTH:
+            raise ValueError(f"it is nested more than {MAX_METADATA_DEPTH} deep")
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"Metadata cannot be kept: {error}.", hint="Use texts, numbers, true, false, and lists or objects of them."

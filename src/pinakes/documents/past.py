@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol, TypeAlias
@@ -22,8 +21,10 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.history import Keeping, State
 from pinakes.catalog.selection import UPDATED_AT
+from pinakes.documents.at_ref import held_at
 from pinakes.documents.drafting import state_as_new, title_to_cut
-from pinakes.errors import InvalidInput, ModelUnavailable
+from pinakes.documents.moments import moment
+from pinakes.errors import ModelUnavailable
 from pinakes.ingest import drained, embed
 from pinakes.search import Request, several
 from pinakes.shelves import Shelves
@@ -40,24 +41,6 @@ class Ask(Protocol):
     """Answers a question from one collection of a home."""
 
     def __call__(self, shelves: Shelves, asked: Asked, name: str, *, beside: bool) -> Results: ...
-
-
-def moment(words: str) -> str:
-    """Return a day (its end) or a time, UTC where it says nothing else, as the catalogue writes times.
-
-    Raises:
-        InvalidInput: it is neither.
-    """
-    try:
-        at = datetime.fromisoformat(words.strip())
-        if len(words.strip()) <= len("2026-01-31"):
-            at = datetime.combine(at.date(), time.max)
-        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(
-            f"{words!r} is no day or time.", hint="Write 2026-01-31 or 2026-01-31T18:00, in UTC."
-        ) from error
-    return at.isoformat(timespec="milliseconds")
 
 
 @dataclass(slots=True)
@@ -96,11 +79,18 @@ class Pasts:
     def answer(self, as_of: str, ask: Ask, asked: Asked, name: str) -> Results:
         """Return the answer that the documents of a collection give as they were then.
 
+        ``as_of`` a branch, tag or commit asks the collection that holds its repository as it was there (``at_ref``).
+
         Raises:
-            as ``Library.search``, and InvalidInput: ``as_of`` is no day or time.
+            as ``Library.search``, and InvalidInput: ``as_of`` is no day or time, and nothing holds such a tag.
         """
-        at = moment(as_of)
         record = self._shelves.record(name)
+        with self._shelves.catalog.read() as connection:
+            there = held_at(connection, record, as_of)
+        if there is not None:
+            found = ask(self._shelves, asked, there.name, beside=False)
+            return replace(found, notes=(*found.notes, f"as of {as_of.strip()}, from collection {there.name!r}"))
+        at = moment(as_of)
         request = asked(record) if callable(asked) else asked
         unchanged = Condition(UPDATED_AT, high=at)
         now = ask(self._shelves, replace(request, where=(*request.where, unchanged)), name, beside=False)
@@ -108,7 +98,7 @@ class Pasts:
             count, lost = self._follow(past, record, at)
             if past.shelves is None or not count:
                 return _noted(now, 0, lost, at)
-            then = ask(past.shelves, request, name, beside=False)
+            then = _of_then(ask(past.shelves, request, name, beside=False))
         answers = {"now": now, "then": then}
         wanted = several.Wanted(request.top_k, request.min_score, fold=False)
         both = several.asked(list(answers), answers.__getitem__, lambda _: record.fingerprint, wanted)
@@ -206,6 +196,11 @@ class Pasts:
             with suppress(ModelUnavailable):
                 known |= drained(embed(self._shelves.embedder_of(record), missing, {}))
         return known
+
+
+def _of_then(answer: Results) -> Results:
+    """Return an answer of old versions: nothing is said of what stands in their places now."""
+    return replace(answer, hits=tuple(replace(hit, source_state="unknown", changed=None) for hit in answer.hits))
 
 
 def _noted(answer: Results, count: int, lost: int, at: str) -> Results:

@@ -12,7 +12,8 @@ from pinakes.catalog import documents, history
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.history import State
 from pinakes.catalog.records import DocumentRecord
-from pinakes.documents.past import moment
+from pinakes.documents.at_ref import held_at
+from pinakes.documents.moments import moment
 from pinakes.errors import InvalidInput, NotFound
 
 
@@ -46,6 +47,8 @@ def read(
     """
     if version is not None and as_of is not None:
         raise InvalidInput("A document is read in a version or as of a time, not both.", hint="Leave one out.")
+    if as_of is not None and (there := held_at(connection, record, as_of)) is not None:
+        return read(connection, there, reference, lines)
     if as_of is not None:
         return _as_of(connection, record, reference, lines, moment(as_of))
     document = _only(connection, record, reference)

@@ -190,11 +190,12 @@ class Writer:
                 batch.deferred = True
                 return
             start = time.perf_counter()
-            batch.vectors = drained(embed(tools.embedder, missing, refused))
+            batch.vectors = drained(embed(tools.embedder, missing, refused, paid=batch.vectors.update))
             batch.embed_s += time.perf_counter() - start
             batch.binds = record.model_id is None
         except ModelUnavailable as error:
             batch.degraded = str(error)
+            batch.binds = bool(batch.vectors) and record.model_id is None  # what was paid for until then
         for number, each in texts.items():
             if reason := next((refused[key] for key in each if key in refused), None):
                 batch.settle(number, InvalidInput(reason))

@@ -9,9 +9,21 @@ from pinakes.errors import InvalidSetting
 from pinakes.ports import Embedder
 from pinakes.settings import EmbeddingSettings
 
+_ENDPOINT = "pinakes.embedders.endpoint:EndpointEmbedder"
+_FALLBACK = "pinakes.embedders.fallback:FallbackEmbedder"
+
 EMBEDDERS = {
+    "azure_openai": _ENDPOINT,
     "deterministic": "pinakes.embedders.deterministic:DeterministicEmbedder",
+    "endpoint": _ENDPOINT,
+    "gemini": _ENDPOINT,
+    "huggingface": _ENDPOINT,
+    "lmstudio": _ENDPOINT,
+    "ollama": _ENDPOINT,
     "onnx": "pinakes.embedders.bert:BertEmbedder",
+    "openai": _ENDPOINT,
+    "together": _ENDPOINT,
+    "torch": "pinakes.embedders.torch:TorchEmbedder",
 }
 
 __all__ = ["EMBEDDERS", "open_embedder"]
@@ -23,12 +35,18 @@ def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
     Opening costs nothing: a model is found, fetched and loaded when it is first needed.
 
     Raises:
-        InvalidSetting: no such provider.
+        InvalidSetting: no such provider, or ``embedding.url`` is no address.
     """
     if settings.provider not in EMBEDDERS:
         raise InvalidSetting(
             f"There is no embedding provider {settings.provider!r}.", hint=f"Known: {', '.join(sorted(EMBEDDERS))}."
         )
-    module, name = EMBEDDERS[settings.provider].split(":")
+    if settings.fallback == "deterministic" and EMBEDDERS[settings.provider] == _ENDPOINT:
+        return _opened(_FALLBACK, settings, cache)
+    return _opened(EMBEDDERS[settings.provider], settings, cache)
+
+
+def _opened(place: str, settings: EmbeddingSettings, cache: Path) -> Embedder:
+    module, name = place.split(":")
     embedder: Embedder = getattr(import_module(module), name).open(settings, cache)
     return embedder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pinakes.ingest.embedding import Waiting, bind, drained, embed, keep, readable
 from pinakes.ingest.keeping import keeping_of
+from pinakes.ingest.outcome import How
 from pinakes.ingest.places import check_place
 from pinakes.ingest.progressive import Approximator, Backlog
 from pinakes.ingest.report import Event, Report
@@ -13,6 +14,7 @@ __all__ = [
     "Approximator",
     "Backlog",
     "Event",
+    "How",
     "Ingest",
     "Report",
     "Tools",

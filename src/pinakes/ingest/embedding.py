@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -11,25 +12,32 @@ from pinakes.catalog import Catalog, collections, embeddings, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
 from pinakes.ingest.report import Event
-from pinakes.ports import Embedder
+from pinakes.ports import Embedder, Remote
 from pinakes.types import Float32
 
 _EMBEDDED_PER_EVENT = 64
 _MOST_WANTED = 64
+_SUMMARIES = 500
 
 
 def embed(
-    embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str] | None = None
+    embedder: Embedder,
+    texts: Mapping[bytes, str],
+    refused: dict[bytes, str] | None = None,
+    paid: Callable[[Mapping[bytes, Float32]], object] | None = None,
 ) -> Generator[Event, None, dict[bytes, Float32]]:
     """Embed ``texts``, shortest first so that batches need little padding; return key → float32 (dim,).
 
-    Texts that the model refuses have no vector then; the reasons are put into ``refused`` where it is given.
+    Texts that the model refuses have no vector then; the reasons are put into ``refused`` where it is given. ``paid``
+    gets each answer of a model that runs elsewhere as it comes.
 
     Raises:
         ModelUnavailable: the model cannot be loaded or does not answer.
         InvalidInput: a text is longer than the model reads, and there is no ``refused``.
     """
     keys = sorted(texts, key=lambda key: len(texts[key]))
+    if isinstance(embedder, Remote):
+        return (yield from _asked(embedder, texts, keys, refused, paid))
     vectors: dict[bytes, Float32] = {}
     for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
         part = keys[start : start + _EMBEDDED_PER_EVENT]
@@ -41,6 +49,52 @@ def embed(
             vectors |= _one_by_one(embedder, {key: texts[key] for key in part}, refused)
         yield Event("embed", start + len(part), len(keys))
     return vectors
+
+
+def _asked(
+    embedder: Remote,
+    texts: Mapping[bytes, str],
+    keys: Sequence[bytes],
+    refused: dict[bytes, str] | None,
+    paid: Callable[[Mapping[bytes, Float32]], object] | None,
+) -> Generator[Event, None, dict[bytes, Float32]]:
+    """As ``embed``, by a model that runs elsewhere."""
+    vectors: dict[bytes, Float32] = {}
+    done = 0
+    with closing(embedder.batches([texts[key] for key in keys])) as answers:
+        for positions, found in answers:
+            part = [keys[at] for at in positions]
+            if not isinstance(found, InvalidInput):
+                made = dict(zip(part, found, strict=True))
+                vectors |= made
+                if paid is not None:
+                    paid(made)
+            elif refused is None:
+                raise found
+            else:
+                refused |= dict.fromkeys(part, str(found))
+            done += len(part)
+            yield Event("embed", done, len(keys))
+    return vectors
+
+
+def paying(
+    catalog: Catalog, collection: CollectionRecord, embedder: Embedder
+) -> Callable[[Mapping[bytes, Float32]], object] | None:
+    """Return what keeps answers of a model that runs elsewhere as they come, so that none is paid for twice.
+
+    None for a model that runs here: its vectors are kept in larger steps.
+    """
+    if not isinstance(embedder, Remote):
+        return None
+
+    def kept(vectors: Mapping[bytes, Float32]) -> None:
+        if collection.model_id is None:
+            bind(catalog, collection, embedder)
+        with catalog.write() as connection:
+            keep(connection, embedder, vectors)
+
+    return kept
 
 
 def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str]) -> dict[bytes, Float32]:
@@ -131,11 +185,13 @@ class Waiting:
             if not rows:
                 self.embed_summaries()
                 return False
-            vectors = yield from embed(self.embedder, {key: text for _, key, text in rows}, self.refused)
+            paid = paying(self.catalog, self.collection, self.embedder)
+            vectors = yield from embed(self.embedder, {key: text for _, key, text in rows}, self.refused, paid)
             if self.collection.model_id is None:
                 self.collection = bind(self.catalog, self.collection, self.embedder)
-            with self.catalog.write() as connection:
-                keep(connection, self.embedder, vectors)
+            if paid is None:
+                with self.catalog.write() as connection:
+                    keep(connection, self.embedder, vectors)
             self.follow(len(rows))
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
@@ -144,21 +200,25 @@ class Waiting:
     def embed_summaries(self) -> None:
         """Embed the summaries that have vectors of their own and wait for them, where the model still is wanted.
 
+        Those that it does not take are ``refused``.
+
         Raises:
             ModelUnavailable: the model cannot be loaded or does not answer.
         """
         while texts := self._summaries():
-            vectors = drained(embed(self.embedder, texts))
-            with self.catalog.write() as connection:
-                keep(connection, self.embedder, vectors)
+            paid = paying(self.catalog, self.collection, self.embedder)
+            vectors = drained(embed(self.embedder, texts, self.refused, paid))
+            if paid is None:
+                with self.catalog.write() as connection:
+                    keep(connection, self.embedder, vectors)
 
     def _summaries(self) -> dict[bytes, str]:
         collection_id, model_id = self.collection.id, self.collection.model_id
         with self.catalog.read() as connection:
             if model_id is None or not self._still_wanted(connection):
                 return {}
-            rows = summaries.pending(connection, collection_id, model_id)
-        return {key: readable(text, self.embedder) for _, key, text in rows}
+            rows = summaries.pending(connection, collection_id, model_id, _SUMMARIES + len(self.refused))
+        return {key: readable(text, self.embedder) for _, key, text in rows if key not in self.refused}
 
     def _still_wanted(self, connection: Connection) -> bool:
         """Say whether the collection still has the model: what answers, or what is built beside it."""

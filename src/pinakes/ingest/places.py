@@ -1,12 +1,32 @@
-"""Whether a source still is the place that was read before."""
+"""Looking through a source, and whether it still is the place that was read before."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 from pinakes.catalog.sources import FileRecord
 from pinakes.errors import SourceError
+from pinakes.ingest.report import Event
+from pinakes.ports import Gradual, Source
 from pinakes.types import Scan
+
+
+def looked_through(source: Source, state: str | None) -> Generator[Event, None, Scan]:
+    """Return what a source has; yield how far it is with that, where the source tells.
+
+    Raises:
+        SourceError: the place cannot be reached.
+    """
+    if not isinstance(source, Gradual):
+        return source.scan(state)
+    steps = source.scanning(state)
+    while True:
+        try:
+            done, total = next(steps)
+        except StopIteration as end:
+            scan: Scan = end.value
+            return scan
+        yield Event("fetch", done, total)
 
 
 def check_place(scan: Scan, known: Mapping[str, FileRecord], location: str, collection: str) -> None:

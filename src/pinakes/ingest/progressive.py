@@ -16,7 +16,7 @@ from pinakes.approximation import Map, Tokens
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
-from pinakes.ingest.embedding import bind, embed, keep, waits
+from pinakes.ingest.embedding import bind, embed, keep, paying, waits
 from pinakes.ingest.report import Event
 from pinakes.ports import Embedder, Index, Vocabulary
 from pinakes.settings import EmbeddingSettings
@@ -232,7 +232,7 @@ def _sampled(
     missing = [key for key in texts if key not in known]
     for start in range(0, len(missing), _KEPT_AT_ONCE):
         part = {key: texts[key] for key in missing[start : start + _KEPT_AT_ONCE]}
-        vectors = yield from embed(embedder, part, refused)
+        vectors = yield from embed(embedder, part, refused, paying(catalog, collection, embedder))
         if collection.model_id is None:
             collection = bind(catalog, collection, embedder)
         with catalog.write() as connection:

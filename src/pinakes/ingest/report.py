@@ -14,11 +14,12 @@ from pinakes.types import Skipped
 class Event:
     """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
 
-    "wait": another process reads the same source. "searchable": every chunk has a vector, ``done`` of them the
+    "wait": another process reads the same source. "fetch": pages are asked for, before it is known what to read.
+    "searchable": every chunk has a vector, ``done`` of them the
     model's own. "elsewhere": another process embeds the rest. "summarize": documents got summaries.
     """
 
-    stage: Literal["wait", "scan", "read", "embed", "index", "searchable", "elsewhere", "summarize"]
+    stage: Literal["wait", "scan", "fetch", "read", "embed", "index", "searchable", "elsewhere", "summarize"]
     done: int
     total: int
     detail: str = ""
@@ -30,7 +31,9 @@ class Report:
 
     Both name every such file of the source, also those that an earlier run found; ``excluded`` says in words what
     rules left out.
+    ``unlike`` names values of the files read now that are not what their field says (``fields``): they were left out.
     ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
+    ``requests``, ``tokens`` and ``dollars``: what a provider of embeddings was asked; None = its price is not known.
     """
 
     collection: str
@@ -47,7 +50,11 @@ class Report:
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Skipped] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
+    unlike: list[Skipped] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    requests: int = 0
+    tokens: int = 0
+    dollars: float | None = 0.0
     degraded: str | None = None
     error: PinakesError | None = None
 

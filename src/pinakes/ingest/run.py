@@ -10,12 +10,12 @@ import hashlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from sqlalchemy import Connection
 
@@ -24,11 +24,14 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
-from pinakes.ingest.embedding import bind, embed, keep, waits
+from pinakes.ingest.embedding import bind, embed, keep, paying, waits
+from pinakes.ingest.entries import Entry, Move, Note, Put, chunks_in, chunks_of, vanished, weight
 from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.marks import marked
-from pinakes.ingest.places import check_place
+from pinakes.ingest.outcome import How
+from pinakes.ingest.places import check_place, looked_through
 from pinakes.ingest.report import Event, Report
+from pinakes.metadata import ERRORS, Subject, ruled, typed
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, HistorySettings, IngestSettings
 from pinakes.templates import fields_of, key_of
@@ -82,44 +85,14 @@ class Tools:
     history: HistorySettings
 
 
-@dataclass(frozen=True, slots=True)
-class _Put:
-    """A file that was read and cut, to be put into the catalogue."""
-
-    item: Item
-    new: NewDocument
-    is_new: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """A file with the content of one that vanished, or whose uri is another now: a document that changes its place.
-
-    ``recut``: its passages are others there.
-    """
-
-    item: Item
-    new: NewDocument
-    old: FileRecord
-    recut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Note:
-    """A file that gives no document; ``remove`` is the document it gave before."""
-
-    record: FileRecord
-    remove: int | None = None
-
-
-_Entry: TypeAlias = _Put | _Move | _Note
-
-
 class Ingest:
     """One run over one source of one collection."""
 
-    def __init__(self, tools: Tools, collection: CollectionRecord, record: SourceRecord, source: Source) -> None:
+    def __init__(
+        self, tools: Tools, collection: CollectionRecord, record: SourceRecord, source: Source, how: How | None = None
+    ) -> None:
         self._tools = tools
+        self._how = how or How()
         self._collection = collection
         self._record = record
         self._source = source
@@ -143,17 +116,19 @@ class Ingest:
             yield Event("scan", 0, 0, self._record.location)
             self._tools.follow()  # before changes are made: an index newer than the catalogue shows only now
             with self._timed("scan"):
-                scan = self._scan()
+                scan = yield from self._scan()
             yield from self._run(scan)
 
-    def _scan(self) -> Scan:
+    def _scan(self) -> Generator[Event, None, Scan]:
         """Ask the source what there is; files that failed before are asked for again."""
         with self._tools.catalog.read() as connection:
             self._known = sources.manifest(connection, self._record.id)
-        retry = any(record.status == "error" for record in self._known.values())
+        due = {path for path, record in self._known.items() if self._how.is_due(record)}
         try:
-            scan = self._source.scan(self._record.state)
-            scan = self._source.scan(None) if retry and not scan.complete else scan
+            since = self._how.since(self._record.state, self._record.report)
+            scan = yield from looked_through(self._source, since)
+            if not scan.complete and not due <= {item.path for item in scan.items}:
+                scan = yield from looked_through(self._source, None)
             check_place(scan, self._known, self._record.location, self._collection.name)
             return scan
         except PinakesError as error:
@@ -164,39 +139,42 @@ class Ingest:
                     collections.drop_if_empty(connection, self._collection.id)
                 else:
                     sources.finished(connection, self._record.id, None, error.message)
+                    sources.told(connection, self._record.id, self._how.ended(self.report, self._record.report, error))
             raise
 
     def _run(self, scan: Scan) -> Iterator[Event]:
         wanted = [item for item in scan.items if self._may_differ(item)]
-        self._gone = _gone(scan, self._known)
+        self._gone = {} if self._how.keeps_gone else vanished(scan, self._known)
         for record in self._gone.values():
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
         self.report.excluded = [entry.reason for entry in scan.skipped if entry.path == "."]
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
         self._deferring = self._defers(wanted)
-        batch: list[_Entry] = []
+        batch: list[Entry] = []
         with self._tools.cutting(wanted) as cutter:
             for done, (item, entry) in enumerate(self._prepared(wanted, cutter), start=1):
                 batch.append(entry)
                 yield Event("read", done, len(wanted), item.path)
-                if _weight(batch) >= self._tools.limits.batch_chunks:
+                if weight(batch) >= self._tools.limits.batch_chunks:
                     yield from self._commit(batch)
                     batch = []
         yield from self._commit(batch)
         self._finish(scan)
         if not self.report.degraded and self._leaves_waiting():
             yield from self._embed_waiting()
-        self._note_degraded()
+        self._note_end()
         self._follow()
         yield Event("index", 1, 1)
 
     def _embed_waiting(self) -> Iterator[Event]:
         """Embed what this run deferred and what an earlier one could not."""
-        deferred, embedded = self.report.pending, 0
+        deferred, embedded, before = self.report.pending, 0, 0
         try:
             with self._timed("embed"):
                 for event in self._tools.embed_waiting(self._follow_sometimes):
-                    embedded += event.total if event.stage == "embed" and event.done == event.total else 0
+                    if event.stage == "embed":
+                        embedded += event.done - before
+                        before = event.done if event.done < event.total else 0
                     yield event
         except (InvalidInput, ModelUnavailable) as error:
             self.report.degraded = str(error)
@@ -220,13 +198,13 @@ class Ingest:
 
     def _may_differ(self, item: Item) -> bool:
         known = self._known.get(item.path)
-        if known is None or known.status == "error" or known.fingerprint != item.fingerprint:
+        if known is None or known.fingerprint != item.fingerprint or self._how.is_due(known):
             return True
         return known.status == "indexed" and known.uri != item.uri  # another branch, or another source changed it
 
-    def _prepared(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, _Entry]]:
+    def _prepared(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, Entry]]:
         """Read and cut all files, in their order, as many at once as ``cutter`` takes."""
-        ahead: deque[tuple[Item, Callable[[], _Entry]]] = deque()
+        ahead: deque[tuple[Item, Callable[[], Entry]]] = deque()
         size = 0
         for item in wanted:
             ahead.append((item, self._begun(item, cutter)))
@@ -238,7 +216,7 @@ class Ingest:
         for item, entry_of in ahead:
             yield item, entry_of()
 
-    def _begun(self, item: Item, cutter: Cutter) -> Callable[[], _Entry]:
+    def _begun(self, item: Item, cutter: Cutter) -> Callable[[], Entry]:
         """Begin with one file; whatever is wrong with it becomes a note and the rest goes on."""
         known = self._known.get(item.path)
         try:
@@ -248,17 +226,17 @@ class Ingest:
             return partial(self._failed, item, str(error))
         digest = hashlib.sha256(data).hexdigest()
         if known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri:
-            return partial(_Note, replace(known, fingerprint=item.fingerprint))
+            return partial(Note, replace(known, fingerprint=item.fingerprint))
         return partial(self._prepare, item, digest, cutter.begin(data, item.path))
 
-    def _prepare(self, item: Item, digest: str, cut: Callable[[], Cut]) -> _Entry:
+    def _prepare(self, item: Item, digest: str, cut: Callable[[], Cut]) -> Entry:
         """Make what is to be written of one file, once it is cut."""
         known = self._known.get(item.path)
         had = known.document_id if known else None
         try:
             new = self._new_document(item, self._waited(cut), digest)
         except Unreadable as error:
-            return _Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
+            return Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
         except (ChildProcessError, TimeoutError) as error:
             return self._failed(item, str(error))
         except (PinakesError, MemoryError):  # not about this file
@@ -268,7 +246,7 @@ class Ingest:
             return self._failed(item, f"Reading it failed unexpectedly: {type(error).__name__}: {error}")
         if move := self._moved(item, new):
             return move
-        return _Put(item, new, is_new=had is None)
+        return Put(item, new, is_new=had is None)
 
     def _waited(self, cut: Callable[[], Cut]) -> Cut:
         """Return the result; the time it took to come is divided as the work was."""
@@ -283,33 +261,34 @@ class Ingest:
             self._spent("chunk", waited * (1 - read_share))
         return done
 
-    def _failed(self, item: Item, reason: str) -> _Note:
-        """Report a file that could not be read; what it gave before stays, and it is tried again each time."""
+    def _failed(self, item: Item, reason: str) -> Note:
+        """Report a file that could not be read; what it gave before stays, and it is tried again later."""
         self.report.failed.append(Skipped(item.path, reason))
-        known = self._known.get(item.path)
-        digest, had = (known.content_hash, known.document_id) if known else (None, None)
-        return _Note(FileRecord(item.path, item.fingerprint, digest, "error", reason, had))
+        return Note(self._how.failed(item, self._known.get(item.path), reason))
 
     def _new_document(self, item: Item, cut: Cut, digest: str) -> NewDocument:
         rules, document = self._tools.rules, cut.document
         from_path = fields_of(item.path, rules.path_templates)
         key = key_of(from_path, rules.document_key)
-        metadata = marked({**item.metadata, **document.metadata, **from_path}, self._record.options, item)
+        own = {**item.metadata, **document.metadata, **from_path}
+        found = ruled(Subject(item.path, document, own, item.metadata), rules.metadata_rules, rules.fields)
+        metadata = typed(marked(found, self._record.options, item), rules.fields)
+        self.report.unlike += [Skipped(item.path, reason) for reason in metadata.get(ERRORS, ())]
         if key:
             metadata[rules.key_field] = key
         title = document.title or PurePosixPath(item.path).stem
         return NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
 
-    def _moved(self, item: Item, new: NewDocument) -> _Move | None:
+    def _moved(self, item: Item, new: NewDocument) -> Move | None:
         """Return the move of a document to where ``item`` is: from a vanished file, or here under another uri."""
         known = self._known.get(item.path)
         if known is not None and known.document_id is not None:
             same = known.uri != item.uri and self._is_still(known.document_id, new)
-            return _Move(item, new, known) if same else None
+            return Move(item, new, known) if same else None
         for recut in (False, True):  # passages of what has no title of its own say where they stand
             for old in self._by_hash.get(new.content_hash, ()):
                 if old.path in self._gone and old.document_id and self._is_still(old.document_id, new, recut=recut):
-                    return _Move(item, new, self._gone.pop(old.path), recut)
+                    return Move(item, new, self._gone.pop(old.path), recut)
         return None
 
     def _is_still(self, document_id: int, new: NewDocument, *, recut: bool = False) -> bool:
@@ -317,16 +296,16 @@ class Ingest:
         with self._timed("catalog"), self._tools.catalog.read() as connection:
             return same(connection, document_id, new)
 
-    def _commit(self, batch: Sequence[_Entry]) -> Iterator[Event]:
+    def _commit(self, batch: Sequence[Entry]) -> Iterator[Event]:
         """Embed what is new in ``batch``, then write all of it in one transaction; the index follows now and then."""
         if not batch:
             return
-        chunks = _chunks(batch)
+        chunks = chunks_in(batch)
         refused: dict[bytes, str] = {}
         vectors = yield from self._embed(chunks, refused)
         if refused:
             batch = [self._without(entry, refused) for entry in batch]
-            chunks = _chunks(batch)
+            chunks = chunks_in(batch)
         with self._timed("catalog"), self._tools.catalog.write() as connection:
             if vectors:
                 keep(connection, self._tools.embedder, vectors)
@@ -337,12 +316,12 @@ class Ingest:
         if not self._deferring:
             self._follow_sometimes(len(chunks))
 
-    def _apply(self, connection: Connection, entry: _Entry) -> FileRecord:
-        if isinstance(entry, _Note):
+    def _apply(self, connection: Connection, entry: Entry) -> FileRecord:
+        if isinstance(entry, Note):
             self._remove(connection, entry.record.path, entry.remove)
             return entry.record
         new = entry.new
-        if isinstance(entry, _Move):
+        if isinstance(entry, Move):
             document_id = entry.old.document_id
             assert document_id is not None
             self._groups.add(documents.move(connection, self._collection.id, document_id, new, self._keeping))
@@ -373,10 +352,10 @@ class Ingest:
                 documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
         self._groups.clear()
 
-    def _without(self, entry: _Entry, refused: Mapping[bytes, str]) -> _Entry:
+    def _without(self, entry: Entry, refused: Mapping[bytes, str]) -> Entry:
         """Return ``entry``, or a note that its file failed if the model refused a passage of it."""
-        for chunk in _chunks_of(entry):
-            if not isinstance(entry, _Note) and (reason := refused.get(embedding_key(chunk))):
+        for chunk in chunks_of(entry):
+            if not isinstance(entry, Note) and (reason := refused.get(embedding_key(chunk))):
                 return self._failed(entry.item, reason)
         return entry
 
@@ -388,20 +367,32 @@ class Ingest:
         if not texts or self.report.degraded or self._deferring:
             self.report.pending += len(chunks)
             return {}
+        known: set[bytes] = set()
         try:
             known = self._embedded_before(texts)
             missing = {key: text for key, text in texts.items() if key not in known}
             with self._timed("embed"):
-                vectors = yield from embed(self._tools.embedder, missing, refused)
+                paid = paying(self._tools.catalog, self._collection, self._tools.embedder)
+                vectors = yield from embed(self._tools.embedder, missing, refused, paid)
         except ModelUnavailable as error:
             self.report.degraded = str(error)
-            self.report.pending += len(chunks)
+            self._count_kept(chunks, known)
             return {}
         self.report.reused += len(chunks) - len(missing)
         self.report.embedded += len(vectors)
         if self._collection.model_id is None:
             self._collection = bind(self._tools.catalog, self._collection, self._tools.embedder)
         return vectors
+
+    def _count_kept(self, chunks: Sequence[Chunk], before: Set[bytes]) -> None:
+        """Count what waits after the model failed, and what it embedded until then."""
+        now: Set[bytes] = before
+        with suppress(ModelUnavailable):
+            now = self._embedded_before(embedding_key(chunk) for chunk in chunks)
+        waiting = sum(embedding_key(chunk) not in now for chunk in chunks)
+        self.report.pending += waiting
+        self.report.embedded += len(now) - len(before)
+        self.report.reused += len(chunks) - waiting - (len(now) - len(before))
 
     def _embedded_before(self, keys: Iterable[bytes]) -> set[bytes]:
         """Return those of ``keys`` that have a vector by this model, whichever collection they came with."""
@@ -432,11 +423,12 @@ class Ingest:
         for status, entries in (("skipped", self.report.skipped), ("error", self.report.failed)):
             entries[:] = [Skipped(file.path, file.reason or "") for file in left_out if file.status == status]
 
-    def _note_degraded(self) -> None:
-        """Remember why chunks wait for their vectors."""
-        if self.report.degraded:
-            with self._timed("catalog"), self._tools.catalog.write() as connection:
+    def _note_end(self) -> None:
+        """Remember how the run ended, and why chunks wait for their vectors."""
+        with self._timed("catalog"), self._tools.catalog.write() as connection:
+            if self.report.degraded:
                 sources.finished(connection, self._record.id, None, self.report.degraded)
+            sources.told(connection, self._record.id, self._how.ended(self.report, self._record.report))
 
     def _follow_sometimes(self, chunks: int) -> None:
         self._unfollowed += chunks
@@ -458,34 +450,3 @@ class Ingest:
 
     def _spent(self, stage: str, seconds: float) -> None:
         self.report.seconds[stage] = self.report.seconds.get(stage, 0.0) + seconds
-
-
-def _gone(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
-    """Return what is known of the files that a source no longer offers."""
-    there = {item.path for item in scan.items}
-    unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
-    among: Iterable[str] = known
-    if not scan.complete:
-        left = {*scan.removed, *(entry.path for entry in scan.skipped if not entry.path.endswith("/"))}
-        whole = any(path.endswith("/") for path in left)
-        among = (path for path in known if not left.isdisjoint((path, *_folders_of(path)))) if whole else left
-    return {path: known[path] for path in among if path in known and path not in there and not path.startswith(unseen)}
-
-
-def _folders_of(path: str) -> Iterator[str]:
-    """Yield the folders that ``path`` is in, each with a trailing slash."""
-    return (path[: end + 1] for end, char in enumerate(path) if char == "/")
-
-
-def _chunks(batch: Sequence[_Entry]) -> list[Chunk]:
-    return [chunk for entry in batch for chunk in _chunks_of(entry)]
-
-
-def _chunks_of(entry: _Entry) -> Sequence[Chunk]:
-    """Return the chunks that an entry brings; a document that only changes its place keeps those it has."""
-    return entry.new.chunks if isinstance(entry, _Put) or (isinstance(entry, _Move) and entry.recut) else ()
-
-
-def _weight(batch: Sequence[_Entry]) -> int:
-    """Return how full a batch is: its chunks, and something for what has none."""
-    return sum(len(entry.new.chunks) if isinstance(entry, _Put) else 1 for entry in batch)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from pinakes.errors import ModelUnavailable
@@ -15,8 +21,15 @@ from pinakes.types import JSON
 if TYPE_CHECKING:
     import httpx
 
+T = TypeVar("T")
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+"""How environment variables are called. What is called otherwise may be a key in the place of its name."""
+
 _MOST_BYTES = 4_000_000
 _MOST_SHOWN = 200
+_MOST_SAID = 400
+_MOST_TOKENS = 10**9
 
 
 def is_address(url: str) -> bool:
@@ -34,7 +47,8 @@ class Endpoint:
 
     Nothing is kept of the key but the name of the environment variable that holds it, "" = no key. Redirects are not
     followed, so that the key goes nowhere else. ``advice``: what to check when it refuses. ``keyless``: what is raised
-    where the variable holds no key.
+    where the variable holds no key. ``key_header``: the header of the key, which stands alone there unless it is
+    "authorization". ``most_bytes``: no more is read of an answer.
     """
 
     name: str
@@ -43,6 +57,8 @@ class Endpoint:
     key_variable: str
     advice: str
     keyless: type[ModelUnavailable] = ModelUnavailable
+    key_header: str = "authorization"
+    most_bytes: int = _MOST_BYTES
 
     @property
     def shown(self) -> str:
@@ -60,11 +76,12 @@ class Endpoint:
         if variable := self.key_variable:
             key = os.environ.get(variable, "").strip()
             if not key or not key.isascii() or not key.isprintable():
+                named = variable if _VARIABLE.fullmatch(variable) else f"that {self.section}.key_variable names"
                 raise self.keyless(
-                    f"The environment variable {variable} does not hold a key for the {self.name}.",
-                    hint=f"Set it, or name another in {self.section}.key_variable.",
+                    f"The environment variable {named} does not hold a key for the {self.name}.",
+                    hint=f"Set it, or name another in {self.section}.key_variable; the key itself belongs elsewhere.",
                 )
-            headers["authorization"] = f"Bearer {key}"
+            headers[self.key_header] = f"Bearer {key}" if self.key_header == "authorization" else key
         return headers
 
     def ask(self, request: JSON, limit_s: float, client: httpx.Client | None = None) -> JSON:
@@ -77,41 +94,95 @@ class Endpoint:
         import httpx
 
         body, headers = json.dumps(request).encode(), self.headers()
-        until = time.monotonic() + limit_s
-        stream = client.stream if client is not None else httpx.stream
         try:
-            with stream("POST", self.url, content=body, headers=headers, timeout=limit_s) as response:
-                data = _read(response, until)
+            response, data = _within(limit_s, partial(self._exchanged, body, headers, limit_s, client))
         except httpx.TimeoutException as error:
             raise TimeoutError from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self.failure(f"cannot be reached: {error}", f"Check {self.section}.url and the network.") from error
+            hint = f"Check {self.section}.url and the network."
+            raise self.failure(f"cannot be reached: {error}", hint, status=0) from error
         if not response.is_success:
-            raise self._refusal(response.status_code, data)
+            raise self._refusal(response.status_code, data, _seconds(response.headers.get("retry-after", "")))
         try:
             return json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.failure("does not answer in JSON", f"Check {self.section}.url.") from error
+
+    def _exchanged(
+        self, body: bytes, headers: dict[str, str], limit_s: float, client: httpx.Client | None
+    ) -> tuple[httpx.Response, bytes]:
+        import httpx
+
+        until = time.monotonic() + limit_s
+        stream = client.stream if client is not None else httpx.stream
+        with stream("POST", self.url, content=body, headers=headers, timeout=limit_s) as response:
+            return response, _read(response, until, self.most_bytes)
 
     def late(self, limit_s: float) -> ModelUnavailable:
         """Return the error that tells of a ``TimeoutError``."""
         return self.failure(f"does not answer within {limit_s:g} s", f"Check it, or raise {self.section}.timeout_s.")
 
-    def failure(self, what: str, hint: str) -> ModelUnavailable:
-        """Return the error that says ``what`` this endpoint does."""
-        return ModelUnavailable(f"The {self.name} at {self.shown} {what}.", hint=hint)
+    def failure(
+        self, what: str, hint: str, *, status: int | None = None, wait_s: float | None = None
+    ) -> ModelUnavailable:
+        """Return the error that says ``what`` this endpoint does; ``status`` and ``wait_s`` as in the error.
 
-    def _refusal(self, status: int, data: bytes) -> ModelUnavailable:
-        said = " ".join(data[:_MOST_SHOWN].decode("utf-8", "replace").split())
+        What it said itself may be part of that: it is cut, and the key is left out, should it have been sent back.
+        """
+        what = self._without_key(what).rstrip(".")
+        message = f"The {self.name} at {self.shown} {what[:_MOST_SAID]}{'…' if len(what) > _MOST_SAID else '.'}"
+        return ModelUnavailable(message, hint=hint, status=status, wait_s=wait_s)
+
+    def _refusal(self, status: int, data: bytes, wait_s: float | None) -> ModelUnavailable:
+        said = self._without_key(" ".join(data[:_MOST_BYTES].decode("utf-8", "replace").split()))[:_MOST_SHOWN]
         hint = self.advice
         if status in (401, 403):
             hint = f"Check the key in the environment variable that {self.section}.key_variable names."
         elif status == 429 or status >= 500:
             hint = "Try again later."
-        return self.failure(f"answers {status}: {said}" if said else f"answers {status}", hint)
+        what = f"answers {status}: {said}" if said else f"answers {status}"
+        return self.failure(what, hint, status=status, wait_s=wait_s)
+
+    def _without_key(self, text: str) -> str:
+        key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
+        return text.replace(key, "…") if key else text
 
 
-def _read(response: httpx.Response, until: float) -> bytes:
+def _within(limit_s: float, work: Callable[[], T]) -> T:
+    """Return what ``work`` does in a thread of its own: looking up a host, or headers byte by byte, know no time limit.
+
+    Raises:
+        TimeoutError: it takes longer. The thread is left to itself, and ends with its connection.
+    """
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised where the result is waited for
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="pinakes-endpoint", daemon=True).start()
+    return done.result(limit_s)
+
+
+def token_count(told: JSON) -> int | None:
+    """Return a number of tokens as a server tells it, None where that is none that can be believed."""
+    fits = isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= _MOST_TOKENS
+    return told if fits else None
+
+
+def _seconds(header: str) -> float | None:
+    """Return what ``Retry-After`` says, which may also be a date; None where it says nothing of use."""
+    try:
+        if header.strip().isdigit():
+            return float(header)
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read(response: httpx.Response, until: float, most_bytes: int) -> bytes:
     """Return the whole answer, were it sent a byte at a time.
 
     Raises:
@@ -122,6 +193,6 @@ def _read(response: httpx.Response, until: float) -> bytes:
         data += part
         if time.monotonic() > until:
             raise TimeoutError
-        if len(data) > _MOST_BYTES:
+        if len(data) > most_bytes:
             break
     return bytes(data)

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Sequence
 from typing import Final, cast
 
 from pinakes.errors import Binary
 from pinakes.ports import Reader
 from pinakes.readers.code import LANGUAGES, NAMED_LANGUAGES, language_of
-from pinakes.readers.limits import Limits
+from pinakes.readers.limits import Limits, passwords_in
 from pinakes.readers.office import MIME_TYPES
+from pinakes.readers.recognise import other_extension
 from pinakes.types import Document
 
-__all__ = ["NAMES", "READERS", "language_of", "read", "reader_for", "refusal", "supported"]
+__all__ = ["NAMES", "READERS", "converts", "language_of", "passwords_in", "read", "reader_for", "refusal", "supported"]
 
 _TEXT: Final = "text:Text"
 
 READERS: Final[dict[str, str]] = {
     **dict.fromkeys(LANGUAGES, "code:Code"),
     **dict.fromkeys(MIME_TYPES, "office:Office"),
+    ".pdf": "pdf:Pdf",
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown:Markdown"),
     **dict.fromkeys((".rst", ".rest"), "text:RestructuredText"),
     **dict.fromkeys((".yaml", ".yml"), "structured:Yaml"),
@@ -30,6 +33,7 @@ READERS: Final[dict[str, str]] = {
     ".toml": "structured:Toml",
     **dict.fromkeys((".csv", ".tsv", ".tab"), "tables:Table"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html:Html"),
+    **dict.fromkeys((".xml", ".rss", ".atom", ".rdf"), "xml:Xml"),
     ".ipynb": "notebook:Notebook",
     **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties", ".adoc", ".asciidoc"), _TEXT),
     **dict.fromkeys((".srt", ".vtt", ".ics", ".vcf", ".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
@@ -46,6 +50,8 @@ NAMES: Final[dict[str, str]] = {
 }
 """File name (lower case) → module and class, for files that are known by their name."""
 
+_WITH_LINES: Final = (_TEXT, "text:RestructuredText", "markdown:Markdown", "code:Code")
+
 _REFUSED: Final[dict[str, str]] = {
     extension: what
     for what, group in {
@@ -60,6 +66,9 @@ _REFUSED: Final[dict[str, str]] = {
     for extension in group.split()
 }
 
+_OURS: Final = frozenset(("code", "markdown", "notebook", "structured", "tables", "text"))
+"""Modules of readers whose work is done by Python and bounded by what they count."""
+
 _SECRETS: Final = frozenset(
     (
         *(".env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".dockercfg"),
@@ -69,14 +78,26 @@ _SECRETS: Final = frozenset(
 """File names that usually hold credentials; their content must never come up in a search."""
 
 
-def read(data: bytes, path: str, *, max_chars: int, timeout_s: float = 120.0) -> Document:
+def read(
+    data: bytes,
+    path: str,
+    *,
+    max_chars: int,
+    timeout_s: float = 120.0,
+    passwords: Sequence[str] = (),
+    ocr: bool = False,
+) -> Document:
     """Read one file. ``path`` chooses the reader; a name nobody knows is read as text if it is text.
+
+    Content that is clearly another format than its name says is read as that format.
 
     Args:
         data: the file's content.
         path: its path or name, POSIX separators.
         max_chars: largest text, in characters.
         timeout_s: longest time for the conversion of one file, in seconds.
+        passwords: what to try on encrypted files, in turn.
+        ocr: read pages that are only pictures.
 
     Raises:
         Empty: there is no text in it.
@@ -86,12 +107,18 @@ def read(data: bytes, path: str, *, max_chars: int, timeout_s: float = 120.0) ->
     """
     if reason := refusal(path):
         raise Binary(reason, hint="Exclude such files to keep them out of the report.")
-    return reader_for(path, Limits(max_chars, timeout_s)).read(data, path)
+    path = _as_it_is(path, data)
+    return reader_for(path, Limits(max_chars, timeout_s, tuple(passwords), ocr)).read(data, path)
 
 
 def supported(path: str) -> bool:
     """Say whether a reader is known for files of this name; others are read if they turn out to be text."""
     return _entry(path) is not None
+
+
+def keeps_lines(path: str) -> bool:
+    """Say whether the lines of a text that was read from a file of this name are those of the file."""
+    return (_entry(path) or _TEXT) in _WITH_LINES
 
 
 def refusal(path: str) -> str | None:
@@ -103,9 +130,19 @@ def refusal(path: str) -> str | None:
     return f"The file is {what}, which is not read." if what else None
 
 
+def converts(path: str, data: bytes = b"") -> bool:
+    """Say whether a file goes through a converter, or is unpacked: which may end the process that does it."""
+    return (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0] not in _OURS
+
+
 def reader_for(path: str, limits: Limits) -> Reader:
     """Return the reader for files of this name."""
     return cast("Reader", _load(_entry(path) or _TEXT)(limits))
+
+
+def _as_it_is(path: str, data: bytes) -> str:
+    """Return ``path`` with the extension that the content should have, as it is where that will do."""
+    return path + other_extension(data, _extension(path))
 
 
 def _entry(path: str) -> str | None:

@@ -16,6 +16,7 @@ _BOMS: Final = (  # longest first: the mark of UTF-16 LE begins that of UTF-32 L
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})""", re.I)
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
 _SPACES: Final = bytes.maketrans(b"\v\f", b"  ")
 _ANSI_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
@@ -54,6 +55,12 @@ def decode(data: bytes, *, charset: str | None = None) -> str:
     if not text or text.isspace():
         raise Empty("The file is empty." if not data else "The file holds nothing but white space.")
     return text
+
+
+def declared_charset(data: bytes) -> str | None:
+    """Return the encoding that HTML or XML says it has, None where it says nothing."""
+    match = _CHARSET.search(data[:4096])
+    return match[1].decode("ascii") if match else None
 
 
 def scrub(text: str) -> str:

@@ -7,13 +7,15 @@ import re
 from typing import Final
 
 from pinakes.errors import Empty
-from pinakes.readers.decode import decode, scrub
+from pinakes.readers.decode import declared_charset, decode, scrub
+from pinakes.readers.layout import without_layout
 from pinakes.readers.limits import Limits
-from pinakes.readers.office import convert, tidy
+from pinakes.readers.office import convert
+from pinakes.readers.page import main_part
+from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title
 from pinakes.types import JSON, Document
 
-_CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})""", re.I)
 _HEAD_TAGS: Final = re.compile(
     r"<title\b[^<>]*>[^<]{0,2000}(?:<(?!/title)[^<]{0,200}){0,5}</title\s*>|<(?:meta|link|base|html)\b[^<>]*>",
     re.IGNORECASE,
@@ -26,14 +28,28 @@ _META: Final = {
     "og:description": "description",
     "author": "author",
     "article:author": "author",
+    "citation_author": "author",
+    "dc.creator": "author",
+    "dcterms.creator": "author",
     "date": "date",
     "dc.date": "date",
+    "dcterms.date": "date",
+    "dcterms.created": "date",
+    "datepublished": "date",
     "article:published_time": "date",
+    "citation_publication_date": "date",
     "last-modified": "modified",
+    "datemodified": "modified",
+    "dcterms.modified": "modified",
     "article:modified_time": "modified",
     "keywords": "keywords",
+    "og:site_name": "site",
 }
+_OWN: Final = "pinakes:"
+"""Meta tags of ours: a source that makes pages says by them what it knows of each."""
+
 _MAX_META_CHARS: Final = 1000
+_SITE: Final = r"\s*[-–—|·:»]\s*"
 
 
 class Html:
@@ -49,26 +65,36 @@ class Html:
             Empty: it shows no text.
             Unreadable: it cannot be converted.
         """
-        source = _UNSEEN.sub(" ", decode(data, charset=_declared_charset(data)))
+        source = _UNSEEN.sub(" ", decode(data, charset=declared_charset(data)))
         head = _Head()
         head.feed("".join(_HEAD_TAGS.findall(source)))
         head.close()
-        # Without its head tags, or kreuzberg writes them into the text.
-        body = _HEAD_TAGS.sub("", source)
-        text = tidy(convert(body.encode(), "text/html", self._limits).content)
+        text = to_markdown(main_part(source, head.base), self._limits)
         if not text.strip():
             raise Empty("The page shows no text.")
-        title = cut(" ".join(scrub(head.title).split())) or markdown_title(text)
+        title = cut(_without_site(" ".join(scrub(head.title).split()), head.metadata)) or markdown_title(text)
         return Document(text=self._limits.check(text), title=title, kind="markdown", metadata=head.metadata)
 
 
+def to_markdown(source: str, limits: Limits) -> str:
+    """Return what a page shows, as Markdown.
+
+    Raises:
+        Unreadable: it cannot be converted.
+    """
+    # Without its head tags, or kreuzberg writes them into the text.
+    body = without_layout(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", source)))
+    return tidy(convert(body.encode(), "text/html", limits).content)
+
+
 class _Head(html.parser.HTMLParser):
-    """Collects the title and what the meta tags say of the page."""
+    """Collects the title, what the meta tags say of the page, and the address that its links are relative to."""
 
     def __init__(self) -> None:
         super().__init__()
         self.title = ""
         self.metadata: dict[str, JSON] = {}
+        self.base = ""
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -77,9 +103,15 @@ class _Head(html.parser.HTMLParser):
         values = {name: value or "" for name, value in attrs}
         if tag == "html" and values.get("lang"):
             self.metadata.setdefault("lang", scrub(values["lang"])[:20])
+        href = values.get("href", "").strip()
+        if tag == "base" and _is_address(href):
+            self.base = self.base or href
+        elif tag == "link" and "canonical" in values.get("rel", "").lower().split() and _is_address(href):
+            self.metadata.setdefault("canonical", scrub(href)[:_MAX_META_CHARS])
         if tag != "meta":
             return
-        name = _META.get((values.get("name") or values.get("property") or "").lower())
+        told = (values.get("name") or values.get("property") or values.get("itemprop") or "").lower()
+        name = told.removeprefix(_OWN) if told.startswith(_OWN) else _META.get(told)
         if name and (content := " ".join(scrub(values.get("content", "")).split())):
             self.metadata.setdefault(name, content[:_MAX_META_CHARS])
 
@@ -94,6 +126,13 @@ class _Head(html.parser.HTMLParser):
             self._in_title = False
 
 
-def _declared_charset(data: bytes) -> str | None:
-    match = _CHARSET.search(data[:4096])
-    return match[1].decode("ascii") if match else None
+def _is_address(href: str) -> bool:
+    return href.lower().startswith(("http://", "https://"))
+
+
+def _without_site(title: str, metadata: dict[str, JSON]) -> str:
+    """Return a title without the name of the site, where the page tells that name."""
+    site = str(metadata.get("site", ""))
+    if not site:
+        return title
+    return re.sub(rf"(?:^{re.escape(site)}{_SITE}(?=\S)|(?<=\S){_SITE}{re.escape(site)}$)", "", title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from pinakes.errors import Empty, Unreadable
@@ -12,6 +13,7 @@ from pinakes.readers.titles import markdown_title
 from pinakes.types import JSON, Document
 
 _MAX_OUTPUT_CHARS: Final = 2000
+_BACKTICKS: Final = re.compile("`+")
 
 
 class Notebook:
@@ -80,7 +82,5 @@ def _joined(lines: JSON) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"

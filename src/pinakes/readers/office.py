@@ -1,18 +1,23 @@
-"""PDF, Office, OpenDocument, EPUB, e-mail and the rest, through kreuzberg, as Markdown."""
+"""Office, OpenDocument, EPUB, e-mail and the rest, through kreuzberg, as Markdown."""
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
 from pinakes.readers.containers import check_ole, check_zip
 from pinakes.readers.decode import decode, scrub
+from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
+from pinakes.readers.entities import restored, spelled_out
 from pinakes.readers.limits import Limits
-from pinakes.readers.titles import cut, first_line, markdown_title, own_title
+from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
+from pinakes.readers.tidying import tidy
+from pinakes.readers.titles import cut, markdown_title, own_title
 from pinakes.types import JSON, Document
 
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
@@ -44,21 +49,19 @@ MIME_TYPES: Final = {
 }
 """Extension → the MIME type kreuzberg knows the format by."""
 
+_WORD: Final = frozenset((".docx", ".docm", ".dotx"))
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
-_OLE_FORMATS: Final = frozenset((".doc", ".xls", ".ppt", ".msg"))
+_MAIL: Final = frozenset((".eml", ".msg"))
+"""As plain text: in their Markdown the lines of a message become one."""
+
+_SLIDES: Final = frozenset((".pptx", ".pptm", ".ppsx", ".ppt", ".odp"))
 _TEXTUAL: Final = frozenset((".eml", ".fb2", ".org", ".opml"))
-_ZIP: Final = b"PK\x03\x04"
-_OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ENCRYPTED_PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
 _BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
-_ESCAPED: Final = re.compile(
-    r"^```.*?(?:^```|\Z)|`[^`\n]+`|\$\$.+?\$\$|^[ \t]*\d*\\.|\\([\\_#.+=~!()<>*&\[\]-])", re.MULTILINE | re.DOTALL
-)
-_IMAGE: Final = re.compile(r"\\?!\[([^\[\]\n]*)\]\((?:<[^<>]*>|[^()<>\s]*)[^()<>\n]*\)")
-_EMPTY_LINK: Final = re.compile(r"(?<!!)\[\s*\]\([^()\s]*\)")
-_BLANK_LINES: Final = re.compile(r"\n{4,}")
-NO_TEXT: Final = "No extractable text found in PDF"
+Form: TypeAlias = Literal["markdown", "marked", "plain", "pages"]
+
+_PAGE_MARK: Final = "\ue0f0{page_num}\ue0f1"
+_PAGE: Final = re.compile(r"\s*\ue0f0(\d+)\ue0f1\s*")
 _TITLE_CHARS: Final = 5000
 """A heading further down names a part of the document, not the document."""
 _NOBODY: Final = frozenset(("anonymous", "(anonymous)", "(unspecified)", "unknown"))
@@ -81,35 +84,42 @@ class Office:
         extension = "." + path.rpartition(".")[2].lower()
         if not data.strip(b"\0 \t\r\n"):
             raise Empty("The file is empty.")
-        if data.startswith(_ZIP):
+        if is_encrypted(data):
+            data = decrypted(data, self._limits)
+        if data.startswith(ZIP):
             check_zip(data)
-        elif data.startswith(_OLE):
+            data = spelled_out(data) if extension in _WORD else data
+        elif data.startswith(OLE):
             check_ole(data)
-            _refuse_wrapped(data, extension)
+            _refuse_old(extension)
         if extension in _TEXTUAL and data.startswith(_BOMS):
             data = decode(data).encode()
-        result = convert(data, MIME_TYPES[extension], self._limits)
-        text = tidy(result.content)
+        how: Form = "plain" if extension in _MAIL else "marked" if extension in _SLIDES else "markdown"
+        result = convert(data, MIME_TYPES[extension], self._limits, how)
+        metadata = metadata_of(result.metadata)
+        text, pages = _paged(restored(tidy(result.content)), extension, result.metadata)
         if not text.strip():
-            raise _without_text(extension)
-        metadata = _metadata(result.metadata)
+            raise Empty("The file holds no text.")
+        if pages:
+            metadata["page_count"] = len(pages)
         return Document(
             text=self._limits.check(text),
             title=_title(metadata, text, extension),
             kind="markdown",
             metadata=metadata,
+            pages=pages,
         )
 
 
-def convert(data: bytes, mime_type: str, limits: Limits) -> Any:
-    """Return kreuzberg's result for ``data``.
+def convert(data: bytes, mime_type: str, limits: Limits, form: Form = "markdown") -> Any:
+    """Return kreuzberg's result for ``data``: Markdown, with ``marked`` slides, plain text, or that of each page.
 
     Raises:
         Unreadable: whatever went wrong, in words.
     """
     import kreuzberg
 
-    config = _config(max(1, round(limits.timeout_s)))
+    config = _config(max(1, round(limits.timeout_s)), limits.passwords, form)
     try:
         return kreuzberg.extract_bytes_sync(data, mime_type, config=config)
     except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
@@ -118,19 +128,12 @@ def convert(data: bytes, mime_type: str, limits: Limits) -> Any:
         raise translate(error, mime_type, limits) from error
 
 
-def tidy(markdown: str) -> str:
-    """Return kreuzberg's Markdown without escapes that only hide words; pictures become their alternative text."""
-    text = _EMPTY_LINK.sub("", _IMAGE.sub(r"\1", scrub(markdown)))
-    text = _ESCAPED.sub(lambda match: match[1] or match[0], text)
-    return _BLANK_LINES.sub("\n\n\n", text).strip("\n") + "\n"
-
-
 def translate(error: BaseException, mime_type: str, limits: Limits) -> Unreadable:
     """Return what kreuzberg's ``error`` means, in our words."""
     what = "PDF" if mime_type == MIME_TYPES[".pdf"] else "File"
     message = " ".join(str(error).split())
     if "password" in message.lower() or "encrypted" in message.lower():
-        return _encrypted(what)
+        return encrypted(what)
     if type(error).__name__ == "ExtractionTimeoutError":
         return Unreadable(
             f"Reading took longer than {limits.timeout_s:g} seconds.",
@@ -149,49 +152,70 @@ def translate(error: BaseException, mime_type: str, limits: Limits) -> Unreadabl
 
 
 @functools.cache
-def _config(timeout_s: int) -> Any:
-    from kreuzberg import ExtractionConfig, PostProcessorConfig
+def _config(timeout_s: int, passwords: tuple[str, ...], form: Form) -> Any:
+    from kreuzberg import ExtractionConfig, PageConfig, PdfConfig, PostProcessorConfig
 
     options: dict[str, Any] = {
         "use_cache": False,
         "disable_ocr": True,  # known to the library, missing from its type stubs
         "enable_quality_processing": False,
-        "output_format": "markdown",
+        "output_format": "plain" if form in ("plain", "pages") else "markdown",
         "postprocessor": PostProcessorConfig(enabled=False),
         "extraction_timeout_secs": timeout_s,
+        "pdf_options": PdfConfig(passwords=list(passwords), extract_annotations=form == "pages"),
     }
+    if form == "marked":
+        options["pages"] = PageConfig(insert_page_markers=True, marker_format=f"\n\n{_PAGE_MARK}\n\n")
+    elif form == "pages":
+        options["pages"] = PageConfig(extract_pages=True)
     return ExtractionConfig(**options)
 
 
-def _refuse_wrapped(data: bytes, extension: str) -> None:
-    """Refuse the container that encrypted Office files are wrapped in, and old formats under a new name."""
-    if _ENCRYPTED_PACKAGE in data:
-        raise _encrypted("File")
-    if extension not in _OLE_FORMATS:
+def _paged(text: str, extension: str, metadata: Any) -> tuple[str, tuple[int, ...]]:
+    """Return ``text`` without marks, and the offsets at which its slides or sheets begin."""
+    if extension in _SLIDES:
+        parts = _PAGE.split(text.lstrip("\n"))
+        slides = {int(number): slide for number, slide in zip(parts[1::2], parts[2::2], strict=True)}
+        if not slides:
+            return text, ()
+        return joined([parts[0] + slides.get(1, ""), *(slides.get(at, "") for at in range(2, max(slides) + 1))])
+    names = metadata.get("sheet_names") if extension in _SHEETS else None
+    begins: list[int] = []
+    for name in names or ():
+        at = text.find(f"## {' '.join(scrub(str(name)).split())}\n", begins[-1] + 1 if begins else 0)
+        begins.append(at if at >= 0 else begins[-1] if begins else 0)
+    return text, tuple(begins)
+
+
+def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """Return the text of all pages, and the offset at which each begins; an empty one begins where the next does."""
+    parts: list[str] = []
+    begins: list[int] = []
+    size = 0
+    for page in pages:
+        text = page.strip("\n")
+        begins.append(size)
+        if text:
+            parts.append(text)
+            size += len(text) + 2
+    return "\n\n".join(parts) + "\n" if parts else "", tuple(begins)
+
+
+def _refuse_old(extension: str) -> None:
+    """Refuse old formats under a new name that do not tell which of them they are."""
+    if extension not in OLE_FORMATS:
         raise Unreadable(
             f"The file is an old Office file, not {extension[1:].upper()}.", hint="Rename it, or save it again."
         )
 
 
-def _encrypted(what: str) -> Unreadable:
-    return Unreadable(f"{what} is encrypted and cannot be decrypted.", hint="Save a copy without a password.")
-
-
-def _without_text(extension: str) -> Unreadable:
-    if extension == ".pdf":
-        return Unreadable(f"{NO_TEXT}.", hint="It may hold scanned pages: run OCR over it (e.g. ocrmypdf).")
-    return Empty("The file holds no text.")
-
-
 def _title(metadata: dict[str, JSON], text: str, extension: str) -> str:
     named = metadata.get("subject") if extension in (".eml", ".msg") else metadata.get("title")
     own = own_title(str(named or ""))
-    if own or extension in _SHEETS:
-        return own
-    return first_line(text) if extension == ".pdf" else markdown_title(text[:_TITLE_CHARS])
+    return own if own or extension in _SHEETS else markdown_title(text[:_TITLE_CHARS])
 
 
-def _metadata(found: Any) -> dict[str, JSON]:
+def metadata_of(found: Any) -> dict[str, JSON]:
     """Keep what is of use to a reader or a filter, as plain JSON values."""
     kept: dict[str, JSON] = {}
     for name in ("title", "subject"):
@@ -204,7 +228,7 @@ def _metadata(found: Any) -> dict[str, JSON]:
         if clean:
             kept[ours] = clean
     for name, ours in (("created_at", "created"), ("modified_at", "modified")):
-        if moment := _iso(found.get(name)):
+        if moment := iso(found.get(name)):
             kept[ours] = moment
     if isinstance(sender := found.get("from_email"), str) and sender:
         kept["from"] = scrub(sender)
@@ -213,7 +237,7 @@ def _metadata(found: Any) -> dict[str, JSON]:
     return kept
 
 
-def _iso(raw: JSON) -> str:
+def iso(raw: JSON) -> str:
     """Return a date as ISO 8601 to the second, ``""`` when it is none."""
     if not isinstance(raw, str):
         return ""

@@ -24,6 +24,10 @@ _MAX_METADATA_DEPTH: Final = 4
 _MAX_KEYS: Final = 200
 _MAX_INLINE_CHARS: Final = 100
 _WORDS: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_ ][a-z0-9]+)*")
+_DEEP_KEY: Final = re.compile(
+    rf"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MAX_DEPTH}}}"""
+)
+"""Of a dotted key ``tomllib`` notes every beginning: one of 100 kB takes gigabytes."""
 
 
 class ParseError(ValueError):
@@ -134,6 +138,8 @@ def parse_toml(source: str) -> list[JSON]:
     Raises:
         ParseError: it is not TOML, or nests too deeply.
     """
+    if _DEEP_KEY.search(source):
+        raise ParseError("The keys nest too deeply.")
     try:
         return [tomllib.loads(source, parse_float=_scalar)]
     except (ValueError, RecursionError) as error:

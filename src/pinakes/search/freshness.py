@@ -1,4 +1,4 @@
-"""Whether the files of hits are still as they were indexed."""
+"""Whether what hits were read from is still as it was indexed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,24 @@ from pathlib import Path
 from pinakes.catalog import Catalog, manifest
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.manifest import Stamp
-from pinakes.sources.stamp import has_changed
-from pinakes.types import Hit, Results
+from pinakes.sources.heads import is_at
+from pinakes.sources.stamp import state_of
+from pinakes.sources.urls import local_path
+from pinakes.types import Hit, Results, SourceState
 
 _REMEMBERED_COLLECTIONS = 64
 _REMEMBERED_DOCUMENTS = 50_000
 
+_CHANGED: Mapping[SourceState, bool | None] = {"current": False, "changed": True, "missing": True, "unknown": None}
+
 
 class Freshness:
-    """Looks at the files of hits, each time anew. Remembers only where they are. Thread-safe."""
+    """Looks at the sources of hits, each time anew. Remembers only where they are. Thread-safe.
+
+    Files of folders are looked at. A git repository on this machine is current while its branch is at the commit that
+    was read; of others nothing is known, since nothing is fetched for that. A document that was put by itself is what
+    it is.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -26,31 +35,43 @@ class Freshness:
         self._known: dict[int, tuple[int, dict[str, Stamp | None]]] = {}
 
     def told(self, results: Results, collection: CollectionRecord) -> Results:
-        """Return ``results`` whose hits tell whether their files have changed."""
+        """Return ``results`` whose hits tell how their sources are."""
         return replace(results, hits=self.of(results.hits, collection)) if results.hits else results
 
     def of(self, hits: Iterable[Hit], collection: CollectionRecord) -> tuple[Hit, ...]:
-        """Return the hits of one collection with ``changed``."""
+        """Return the hits of one collection with ``source_state`` and ``changed``."""
         given = tuple(hits)
-        changed = self.changed({hit.document_id for hit in given}, collection)
-        return tuple(replace(hit, changed=changed[hit.document_id]) for hit in given)
+        states = self.states({hit.document_id for hit in given}, collection)
+        told = ((hit, *states[hit.document_id]) for hit in given)
+        return tuple(replace(hit, source_state=state, changed=changed) for hit, state, changed in told)
 
     def changed(self, uids: Iterable[str], collection: CollectionRecord) -> dict[str, bool | None]:
-        """Return document uid → whether its file has changed since it was indexed, or is gone; None: not known."""
+        """Return document uid → whether its file is another now, or gone; None: it has none, or it is not known."""
+        return {uid: changed for uid, (_, changed) in self.states(uids, collection).items()}
+
+    def states(self, uids: Iterable[str], collection: CollectionRecord) -> dict[str, tuple[SourceState, bool | None]]:
+        """Return document uid → how what it was read from is now, and what ``changed`` says of it.
+
+        "unknown" of such as are gone meanwhile.
+        """
         wanted = list(uids)
         known = self._of_collection(collection)
         if missing := [uid for uid in wanted if uid not in known]:
-            known |= {**dict.fromkeys(missing), **self._fetched(missing)}
-        verdicts = {uid: _verdict(known[uid]) for uid in wanted}
-        if doubtful := [uid for uid, verdict in verdicts.items() if verdict]:  # perhaps it was read again meanwhile
-            known |= self._fetched(doubtful)
-            verdicts |= {uid: _verdict(known[uid]) for uid in doubtful}
-        return verdicts
+            known |= self._fetched(missing)
+        states = {uid: _state(known, uid) for uid in wanted}
+        if doubtful := [uid for uid in wanted if _is_doubtful(states[uid], known.get(uid))]:
+            known |= self._fetched(doubtful)  # perhaps it was read again meanwhile
+            states |= {uid: _state(known, uid) for uid in doubtful}
+        return {uid: (state, _CHANGED[state] if known.get(uid) else None) for uid, state in states.items()}
 
-    def _fetched(self, uids: Iterable[str]) -> Mapping[str, Stamp]:
+    def stamps(self, uids: Iterable[str]) -> dict[str, Stamp | None]:
+        """Return document uid → what it was read from, of folders as an absolute path; None: nothing."""
+        return self._fetched(uids)
+
+    def _fetched(self, uids: Iterable[str]) -> dict[str, Stamp | None]:
         with self._catalog.read() as connection:
             found = manifest.stamps(connection, uids)
-        return {uid: replace(stamp, location=_absolute(stamp.location)) for uid, stamp in found.items()}
+        return {uid: stamp and replace(stamp, location=_place(stamp)) for uid, stamp in found.items()}
 
     def _of_collection(self, collection: CollectionRecord) -> dict[str, Stamp | None]:
         """Return what is remembered of a collection; after a change of a text in it, not what had no file before.
@@ -69,9 +90,23 @@ class Freshness:
             return known
 
 
-def _verdict(stamp: Stamp | None) -> bool | None:
-    return None if stamp is None else has_changed(stamp.location, stamp.path, stamp.fingerprint, stamp.digest)
+def _state(known: Mapping[str, Stamp | None], uid: str) -> SourceState:
+    if uid not in known:
+        return "unknown"
+    stamp = known[uid]
+    if stamp is None:
+        return "current"
+    if stamp.kind == "folder":
+        return state_of(stamp.location, stamp.path, stamp.fingerprint, stamp.digest)
+    return "current" if stamp.kind == "git" and is_at(stamp.location, stamp.state) else "unknown"
 
 
-def _absolute(location: str) -> str:
-    return str(Path(location).expanduser().absolute())
+def _is_doubtful(state: SourceState, stamp: Stamp | None) -> bool:
+    """Say whether what is remembered may be old: the source says something else by now."""
+    if state == "unknown":
+        return stamp is not None and stamp.kind == "git" and local_path(stamp.location) is not None
+    return state != "current"
+
+
+def _place(stamp: Stamp) -> str:
+    return str(Path(stamp.location).expanduser().absolute()) if stamp.kind == "folder" else stamp.location

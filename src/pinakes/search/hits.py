@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from pinakes.analysis import Place
 from pinakes.catalog import documents
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.pages import pages_of
 from pinakes.ports import Index
 from pinakes.search.bare import bare
 from pinakes.search.candidates import Candidates
@@ -135,6 +136,7 @@ class _View:
         shown = excerpt(passage.text, words, most=self.lines, first_line=passage.start_line, said=said)
         guessed = self.found.exact is not None and not self.found.exact[row]
         boosts = {} if self.found.lift is None else self.found.lift.of(row)
+        page, page_end = pages_of(passage.pages, passage.start, passage.end)
         evidence = Evidence(
             terms={**terms_beside(passage), "text": shown.terms},
             scores=scores,
@@ -170,6 +172,8 @@ class _View:
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
             suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
+            page=page,
+            page_end=page_end,
         )
 
     def _chunk_index(self, passage: Any) -> int:

@@ -51,8 +51,11 @@ NEEDED: Final[Mapping[str, caller.Scope | None]] = {
     f"POST {MCP}": "read",
     f"DELETE {MCP}": "read",
     f"GET {PREFIX}/openapi": None,
+    f"GET {PREFIX}/sources": "read",
     f"GET {PREFIX}/tools": "read",
     f"POST {PREFIX}/tools/{{name}}": "read",
+    f"POST {PREFIX}/ask": "read",
+    f"GET {PREFIX}/events": "read",
     f"POST {PREFIX}/knowledge/ask": "read",
     f"DELETE {PREFIX}/knowledge/source/{{source_id:path}}": "write",
 }

@@ -13,7 +13,21 @@ from starlette.middleware import Middleware
 
 from pinakes.errors import PinakesError, http_status
 from pinakes.library import Library
-from pinakes.serve import access, envelope, knowledge, mcp, monitoring, openapi, pages, platform, rest, websocket
+from pinakes.serve import (
+    access,
+    asking,
+    envelope,
+    events,
+    knowledge,
+    mcp,
+    monitoring,
+    openapi,
+    pages,
+    platform,
+    rest,
+    sources,
+    websocket,
+)
 from pinakes.serve.callers import Callers
 from pinakes.serve.greeting import version_of
 from pinakes.serve.guard import Guard
@@ -32,6 +46,7 @@ _TAGS = [
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
 ]
 _PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
+_API_PATHS = frozenset({asking.PATH, events.PATH, sources.PATH})
 
 
 def create_app(
@@ -64,11 +79,14 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
         lifespan=lifespan,
         middleware=list(inner),
     )
-    api.state.workers = service.workers
+    api.state.workers, api.state.ending = service.workers, service.ending
     for routes in (pages.routes(service, api), knowledge.routes(service), monitoring.routes(service)):
         api.include_router(routes)
     if manage_knowledge.toolset in settings.toolsets:
         api.include_router(platform.routes(service))
+    api.include_router(asking.routes(service))
+    api.include_router(events.routes(service))
+    api.include_router(sources.routes(service))
     api.include_router(rest.routes(service, api))
     api.include_router(websocket.routes(service))
     if access.needs_keys(settings.server):
@@ -82,7 +100,7 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
     api.add_middleware(Callers)
     api.add_middleware(access.Access, service=service)
     api.add_middleware(Guard, settings=settings.server)
-    api.add_middleware(Meter, metrics=service.metrics, paths=_PATHS | rest.paths(settings))
+    api.add_middleware(Meter, metrics=service.metrics, paths=_PATHS | _API_PATHS | rest.paths(settings))
     return api
 
 

@@ -10,19 +10,20 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
+from typing import cast
 
 import numpy as np
 
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import PinakesError
+from pinakes.errors import InvalidInput, PinakesError
 from pinakes.library import Library
-from pinakes.ports import Embedder, Vocabulary
+from pinakes.ports import Embedder, Remote, Vocabulary
 from pinakes.serve.startup import Stopped
 from pinakes.traffic import Traffic
-from pinakes.types import Float32, Int64
+from pinakes.types import Float32, Int64, Spent
 
 _log = logging.getLogger(__name__)
 
@@ -111,6 +112,9 @@ class Background:
             self._told.pop(record.id, None)
         except Stopped:
             raise
+        except InvalidInput as error:  # refused passages stay so until the documents are others
+            self._done[record.id] = state
+            _log.warning("collection %r: %s", record.name, error)
         except Exception as error:  # noqa: BLE001 - the thread's last door: the other collections must go on
             self._retry_at[record.id] = time.monotonic() + _AFTER_FAILURE_S
             if self._told.get(record.id) != str(error):
@@ -134,7 +138,11 @@ class Background:
         if embedder not in self._gentle:
             library = self._library
             threads = library.settings.embedding.threads
-            gentle = _Gentle(embedder, library.shelves.traffic, self._stop, threads)
+            gentle: _Gentle = (
+                _GentleRemote(embedder, library.shelves.traffic, self._stop)
+                if isinstance(embedder, Remote)
+                else _Gentle(embedder, library.shelves.traffic, self._stop, threads)
+            )
             self._gentle[embedder] = self._open.enter_context(closing(gentle))
         return self._gentle[embedder]
 
@@ -187,6 +195,32 @@ class _Gentle:
         _let_pass(self._traffic, self._stop)
         row: Float32 = self._embedder.embed([text])[0]
         return row
+
+
+class _GentleRemote(_Gentle):
+    """The same for a model that runs elsewhere: between its answers it looks whether the server ends."""
+
+    def __init__(self, embedder: Remote, traffic: Traffic, stop: threading.Event) -> None:
+        super().__init__(cast("Embedder", embedder), traffic, stop, 1)
+        self._remote = embedder
+
+    @property
+    def price_per_million(self) -> float | None:
+        return self._remote.price_per_million
+
+    @property
+    def hosted(self) -> bool:
+        return self._remote.hosted
+
+    def batches(self, texts: Sequence[str]) -> Generator[tuple[Sequence[int], Float32 | InvalidInput], None, None]:
+        """As the embedder gives them; raises ``Stopped`` once the server ends, and what was answered is kept."""
+        with closing(self._remote.batches(texts)) as answers:
+            for answer in answers:
+                yield answer
+                _let_pass(self._traffic, self._stop)
+
+    def spent(self) -> Spent:
+        return self._remote.spent()
 
 
 def _let_pass(traffic: Traffic, stop: threading.Event) -> None:

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError, to_json
 
+from pinakes.embedders.presets import model_of
 from pinakes.errors import Busy
 from pinakes.filters import nearest
 from pinakes.library import CollectionStatus
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
-from pinakes.types import JSON, Hit, Results, SearchMode
+from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 
 MODES = ["hybrid", "vector", "keyword"]
 RRF = "Reciprocal Rank Fusion (RRF)"
@@ -64,6 +65,11 @@ class SearchRequest(BaseModel):
         str | None,
         Field(description="The documents as they were at the end of this day (2026-01-31) or at this time, UTC."),
     ] = None
+
+    refresh: Annotated[
+        Literal["never", "auto"],
+        Field(description="auto = first read files of results again that changed, for `search.refresh_ms` at most."),
+    ] = "never"
 
     @model_validator(mode="before")
     @classmethod
@@ -142,9 +148,13 @@ class SearchResult(BaseModel):
     changed: Annotated[
         bool, Field(description="Its file is another now than when it was indexed, or gone; absent else.")
     ] = False
+    source_state: Annotated[SourceState, Field(description="How what it was read from is now.")] = "unknown"
     suspicious: Annotated[
         bool, Field(description="It has instructions aimed at a model, which are not to be followed; absent else.")
     ] = False
+    link: Annotated[str, Field(description="Its lines on the forge of its repository; absent where unknown.")] = ""
+    page: Annotated[int | None, Field(description="Its page, slide or sheet, from 1; absent where none.")] = None
+    page_end: Annotated[int | None, Field(description="The last one, where it goes on; absent where none.")] = None
     duplicates: Annotated[
         list[Place] | None, Field(description="Passages left out because this one says the same; absent when none.")
     ] = None
@@ -240,6 +250,7 @@ def answered(
         neighbours=request.neighbours,
         rerank=rerank,
         as_of=request.as_of,
+        refresh=request.refresh,
     )
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
     unread = unread or tuple(filter(None, [service.unfinished()]))
@@ -292,6 +303,7 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
         "score": hit.score,
         "metadata": {**hit.metadata, **place},
         "chunk_index": hit.chunk_index,
+        "source_state": hit.source_state,
     }
 
 
@@ -300,6 +312,8 @@ def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
     more: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
     more |= {"changed": True} if hit.changed else {}
     more |= {"suspicious": True} if hit.suspicious else {}
+    more |= {"link": hit.link} if hit.link else {}
+    more |= {"page": hit.page, "page_end": hit.page_end} if hit.page else {}
     if hit.duplicates:
         more["duplicates"] = [asdict(one) for one in hit.duplicates]
     if request.neighbours:
@@ -333,8 +347,8 @@ def _stats(service: Service) -> dict[str, JSON]:
         "total_vectors": status.exact + status.approximate,
         "exact_vectors": status.exact,
         "exact_share": status.exact_share,
-        "embedding_model": model.model if model.provider != "deterministic" else "deterministic",
-        "embedding_dimension": shelves.embedder_of(record).dimension,
+        "embedding_model": model_of(model) if model.provider != "deterministic" else "deterministic",
+        "embedding_dimension": record.dimension or shelves.embedder_of(record).dimension,
         "search_modes": MODES,
         "fusion_algorithm": fusion_words(settings),
     }

@@ -53,6 +53,7 @@ _REAL = frozenset(
         "GET /openapi.json",
         "GET /healthz",
         "GET /metrics",
+        f"GET {PREFIX}/events",
         f"GET {PREFIX}/tools",
         f"GET {PREFIX}/openapi",
         f"POST {ANY_TOOL}",

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from pinakes.chat import Chat
+from pinakes.asking import NOT_IN_PASSAGES, NOTHING_FOUND, Passage, Writer
 from pinakes.errors import (
     Busy,
     CatalogueCorrupt,
@@ -22,17 +22,10 @@ from pinakes.errors import (
 )
 from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
 from pinakes.serve.service import Service
-from pinakes.tools.fence import Fence, one_line
 from pinakes.tools.knowledge import manage_knowledge
 from pinakes.types import JSON
 
 _LIMIT = 20
-_NOTHING = "Nothing in the knowledge base has to do with this question."
-_TASK = (
-    "You answer questions from a knowledge base. Use only the passages below the question; where they do not hold the "
-    "answer, say that it was not found. Put the number of the source behind each statement, like this: [2]. Be brief, "
-    "and write in the language of the question."
-)
 _AWAY = (Busy, CatalogueCorrupt, IndexCorrupt, ModelUnavailable)
 
 
@@ -91,7 +84,7 @@ class Question(BaseModel):
 
 def routes(service: Service) -> APIRouter:
     """Return the routes over ``service``."""
-    chat = Chat(service.settings.chat)
+    writer = service.library.asking.writer
     router = APIRouter(prefix=f"{PREFIX}/knowledge", tags=["knowledge"])
 
     # An id has slashes, which clients encode; what the server hands on is decoded, so the rest of the path is the id.
@@ -126,13 +119,13 @@ def routes(service: Service) -> APIRouter:
         wrong = wrong_question(body)
         if wrong is not None:
             return wrong
-        return await _answered(service, chat, body)
+        return await _answered(service, writer, body)
 
     return router
 
 
-async def _answered(service: Service, chat: Chat, body: Mapping[str, JSON]) -> Response:
-    if not chat.configured:
+async def _answered(service: Service, writer: Writer, body: Mapping[str, JSON]) -> Response:
+    if not writer.chat.configured:
         hint = f"Set chat.url and chat.model. POST {PREFIX}/tools/manageKnowledge finds chunks without them."
         return refused(503, "AI_NOT_CONFIGURED", "No chat model is configured.", {"hint": hint})
     outcome = await service.answer(manage_knowledge, _search(body))
@@ -140,24 +133,28 @@ async def _answered(service: Service, chat: Chat, body: Mapping[str, JSON]) -> R
         return _unanswered(outcome.error)
     chunks: list[dict[str, JSON]] = outcome.data["chunks"]
     sources = _sources(chunks)
+    words, notes = NOTHING_FOUND, list(outcome.data.get("notes", ()))
     try:
-        words = await run_in_threadpool(chat.ask, *prompt(body["query"], chunks, sources)) if chunks else _NOTHING
+        if chunks:
+            written = await run_in_threadpool(writer.write, body["query"], passages(chunks, sources))
+            words = NOT_IN_PASSAGES if written.refused else written.text
+            notes += written.notes
     except PinakesError as error:
         return _unanswered(error)
     used = [{name: chunk[name] for name in UsedChunk.model_fields if name in chunk} for chunk in chunks]
-    notes = {"notes": outcome.data["notes"]} if "notes" in outcome.data else {}
-    return wrapped({"answer": words, "sources": list(sources.values()), "chunks": used, **notes})
+    more = {"notes": notes} if notes else {}
+    return wrapped({"answer": words, "sources": list(sources.values()), "chunks": used, **more})
 
 
-def prompt(question: str, chunks: Iterable[Mapping[str, JSON]], sources: Mapping[str, JSON]) -> tuple[str, str]:
-    """Return what a model is told to do, and the question with the chunks, each fenced and under its source's number.
+def passages(chunks: Iterable[Mapping[str, JSON]], sources: Iterable[str]) -> list[Passage]:
+    """Return the chunks as a model is shown them, each under its source's number.
 
-    ``sources`` has the uris of the chunks in the order of their numbers.
+    ``sources`` are the uris of the chunks in the order of their numbers.
     """
-    fence = Fence()
     number = {uri: place for place, uri in enumerate(sources, start=1)}
-    passages = (f"[{number[one['uri']]}] {one_line(one['uri'])}\n{fence.around(one['content'])}" for one in chunks)
-    return f"{_TASK} {fence.notice()}", "\n\n".join([f"Question: {question}", *passages])
+    return [
+        Passage(number[one["uri"]], one["uri"], one["content"], bool(one.get("suspicious", False))) for one in chunks
+    ]
 
 
 def _search(body: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -22,8 +22,10 @@ from pinakes.serve.app import create_app
 from pinakes.serve.background import Background
 from pinakes.serve.guard import is_loopback, is_unspecified
 from pinakes.serve.instance import announced, answering, new_id
+from pinakes.serve.scheduling import Scheduling
 from pinakes.serve.startup import Startup
 from pinakes.serve.watching import Watching
+from pinakes.serve.webhooks import Webhooks
 from pinakes.settings import ServerSettings, Settings
 
 _BACKLOG = 512
@@ -37,8 +39,9 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
     url = url_of(listener)
     with listener, Library(settings) as library:
         instance_id, local_key = new_id(), new_id()
-        background, watching = Background(library), Watching(library)
+        background, watching, hooks = Background(library), Watching(library), Webhooks(library)
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
+        scheduling = Scheduling(library, ready=lambda: not startup.reading)
         app = create_app(library, startup=startup, instance_id=instance_id, local_key=local_key)
         config = uvicorn.Config(
             app,
@@ -55,13 +58,17 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
             startup.start()
             background.start()
             watching.start()
+            scheduling.start()
+            hooks.start()
 
-        server = Server(config, on_started)
+        server = Server(config, on_started, app.state.ending.set)
         with announced(settings, url, instance_id, local_key):
             server.run(sockets=[listener])
         background.end()
         watching.end()
-        ended = all([startup.stop(), background.stop(), watching.stop(), app.state.workers.close(_GRACE_S)])
+        scheduling.end()
+        stopped = [one.stop() for one in (startup, background, watching, scheduling)]
+        ended = all([*stopped, app.state.workers.close(_GRACE_S)])
         if startup.failure is not None:
             raise startup.failure
         if not ended:
@@ -77,8 +84,14 @@ def _is_news(record: logging.LogRecord) -> bool:
 class Server(uvicorn.Server):
     """Says when it answers, and ends quietly on SIGINT and SIGTERM."""
 
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        on_started: Callable[[], object],
+        on_ending: Callable[[], object] = lambda: None,
+    ) -> None:
         super().__init__(config)
+        self._on_ending = on_ending
         logging.getLogger("uvicorn.error").addFilter(_is_news)
         self._on_started = on_started
 
@@ -87,6 +100,11 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell that the server ends, then close what is open."""
+        self._on_ending()
+        await super().shutdown(sockets)
 
     def stop(self) -> None:
         """End the server; may be called from any thread."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,7 +30,8 @@ _BASE_UNREAD = "The folder of the knowledge base is still being read; there will
 class Service:
     """A library being served; ``startup`` is None where nothing was left to do.
 
-    ``local_key``: the secret by which programs on this machine are let in, "" where there is none.
+    ``local_key``: the secret by which programs on this machine are let in, "" where there is none. ``ending``: answers
+    that go on for long are to end.
     """
 
     library: Library
@@ -38,6 +40,7 @@ class Service:
     instance_id: str = ""
     local_key: str = ""
     metrics: Metrics = field(default_factory=Metrics)
+    ending: threading.Event = field(default_factory=threading.Event)
     _base_read: bool = field(default=False, init=False)
 
     @property
@@ -52,7 +55,8 @@ class Service:
     async def answer(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
         """Run ``tool`` in a thread, a call that writes with the time that writing may take; a failure is told."""
         try:
-            return await self.workers.run(partial(self.call, tool, arguments), writes=not tool.reads(arguments))
+            call, writes = partial(self.call, tool, arguments), not tool.reads(arguments)
+            return await self.workers.run(call, writes=writes, waits=tool.asks_elsewhere)
         except Busy as error:
             return tool.failure(arguments, error)
 

@@ -91,9 +91,9 @@ class Startup:
 
     def words(self) -> str:
         """Return the progress in words, "" where there is none to tell."""
-        event = self._events.get("read") or self._events.get("scan")
+        event, fetched = self._events.get("read") or self._events.get("scan"), self._events.get("fetch")
         if event is None or not event.total:
-            return ""
+            return f"{fetched.done} of {fetched.total} pages fetched" if fetched else ""
         return f"{event.done} of {event.total} files read"
 
     def _run(self) -> None:

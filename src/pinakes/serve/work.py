@@ -20,25 +20,36 @@ _WRITERS = 2 * _THREADS
 ten agents write twice as much by 4 threads as by 2. With 8 they write no more, and searches take half as long again."""
 
 
+_WAITERS = 32
+"""They only wait for models that run elsewhere."""
+
+
 class Workers:
-    """A few threads that answer requests, and others for those that write: searches never wait behind a long write."""
+    """A few threads that answer requests, and others for those that write, or that wait for models elsewhere.
+
+    So searches never wait behind what takes long.
+    """
 
     def __init__(self, timeout_s: float, write_timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._write_timeout_s = write_timeout_s
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pinakes-work")
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="pinakes-write")
+        self._waiters = ThreadPoolExecutor(_WAITERS, thread_name_prefix="pinakes-wait")
         self._running: set[Future[Any]] = set()
 
-    async def run(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
+    async def run(self, work: Callable[[], Result], *, writes: bool = False, waits: bool = False) -> Result:
         """Return what ``work`` returns; it knows who is asking as the task that waits for it does.
+
+        ``waits``: it mostly waits for a model elsewhere, and may take as long as writing may.
 
         Raises:
             Busy: it took, or waited, too long. A thread cannot be stopped: it ends by itself.
         """
         threads, most_s, setting = self._threads, self._timeout_s, "search_timeout_s"
-        if writes:
-            threads, most_s, setting = self._writers, self._write_timeout_s, "write_timeout_s"
+        if writes or waits:
+            threads = self._waiters if waits else self._writers
+            most_s, setting = self._write_timeout_s, "write_timeout_s"
         future = threads.submit(copy_context().run, work)
         self._running.add(future)
         future.add_done_callback(self._running.discard)
@@ -51,6 +62,6 @@ class Workers:
 
     def close(self, within_s: float = 0) -> bool:
         """Take no more work; what waits is dropped. Say whether what runs ended in time."""
-        for threads in (self._threads, self._writers):
+        for threads in (self._threads, self._writers, self._waiters):
             threads.shutdown(wait=False, cancel_futures=True)
         return not wait(self._running.copy(), within_s).not_done

@@ -1,38 +1,38 @@
 """The settings: their names, defaults, units and help (``sections``), and how those in force are found (``layers``)."""
 
-from pinakes.settings.layers import ENV_PREFIX, SettingLine, load, profiles, read_profile, table
-from pinakes.settings.refusals import refusal, shortened, unknown
-from pinakes.settings.sections import (
-    DEFAULT_MODEL,
+from pinakes.settings.base import ProviderName, Purpose, Section
+from pinakes.settings.embedding import DEFAULT_MODEL, EmbeddingSettings
+from pinakes.settings.fetch import FetchSettings
+from pinakes.settings.layers import ENV_PREFIX, SettingLine, load, profiles, read_profile, sources_folder, table
+from pinakes.settings.metadata import FieldType, MetadataRule
+from pinakes.settings.outside import ChatSettings, EventKind, WebhookSettings
+from pinakes.settings.ranking import (
     DEFAULT_RERANKER,
     WORD,
+    BoostSettings,
+    ExpansionSettings,
+    RerankSettings,
+    SearchSettings,
+    SpellingSettings,
+    Words,
+)
+from pinakes.settings.refusals import refusal, shortened, unknown
+from pinakes.settings.sections import (
     AuditSettings,
     BoostRule,
-    BoostSettings,
-    ChatSettings,
     ChunkingSettings,
     CollectionSettings,
     DocumentSettings,
-    EmbeddingSettings,
-    ExpansionSettings,
     HistorySettings,
     IndexSettings,
     IngestSettings,
-    KnowledgeBaseSettings,
     NamedSearch,
-    Purpose,
-    RerankSettings,
-    SearchSettings,
-    Section,
     ServerSettings,
     Settings,
-    SourceSettings,
-    SpellingSettings,
     SummarySettings,
     Toolset,
-    WatchSettings,
-    Words,
 )
+from pinakes.settings.sources import KnowledgeBaseSettings, PlacedSource, SourceSettings, SyncSettings, WatchSettings
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -47,12 +47,18 @@ __all__ = [
     "CollectionSettings",
     "DocumentSettings",
     "EmbeddingSettings",
+    "EventKind",
     "ExpansionSettings",
+    "FetchSettings",
+    "FieldType",
     "HistorySettings",
     "IndexSettings",
     "IngestSettings",
     "KnowledgeBaseSettings",
+    "MetadataRule",
     "NamedSearch",
+    "PlacedSource",
+    "ProviderName",
     "Purpose",
     "RerankSettings",
     "SearchSettings",
@@ -63,14 +69,17 @@ __all__ = [
     "SourceSettings",
     "SpellingSettings",
     "SummarySettings",
+    "SyncSettings",
     "Toolset",
     "WatchSettings",
+    "WebhookSettings",
     "Words",
     "load",
     "profiles",
     "read_profile",
     "refusal",
     "shortened",
+    "sources_folder",
     "table",
     "unknown",
 ]

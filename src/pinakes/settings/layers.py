@@ -5,6 +5,7 @@ A variable of the environment is named like its setting: ``PINAKES_SEARCH__TOP_K
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import tomllib
@@ -18,9 +19,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from pinakes.errors import InvalidName, InvalidSetting
+from pinakes.settings import knowledge_sources
+from pinakes.settings.base import Section
+from pinakes.settings.metadata import MetadataRule
+from pinakes.settings.outside import WebhookSettings
 from pinakes.settings.refusals import refusal, shortened, unknown
-from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch, Section, Settings, SourceSettings
+from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch, Settings
+from pinakes.settings.sources import PlacedSource
 from pinakes.types import JSON
+
+_log = logging.getLogger(__name__)
 
 ENV_PREFIX = "PINAKES_"
 _NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SERVICE_.*|PORT(_\d.*)?)")
@@ -72,11 +80,29 @@ def load(
     for _, layer in layers:
         merged = _merge(merged, layer)
     merged |= {"home": chosen_home, "profile": chosen_profile}
+    merged |= _with_declared(merged)
     merged["cache"] = Path(merged.get("cache") or Settings.model_fields["cache"].default).expanduser().absolute()
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
         raise _invalid(error) from error
+
+
+def sources_folder(home: Path, sources_dir: Path | str | None = None) -> Path:
+    """Return the folder whose YAML documents are sources."""
+    default: Path = Settings.model_fields["sources_dir"].default
+    return home / Path(sources_dir or default).expanduser()
+
+
+def _with_declared(merged: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sources of the settings and of the folder ``sources_dir``; what is wrong there is told, no more."""
+    named, given = merged.get("sources_dir"), merged.get("sources", ())
+    if not isinstance(named, str | Path | None) or not isinstance(given, list | tuple):
+        return {}  # which is told when all is checked
+    found = knowledge_sources.read_folder(sources_folder(merged["home"], named))
+    for one in found.refused:
+        _log.warning("%s is left out: %s", one.origin, one.reason)
+    return {"sources": [*given, *(one.source for one in found.declared)]} if found.declared else {}
 
 
 def read_profile(name: str) -> dict[str, Any]:
@@ -118,7 +144,7 @@ def _lines(model: type[BaseModel], values: BaseModel | None, prefix: str) -> Ite
         value = getattr(values, name) if values is not None else info.default
         if isinstance(info.default, Section):
             yield from _lines(type(info.default), value, f"{prefix}{name}.")
-        elif name not in ("collections", "tools"):
+        elif name not in ("collections", "sources", "tools", "webhooks"):
             variable = ENV_PREFIX + f"{prefix}{name}".upper().replace(".", "__")
             yield SettingLine(prefix + name, variable, info.default, value, info.description or "")
 
@@ -201,8 +227,8 @@ def _invalid(error: ValidationError) -> InvalidSetting:
     if first["type"] == "extra_forbidden":
         known = {
             field
-            for model in (CollectionSettings, SourceSettings, BoostRule, NamedSearch)
+            for model in (CollectionSettings, PlacedSource, BoostRule, MetadataRule, NamedSearch, WebhookSettings)
             for field in model.model_fields
         }
         return unknown(name, [".".join([*path[:-1], field]) for field in sorted(known)])
-    return InvalidSetting(f"Setting {name!r} {refusal(first)}.", hint="`pinakes config` explains it.")
+    return InvalidSetting(f"Setting {name or 'sources'!r} {refusal(first)}.", hint="`pinakes config` explains it.")

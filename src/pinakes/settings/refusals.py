@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -12,6 +13,12 @@ from pinakes.errors import InvalidSetting
 
 _MOST_SHOWN = 100
 """Characters of a refused value that a message shows."""
+
+_REPR = reprlib.Repr()
+"""Looks at the beginning of a value only: YAML can say in a line what would fill the memory when it is written out."""
+_REPR.maxlevel = 3
+_REPR.maxdict = _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxfrozenset = 10
+_REPR.maxstring = _REPR.maxlong = _REPR.maxother = 4 * _MOST_SHOWN
 
 
 def unknown(name: str, known: list[str], origin: str = "") -> InvalidSetting:
@@ -56,8 +63,11 @@ _WANTED = {
 """What a value has to be, by pydantic's name of the error, with the limits that come with it."""
 
 _SAYING = {
+    "told": "{words}",
     "not_a_word": "has a row for {word}, which is no single word of letters and digits: only such words are looked up",
     "word_twice": "has two rows for {word}: capitals make no other word",
+    "schedule": "cannot be used: {reason}",
+    "source": "{reason}",
 }
 """What is wrong with a part of a value, by the names that our own validators give."""
 
@@ -66,5 +76,5 @@ _TABLES = {"dict_type", "mapping_type", "model_type", "model_attributes_type"}
 
 def shortened(value: Any) -> str:
     """Return ``value`` as a message shows it."""
-    text = repr(value if not isinstance(value, date | Path) else str(value))
+    text = _REPR.repr(value if not isinstance(value, date | Path) else str(value))
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

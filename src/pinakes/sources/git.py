@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -16,9 +17,13 @@ from filelock import FileLock, Timeout
 from pinakes.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
 from pinakes.settings import SourceSettings
 from pinakes.sources import urls
+from pinakes.sources.credentials import git_settings, token_of
+from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
 from pinakes.sources.globs import Rules, Tally
-from pinakes.types import Item, Scan, Skipped
+from pinakes.types import Blame, Item, Scan, Skipped
+
+_log = logging.getLogger(__name__)
 
 FIRST_ANSWER_S = 30.0
 """How long a repository may take to say which branches it has."""
@@ -63,7 +68,8 @@ class GitSource:
 
     The fingerprint is the blob id. The state is commit and ref: a scan that is given one returns what changed
     since, unless the ref is another. A changed file that can no longer be read is in ``removed`` and ``skipped``.
-    Metadata of an item: ``repository``, ``commit`` its content was read from, ``ref``.
+    Metadata of an item: ``repository``, ``commit`` its content was read from, ``ref``; with a ``depth`` of more than
+    one commit what ``git_history.FileHistory`` knows of it, too.
     """
 
     def __init__(
@@ -82,7 +88,8 @@ class GitSource:
         self._max_file_bytes = max_file_bytes
         self._work = work
         self._clone = work / "clone.git"
-        self._git = Git(self._location, work, git_timeout_s)
+        self._git = Git(self._location, work, git_timeout_s, lambda: git_settings(self._location, token_of(settings)))
+        self._reach = Reach(work, settings.depth)
         self._blobs: BlobReader | None = None
 
     def scan(self, state: str | None) -> Scan:
@@ -108,14 +115,15 @@ class GitSource:
         new_state = f"{remote.commit} {remote.ref}"
         if before is None:
             items, skipped = self._choose(entries.values(), remote)
-            return Scan(tuple(items), new_state, skipped=tuple(skipped))
+            return Scan(self._described(items, remote), new_state, skipped=tuple(skipped))
         changed = [entry for path, entry in entries.items() if entry != before.get(path)]
         items, skipped = self._choose(changed, remote)
         offered = {item.path for item in items}
         gone = {path for path in before if path not in entries}
         gone |= {entry.path for entry in changed if entry.path in before and entry.path not in offered}
         removed = sorted(path for path in gone if self._wants(path))
-        return Scan(tuple(items), new_state, complete=False, removed=tuple(removed), skipped=tuple(skipped))
+        described = self._described(items, remote)
+        return Scan(described, new_state, complete=False, removed=tuple(removed), skipped=tuple(skipped))
 
     def read(self, item: Item) -> bytes:
         """Return the content that ``item`` had in the commit it was listed from.
@@ -127,6 +135,50 @@ class GitSource:
         if not _BLOB.fullmatch(item.fingerprint):
             raise Unreadable(f"{item.path!r} was not listed by this source.", hint="Sync the source again.")
         return self._reader().read(item.fingerprint, self._max_file_bytes)
+
+    def blame(self, path: str, blob: str, commit: str, lines: tuple[int, int], timeout_s: float) -> tuple[Blame, ...]:
+        """Return who wrote these lines of a file last (from, to), in the commit that it was read from.
+
+        ``blob`` is its fingerprint. Where all of the history may be fetched and is not there yet, it is.
+
+        Raises:
+            SourceError, Busy: the commit is not in the clone any more, or git fails or takes too long.
+        """
+        if self._reach.is_open and missing_from(self._clone):
+            self.deepen()
+        if not self._has(commit):
+            commit = self._commit(_CURRENT)
+        there = self._git.run("rev-parse", "--verify", "--end-of-options", f"{commit}:{path}", git_dir=self._clone)
+        if there.decode().strip() != blob:
+            raise SourceError(f"{path!r} is another one in the clone by now.", hint="Sync the source.")
+        return blamed(self._git, self._clone, commit, path, lines, timeout_s)
+
+    def deepen(self) -> None:
+        """Fetch the whole history of what was read; from now on it is kept.
+
+        Raises:
+            SourceError, Busy: as ``scan``.
+        """
+        with self._locked():
+            remote = self._look()
+            if remote is not None and missing_from(self._clone):
+                self._fetch_into(self._clone, remote, WHOLE)
+                self._reach.note(WHOLE)
+
+    def _described(self, items: Sequence[Item], remote: _Remote) -> tuple[Item, ...]:
+        """Return ``items`` with what their history says of them, where that is wanted."""
+        if not (self._reach.describes and items):
+            return tuple(items)
+        try:
+            paths = self._list(remote.commit).keys()
+            known = histories(self._git, self._clone, remote.commit, paths, self._work / "history.json")
+        except SourceError as error:
+            _log.warning("%s Files are read without dates and authors.", error)
+            return tuple(items)
+        return tuple(
+            replace(item, metadata={**item.metadata, **known[item.path].metadata()}) if item.path in known else item
+            for item in items
+        )
 
     def close(self) -> None:
         """End the process that reads the clone; the clone stays."""
@@ -205,24 +257,28 @@ class GitSource:
         return self._fetched(remote)
 
     def _update(self, remote: _Remote) -> None:
-        if self._has(remote.commit):
+        if self._has(remote.commit) and self._reach.had == self._reach.wanted:
             self._git.run("update-ref", _CURRENT, remote.commit, git_dir=self._clone)
             return
         if self._has(_CURRENT):
             self._git.run("update-ref", _PREVIOUS, _CURRENT, git_dir=self._clone)
-        self._fetch_into(self._clone, remote)
+        self._fetch_into(self._clone, remote, self._reach.wanted)
+        self._reach.note(self._reach.wanted)
         if sum(1 for _ in self._clone.glob("objects/pack/*.pack")) > MAX_PACKS:
             self.close()
             self._git.run("gc", "--quiet", "--prune=now", git_dir=self._clone)
 
     def _fetched(self, remote: _Remote) -> tuple[_Remote, dict[str, _Entry]]:
         """Return what is in the clone, which is newer than ``remote`` when the branch moved meanwhile."""
-        commit = self._git.run("rev-parse", "--verify", f"{_CURRENT}^{{commit}}", git_dir=self._clone).decode().strip()
+        commit = self._commit(_CURRENT)
         return _Remote(remote.ref, commit), self._list(commit)
 
-    def _fetch_into(self, clone: Path, remote: _Remote) -> None:
+    def _commit(self, name: str) -> str:
+        return self._git.run("rev-parse", "--verify", f"{name}^{{commit}}", git_dir=self._clone).decode().strip()
+
+    def _fetch_into(self, clone: Path, remote: _Remote, depth: int) -> None:
         self._git.run(
-            *("fetch", "--quiet", "--force", "--depth=1", "--no-tags", "--no-recurse-submodules"),
+            *("fetch", "--quiet", "--force", *fetch_depth(clone, depth), "--no-tags", "--no-recurse-submodules"),
             *("--no-write-fetch-head", "--update-shallow", "--", self._location, f"+{remote.ref}:{_CURRENT}"),
             git_dir=clone,
         )
@@ -233,7 +289,8 @@ class GitSource:
         try:
             form = "sha256" if len(remote.commit) == 64 else "sha1"
             self._git.run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(new))
-            self._fetch_into(new, remote)
+            self._fetch_into(new, remote, self._reach.wanted)
+            self._reach.note(self._reach.wanted)
             self.close()
             if self._clone.exists():
                 self._clone.rename(self._work / f"old-{new.name}")

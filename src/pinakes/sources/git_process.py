@@ -11,10 +11,10 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from pinakes.errors import PinakesError, SourceError, StorageFull, TooLarge, Unreadable
 from pinakes.sources.urls import redact
@@ -27,6 +27,8 @@ CREDENTIALS_HINT = (
 _HARDENED = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
+    "log.showSignature=false",
+    "blame.ignoreRevsFile=",
     "gc.auto=0",
     "maintenance.auto=false",
     "fetch.unpackLimit=1",  # one pack per fetch, never loose objects: they are counted for housekeeping
@@ -35,7 +37,12 @@ _HARDENED = (
     "http.lowSpeedLimit=100",
     "http.lowSpeedTime=60",
 )
+Secrets: TypeAlias = Callable[[], Mapping[str, str]]
+"""Settings of git by name, as ``http.https://host/.extraHeader``."""
+
+_ASKING = frozenset({"ls-remote", "fetch"})
 _PROTOCOLS = "https:http:ssh:git:file"
+_READ_BYTES = 1 << 20
 
 # Variables that would point git at another repository, or write what it does (headers included) to stderr.
 _DROPPED = re.compile(
@@ -87,12 +94,16 @@ _COMPLAINTS = (
 
 
 class Git:
-    """Runs git commands for one repository ``location`` (checked by ``urls.check``), from the folder ``work``."""
+    """Runs git commands for one repository ``location`` (checked by ``urls.check``), from the folder ``work``.
 
-    def __init__(self, location: str, work: Path, timeout_s: float) -> None:
+    ``secrets`` gives settings for commands that ask the repository; no other process gets to see them, nor a message.
+    """
+
+    def __init__(self, location: str, work: Path, timeout_s: float, secrets: Secrets = dict) -> None:
         self.location = location
         self.timeout_s = timeout_s
         self._work = work
+        self._secrets = secrets
 
     def run(self, *arguments: str, git_dir: Path | None = None, timeout_s: float | None = None) -> bytes:
         """Run a git command and return what it prints.
@@ -117,6 +128,33 @@ class Git:
             raise self._explain(arguments[0], complaint.decode("utf-8", "replace"))
         return out
 
+    def words(self, *arguments: str, git_dir: Path) -> Iterator[str]:
+        """Run a git command that prints words with NULs between them, and yield these as they come.
+
+        Raises:
+            SourceError: git takes too long, or fails.
+        """
+        process = self._start(arguments, git_dir, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        overdue = threading.Timer(self.timeout_s, _kill, (process,))
+        overdue.start()
+        assert process.stdout is not None
+        rest = b""
+        with process:
+            try:
+                while part := process.stdout.read(_READ_BYTES):
+                    *whole, rest = (rest + part).split(b"\0")
+                    yield from (word.decode("utf-8", "surrogateescape") for word in whole)
+                process.wait()
+            finally:
+                overdue.cancel()
+                _kill(process)
+        if process.returncode:
+            raise SourceError(
+                f"The history of {self.location!r} cannot be read: git {arguments[0]} failed, or was stopped after "
+                f"{self.timeout_s:g} s.",
+                hint="`ingest.git_timeout_s` sets the limit for large repositories.",
+            )
+
     def succeeds(self, *arguments: str, git_dir: Path) -> bool:
         """Say whether a git command that looks something up finds it."""
         process = self._start(arguments, git_dir, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -137,6 +175,7 @@ class Git:
     def _start(
         self, arguments: tuple[str, ...], git_dir: Path | None, *, stdin: int, stderr: int
     ) -> subprocess.Popen[bytes]:
+        secrets = self._secrets() if arguments[0] in _ASKING else {}
         command = ["git", *(part for setting in _HARDENED for part in ("-c", setting))]
         if git_dir is not None:
             command.append(f"--git-dir={git_dir}")
@@ -144,7 +183,7 @@ class Git:
             return subprocess.Popen(
                 [*command, *arguments],
                 cwd=self._work,
-                env=_environment(os.environ, self._work),
+                env=_environment(os.environ, self._work, secrets),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -227,8 +266,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _environment(outer: Mapping[str, str], work: Path) -> dict[str, str]:
+def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str]) -> dict[str, str]:
     inner = {name: value for name, value in outer.items() if not _DROPPED.fullmatch(name)}
+    inner |= _configured(outer.get("GIT_CONFIG_COUNT", ""), secrets)
     ssh = outer.get("GIT_SSH_COMMAND", "ssh")
     return inner | {
         "GIT_TERMINAL_PROMPT": "0",
@@ -243,3 +283,15 @@ def _environment(outer: Mapping[str, str], work: Path) -> dict[str, str]:
         "GIT_CEILING_DIRECTORIES": os.path.realpath(work.parent),  # a checkout around our home is not ours
         "LC_ALL": "C",
     }
+
+
+def _configured(count: str, secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that give git more settings, behind the ``count`` that the environment gives already.
+
+    They do not stand in the command line, which every user of the machine can read.
+    """
+    first = int(count) if count.isdecimal() else 0
+    given = {"GIT_CONFIG_COUNT": str(first + len(secrets))} if secrets else {}
+    for number, (name, value) in enumerate(secrets.items(), start=first):
+        given |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return given

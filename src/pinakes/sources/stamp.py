@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from pathlib import Path
+
+from pinakes.types import SourceState
 
 _MOST_HASHED_BYTES = 4_000_000
 """A larger file of the same size counts as changed when its times are others."""
@@ -24,11 +27,11 @@ def size_of(stamp: str) -> int | None:
     return int(size) if size.isdecimal() and ":" in stamp else None
 
 
-def has_changed(location: str, path: str, stamp: str, digest: str | None) -> bool | None:
-    """Say whether the file at ``path`` of a folder, or the single file ``location``, has other content by now.
+def state_of(location: str, path: str, stamp: str, digest: str | None) -> SourceState:
+    """Say how the file at ``path`` of a folder, or the single file ``location``, is now.
 
-    ``stamp`` is its fingerprint and ``digest`` the SHA-256 of its content when it was read. One that is gone has
-    changed. None where that cannot be known: the folder itself is not there, or not for us to see.
+    ``stamp`` is its fingerprint and ``digest`` the SHA-256 of its content when it was read. "unknown" where that cannot
+    be told: the folder itself is not there, or not for us to see, or ``path`` leads into a file.
     """
     full = f"{location}/{path}"
     try:
@@ -38,21 +41,24 @@ def has_changed(location: str, path: str, stamp: str, digest: str | None) -> boo
         try:
             status = os.stat(full)  # noqa: PTH116
         except OSError:
-            return None
+            return "unknown"
+        if stat.S_ISDIR(status.st_mode):
+            return "unknown"
     except FileNotFoundError:
-        return True if Path(location).exists() else None
+        return "missing" if Path(location).exists() else "unknown"
     except (OSError, ValueError):
-        return None
+        return "unknown"
     if fingerprint(status) == stamp:
-        return False
+        return "current"
     if status.st_size != size_of(stamp) or status.st_size > _MOST_HASHED_BYTES or digest is None:
-        return True
-    return _other_content(full, digest)
+        return "changed"
+    return _by_content(full, digest)
 
 
-def _other_content(full: str, digest: str) -> bool | None:
+def _by_content(full: str, digest: str) -> SourceState:
     """Look into a file whose times alone differ: it was touched, or its permissions were changed."""
     try:
-        return hashlib.sha256(Path(full).read_bytes()).hexdigest() != digest
+        same = hashlib.sha256(Path(full).read_bytes()).hexdigest() == digest
     except OSError:
-        return None
+        return "unknown"
+    return "current" if same else "changed"

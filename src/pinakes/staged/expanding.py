@@ -74,7 +74,10 @@ class Expanded:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One passage of a document with those around it. ``score`` is 0 to 1, None where it was chosen by its number."""
+    """One passage of a document with those around it. ``score`` is 0 to 1, None where it was chosen by its number.
+
+    ``pages`` are the offsets at which the pages of the document begin.
+    """
 
     document: DocumentRecord
     collection: str
@@ -83,6 +86,7 @@ class Passage:
     total: int
     score: float | None
     neighbours: tuple[tuple[Mark, str], ...]
+    pages: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,7 @@ def passage(
     with shelves.catalog.read() as connection:
         brief = only(briefs.of_uids(connection, [record.id for record in records], [uid]), uid)
         marks = briefs.marks(connection, brief.id)
-        text = documents.text(connection, brief.id)
+        text, pages = documents.text(connection, brief.id), documents.pages(connection, brief.id)
     record = next(record for record in records if record.id == brief.collection_id)
     score: float | None = None
     if number is None:
@@ -175,7 +179,7 @@ def passage(
     around = range(max(0, number - neighbours), min(len(marks), number + neighbours + 1))
     beside = tuple((marks[at], _slice(text, marks[at])) for at in around if at != number)
     mark = marks[number]
-    return Passage(brief, record.name, mark, _slice(text, mark), len(marks), score, beside)
+    return Passage(brief, record.name, mark, _slice(text, mark), len(marks), score, beside, pages)
 
 
 def only(found: dict[str, DocumentRecord], uid: str) -> DocumentRecord:

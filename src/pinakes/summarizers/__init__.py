@@ -31,5 +31,5 @@ def open_summarizer(summary: SummarySettings, chat: ChatSettings) -> Summarizer:
 def writer_of(summary: SummarySettings, chat: ChatSettings) -> str:
     """Return who writes summaries, a key of ``SUMMARIZERS``; "auto" is the chat model where one is configured."""
     if summary.writer == "auto":
-        return "chat" if chat.url else "extractive"
+        return "chat" if chat.configured else "extractive"
     return summary.writer

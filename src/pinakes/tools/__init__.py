@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pinakes.settings import Settings
+from pinakes.tools.ask import ask
 from pinakes.tools.code import get_index_status, index_content, semantic_search
 from pinakes.tools.declare import Answer, Outcome, Reply, Tool, tool
+from pinakes.tools.describe import metadata_report
 from pinakes.tools.history import document_history, restore_document
 from pinakes.tools.knowledge import manage_knowledge, version
 from pinakes.tools.manage import (
@@ -27,6 +29,7 @@ from pinakes.tools.prompts import (
 )
 from pinakes.tools.resources import list_resources, read_resource
 from pinakes.tools.retrieve import read, search, status
+from pinakes.tools.sources import list_sources
 from pinakes.tools.staged import (
     find_similar,
     get_document_chunk,
@@ -60,11 +63,14 @@ TOOLS: tuple[Tool, ...] = (
     search,
     read,
     status,
+    metadata_report,
+    list_sources,
     semantic_search,
     index_content,
     get_index_status,
     manage_knowledge,
     version,
+    ask,
 )
 
 __all__ = [

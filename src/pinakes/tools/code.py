@@ -27,8 +27,8 @@ _SEARCH_STAGES = frozenset({"follow", "mend", "understand", "keyword", "vector",
 class Found(Reply):
     """One passage that was found. Scores and confidence are 0 to 1; lines count from 1. ``uri`` leads to the original.
 
-    ``changed`` is there where the file has changed since it was indexed, ``suspicious`` where the passage has
-    instructions aimed at a model.
+    ``link`` leads to its lines on the forge of its repository, where that is known. ``changed`` is there where the file
+    has changed since it was indexed, ``suspicious`` where the passage has instructions aimed at a model.
     """
 
     content_id: str
@@ -45,6 +45,7 @@ class Found(Reply):
     end_line: int
     uri: str
     metadata: dict[str, Any]
+    link: str | SkipJsonSchema[None] = None
     changed: bool | SkipJsonSchema[None] = None
     suspicious: bool | SkipJsonSchema[None] = None
 
@@ -279,6 +280,7 @@ def _found(hit: Hit, purpose: str) -> Found:
         end_line=hit.end_line,
         uri=hit.uri,
         metadata={name: value for name, value in hit.metadata.items() if name != FIELD},
+        link=hit.link or None,
         changed=hit.changed or None,
         suspicious=hit.suspicious or None,
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pinakes import caller, readers
+from pinakes import caller, cutting, readers
 from pinakes.catalog import collections, contents, documents, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
@@ -88,7 +88,7 @@ def index(
         raise InvalidInput("source_path must not be empty")
     limits, name = library.settings.ingest, collection or library.usual
     start = time.perf_counter()
-    document = readers.read(content.encode(), path, max_chars=limits.max_text_chars, timeout_s=limits.read_timeout_s)
+    document = cutting.read(content.encode(), path, limits, library.shelves.workers)
     before = _at(library, name, path)
     written = _put(
         library, name, path, document, before, title, {**document.metadata, **(metadata or {}), FIELD: purpose}

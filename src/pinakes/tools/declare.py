@@ -127,6 +127,8 @@ class Tool:
     """Says of the arguments of a call whether it only reads, for a tool that does both."""
     keeps_in: str = ""
     """The one collection this tool works with, for the audit log; "" where its arguments or answers name it."""
+    asks_elsewhere: bool = False
+    """Whether it waits for a model that runs elsewhere, and so takes long without doing anything here."""
 
     @property
     def reads_sometimes(self) -> bool:
@@ -275,6 +277,7 @@ def tool(
     tags: tuple[str, ...] = (),
     reads_when: Callable[[Mapping[str, JSON]], bool] | None = None,
     keeps_in: str = "",
+    asks_elsewhere: bool = False,
 ) -> Callable[[Callable[..., Answer]], Tool]:
     """Make a function ``(library, **parameters) -> Answer`` a tool, described by its docstring.
 
@@ -298,6 +301,7 @@ def tool(
             tags=tags,
             reads_when=reads_when,
             keeps_in=keeps_in,
+            asks_elsewhere=asks_elsewhere,
         )
 
     return declare
@@ -400,6 +404,6 @@ def listing(declared: Tool) -> dict[str, JSON]:
             "readOnlyHint": declared.read_only,
             "destructiveHint": declared.destructive,
             "idempotentHint": declared.idempotent,
-            "openWorldHint": False,
+            "openWorldHint": declared.asks_elsewhere,
         },
     }

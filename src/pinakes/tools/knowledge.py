@@ -195,7 +195,7 @@ def version(library: Library) -> VersionReply:
     return VersionReply(
         version=settings.server_version or version_of("pinakes"),
         model=settings.embedding.model,
-        chat=bool(settings.chat.url),
+        chat=settings.chat.configured,
         vector_db=VectorStore(collections=Collections(knowledge_base=_state(library))),
     )
 
@@ -364,6 +364,8 @@ def _found(hit: Hit, total: int) -> FoundChunk:
         end_line=hit.end_line,
         stale=hit.changed or None,
         suspicious=hit.suspicious or None,
+        page=hit.page,
+        page_end=hit.page_end,
         duplicates=[_copy(one) for one in hit.duplicates] or None,
     )
 

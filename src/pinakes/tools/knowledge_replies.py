@@ -33,6 +33,7 @@ class FoundChunk(_Named):
     """A chunk that answers a query. ``score`` is 0 to 1; lines count from 1 in its document.
 
     ``stale``: the file it was read from has changed since. ``suspicious``: it has instructions aimed at a model.
+    ``page`` and ``page_end`` are there where its file has pages.
     """
 
     id: str
@@ -50,6 +51,8 @@ class FoundChunk(_Named):
     end_line: int
     stale: bool | Maybe = None
     suspicious: bool | Maybe = None
+    page: int | Maybe = None
+    page_end: int | Maybe = None
     duplicates: list[CopyOf] | Maybe = None
 
 

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from pinakes.errors import InvalidSetting, PinakesError
+from pinakes.fence import one_line
 from pinakes.library import Library
+from pinakes.pages import page_words
 from pinakes.settings import NamedSearch
 from pinakes.suspicion import WARNING
 from pinakes.tools.declare import Tool, parameters_model
-from pinakes.tools.fence import one_line
 from pinakes.types import JSON, Hit
 
 
@@ -83,7 +84,9 @@ def rendered(template: str, hit: Hit) -> str:
         "approximate": "~" if hit.approximate else "",
         "path": hit.path,
         "uri": hit.uri,
+        "link": hit.link,
         "lines": f"{hit.start_line}-{hit.end_line}",
+        "pages": page_words(hit.page, hit.page_end),
         "heading": " > ".join(hit.heading_path),
         "collection": hit.collection,
         "chunk_id": hit.chunk_id,

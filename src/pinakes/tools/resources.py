@@ -22,10 +22,10 @@ from pinakes.catalog.figures import Held
 from pinakes.catalog.records import DocumentRecord
 from pinakes.documents.editing import FullDocument
 from pinakes.errors import InvalidInput, NotFound
+from pinakes.fence import Fence, one_line
 from pinakes.library import Library
 from pinakes.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import as_json
-from pinakes.tools.fence import Fence, one_line
 from pinakes.types import JSON
 
 INDEX: Final = "pinakes://collections"

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from pinakes.errors import InvalidInput, NotFound
+from pinakes.fence import Fence, one_line
 from pinakes.library import CollectionStatus, Library, Text
+from pinakes.pages import page_words
 from pinakes.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import object_from, tool
 from pinakes.tools.exactness import exactness
-from pinakes.tools.fence import Fence, one_line
 from pinakes.tools.parameters import asked_about, meant
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
+from pinakes.types import Blame as Lines
 
 MAX_READ_CHARS = 20_000
 """A longer text is cut after a line, or within one that is longer; the answer says how to go on."""
 
 Collection = Annotated[str, Field(description="Collection; empty = the default one. `status` lists them.")]
 AsOf = Annotated[
-    str, Field(description="As it was at the end of this day (2026-01-31) or at this time, UTC; empty = now.")
+    str, Field(description="As it was on this day (2026-01-31), at this time (UTC), tag or commit; empty = now.")
 ]
+Blame = Annotated[bool, Field(description="Also who wrote the lines, when, in which commit, where git knows it.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class SearchAnswer:
             return " ".join([*head, "Try other words or fewer filters."])
         fence = Fence()
         blocks = [
-            _heading(i, hit, several=results.several) + "\n" + fence.around(_shown(hit))
+            _heading(i, hit, several=results.several) + "\n" + _with_blame(fence, _shown(hit), hit.blame or ())
             for i, hit in enumerate(results.hits, start=1)
         ]
         return "\n\n".join([" ".join([*head, fence.notice()]), *blocks])
@@ -82,6 +85,9 @@ class ReadAnswer:
     start_line: int
     start_char: int
     go_on: Mapping[str, int | str] | None
+    link: str = ""
+    blame: tuple[Lines, ...] = ()
+    unknown: str = ""
 
     def as_text(self) -> str:
         document, fence = self.text.document, Fence()
@@ -91,7 +97,9 @@ class ReadAnswer:
         head += f" This text is suspicious: {WARNING}." if self._suspicious else ""
         again = ", ".join(f"{name}={value}" for name, value in (self.go_on or {}).items())
         more = f"\nThere is more: read again with {again}." if again else ""
-        return f"{head}\n{fence.around(self.shown)}{more}"
+        head += f" Link: {one_line(self.link, 500)}." if self.link else ""
+        head += f" It is not known who wrote these lines: {self.unknown}." if self.unknown else ""
+        return f"{head}\n{_with_blame(fence, self.shown, self.blame)}{more}"
 
     def as_data(self) -> dict[str, JSON]:
         document = self.text.document
@@ -110,6 +118,9 @@ class ReadAnswer:
             "text": self.shown,
         }
         data |= {"suspicious": True} if self._suspicious else {}
+        data |= {"link": self.link} if self.link else {}
+        data |= {"blame": [asdict(one) for one in self.blame]} if self.blame else {}
+        data |= {"notes": [f"it is not known who wrote these lines: {self.unknown}"]} if self.unknown else {}
         return data | ({"go_on": dict(self.go_on)} if self.go_on is not None else {})
 
     @property
@@ -156,6 +167,10 @@ def search(
     ] = {},  # noqa: B006 - pydantic copies it
     neighbours: Annotated[int, Field(description="Also so many passages before and after each.", ge=0, le=3)] = 0,
     as_of: AsOf = "",
+    refresh: Annotated[
+        Literal["never", "auto"], Field(description="auto = first read files of the answer again that changed.")
+    ] = "never",
+    blame: Blame = False,
 ) -> SearchAnswer:
     """Find the passages that answer a question, with path, lines and score.
 
@@ -174,6 +189,8 @@ def search(
             filters=where,
             neighbours=neighbours,
             as_of=as_of or None,
+            refresh=refresh,
+            blame=blame,
         )
     )
 
@@ -188,6 +205,7 @@ def read(
     start_char: Annotated[int, Field(description="Skip so many characters of the first line and on.", ge=0)] = 0,
     as_of: AsOf = "",
     version: Annotated[int, Field(description="As it was in this version; 0 = now.", ge=0)] = 0,
+    blame: Blame = False,
 ) -> ReadAnswer:
     """Read a document, or some lines of it."""
     name = library.chosen(meant(library, collection))
@@ -205,7 +223,9 @@ def read(
         go_on |= {"end_line": text.end_line} if text.end_line < text.total_lines else {}
         go_on |= {"start_char": char} if char else {}
         go_on |= {"version": version} if version else {"as_of": as_of} if as_of else {}
-    return ReadAnswer(name, text, text.text[start_char:stop], *_place_of(text, start_char), go_on)
+    told, reason = library.blames.of_text(text) if blame else ((), "")
+    shown = text.text[start_char:stop]
+    return ReadAnswer(name, text, shown, *_place_of(text, start_char), go_on, library.link(text), told, reason)
 
 
 @tool(toolset="search")
@@ -231,12 +251,18 @@ def _place_of(text: Text, offset: int) -> tuple[int, int]:
 
 def _heading(number: int, hit: Hit, *, several: bool) -> str:
     place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
+    place += f", {page_words(hit.page, hit.page_end)}" if hit.page else ""
     place += f" in collection {hit.collection!r}" if several else ""
     names = " › ".join(dict.fromkeys([hit.title, *hit.heading_path]))
     score = f"{'~' if hit.approximate else ''}{hit.score:.2f} ({hit.confidence_word} match)"
-    stale = " · its file has changed since" if hit.changed else ""
+    gone = hit.source_state == "missing"
+    stale = f" · its file {'is gone' if gone else 'has changed'} since" if hit.changed else ""
     stale += f" · suspicious: {WARNING}" if hit.suspicious else ""
-    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}{stale}{_copies(hit)}"
+    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}{stale}{_copies(hit)}{_link(hit)}"
+
+
+def _link(hit: Hit) -> str:
+    return f" · {one_line(hit.link, 500)}" if hit.link else ""
 
 
 def _copies(hit: Hit) -> str:
@@ -246,6 +272,17 @@ def _copies(hit: Hit) -> str:
     first, more = hit.duplicates[0], len(hit.duplicates) - 1
     place = one_line(first.place, 500)
     return f" · same in {place}" + (f" and {more} more" if more else "")
+
+
+def _with_blame(fence: Fence, text: str, blame: Sequence[Lines]) -> str:
+    """Return ``text`` and who wrote it, fenced: names and subjects are words of strangers as well."""
+    wrote = "\n".join(map(_wrote, blame))
+    return f"{fence.around(text)}\n{fence.around(wrote)}" if wrote else fence.around(text)
+
+
+def _wrote(one: Lines) -> str:
+    who = f"{one.author}, {one.date}, commit {one.commit[:12]}: {one.subject}" if one.commit else one.subject
+    return one_line(f"lines {one.start_line}-{one.end_line}: {who}", 500)
 
 
 def _shown(hit: Hit) -> str:
@@ -266,6 +303,7 @@ def _passage(hit: Hit, *, several: bool) -> dict[str, JSON]:
         "path": hit.path,
         "start_line": hit.start_line,
         "end_line": hit.end_line,
+        **({"page": hit.page, "page_end": hit.page_end} if hit.page else {}),
         "uri": hit.uri,
         "title": hit.title,
         "heading_path": list(hit.heading_path),
@@ -276,12 +314,15 @@ def _passage(hit: Hit, *, several: bool) -> dict[str, JSON]:
         "match": hit.match,
         "matched_by": list(hit.matched_by),
         "explanation": hit.explanation,
+        "source_state": hit.source_state,
         "chunk_id": hit.chunk_id,
         "document_id": hit.document_id,
         "text": hit.text,
         "relevant_lines": [line.number for line in hit.context],
         "highlights": [list(span) for span in hit.highlights],
     }
+    data |= {"link": hit.link} if hit.link else {}
+    data |= {} if hit.blame is None else {"blame": [asdict(one) for one in hit.blame]}
     if hit.neighbours:
         data["neighbours"] = [asdict(one) for one in hit.neighbours]
     return data | ({"duplicates": [asdict(one) for one in hit.duplicates]} if hit.duplicates else {})

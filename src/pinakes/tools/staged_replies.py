@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.analysis import estimated_token_starts
 from pinakes.catalog.briefs import Mark
 from pinakes.catalog.records import DocumentRecord
+from pinakes.pages import pages_of
 from pinakes.staged.expanding import Opened, Passage, Wanted
 from pinakes.staged.retrieval import Found, FoundSummaries
 from pinakes.suspicion import is_suspicious
@@ -139,6 +140,8 @@ class DocumentChunk(Reply):
     collection: str
     start_line: int
     end_line: int
+    page: int | SkipJsonSchema[None] = None
+    page_end: int | SkipJsonSchema[None] = None
     section: str | SkipJsonSchema[None] = None
     neighbours: list[NeighbourChunk] | SkipJsonSchema[None] = None
     tokens_saved: int = 0
@@ -203,6 +206,7 @@ def text(opened: Opened, wanted: Wanted) -> DocumentText:
 def passage(found: Passage) -> DocumentChunk:
     """Return the answer of a passage that was read."""
     mark, beside = found.mark, found.neighbours
+    page, page_end = pages_of(found.pages, mark.start, mark.end)
     return DocumentChunk(
         doc_id=found.document.uid,
         chunk_index=mark.ordinal,
@@ -217,6 +221,8 @@ def passage(found: Passage) -> DocumentChunk:
         collection=found.collection,
         start_line=mark.start_line,
         end_line=mark.end_line,
+        page=page,
+        page_end=page_end,
         section=_section(mark),
         neighbours=[_neighbour(other, own) for other, own in beside] or None,
         tokens_saved=max(0, found.document.token_count - sum(one.token_count for one in (mark, *dict(beside)))),

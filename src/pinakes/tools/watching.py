@@ -11,7 +11,7 @@ from pinakes import caller
 from pinakes.catalog import collections, manifest, sources
 from pinakes.catalog.manifest import FileLine
 from pinakes.library import Library
-from pinakes.readers.office import NO_TEXT
+from pinakes.readers.pdf import NO_TEXT
 from pinakes.shelves import Shelves
 from pinakes.sources.stamp import size_of
 from pinakes.tools.declare import Reply, tool

@@ -11,13 +11,14 @@ from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.app import app
 
 COMMANDS = {
-    "add", "audit export", "call", "collections configure", "collections copy", "collections create",
-    "collections delete", "collections describe", "collections remove-source", "collections rename",
-    "collections stats", "compare", "config", "document delete", "document deleted", "document history",
-    "document put", "document restore", "document show", "document update", "evaluate", "explain", "init",
-    "keys create", "keys list", "keys revoke", "mcp",
-    "model install", "model status", "outline", "read", "reindex", "search", "serve", "status", "summarize", "sync",
-    "tools", "tune", "verify", "watch",
+    "add", "ask", "audit export", "backup", "call", "collections configure", "collections copy",
+    "collections create", "collections delete", "collections describe", "collections remove-source",
+    "collections rename", "collections stats", "compare", "config", "document delete", "document deleted",
+    "document history", "document put", "document restore", "document show", "document update", "evaluate",
+    "events", "explain", "export", "import", "init", "keys create", "keys list", "keys revoke", "mcp",
+    "metadata", "model install", "model status", "outline", "read", "reindex", "restore", "search", "serve",
+    "sources import", "sources remove", "sources show", "status", "summarize", "sync", "tools", "tune",
+    "verify", "watch", "webhooks list", "webhooks retry", "webhooks test",
 }  # fmt: skip
 ALIASES = {"index", "index-directory", "query", "verify-index"}
 EVERYWHERE = {"--home", "--profile", "--set", "--json", "--verbose", "--quiet"}

@@ -114,8 +114,9 @@ def calls(name: str, collection: str | None, document: str) -> Iterator[dict[str
     for tool in ("search_summaries", "hybrid_search", "search", "semantic_search"):
         found[tool] = [asked]
     found["search"] = [asked, {**asked, "as_of": _ONCE}]
-    for tool in ("collection_stats", "status"):
+    for tool in ("collection_stats", "list_sources", "metadata_report", "status"):
         found[tool] = [where]
+    found["ask"] = [{"question": QUESTION, **where}]
     yield from found[name]
 
 

@@ -115,6 +115,9 @@ def tools(library: Library) -> dict[str, list[Answer]]:
     ask("search", query=QUESTION, top_k=2)
     ask("read", document="guides/keys.md")
     ask("status")
+    ask("metadata_report", missing=1)
+    ask("list_sources")
+    ask("ask", question=QUESTION)
     missing = [name for name, known in cases.items() if not known]
     assert not missing, f"say here how these are called: {missing}"
     return cases
@@ -185,7 +188,9 @@ def routes(server: Running) -> dict[str, Answer]:
     return {
         "GET /health": ask("GET", "/health"),
         "GET /stats": ask("GET", "/stats"),
+        "GET /api/v1/sources": ask("GET", "/api/v1/sources"),
         "POST /search": ask("POST", "/search", {"query": QUESTION, "top_k": 2}),
+        "POST /api/v1/ask": ask("POST", "/api/v1/ask", {"question": QUESTION}),
         "POST /api/v1/knowledge/ask": ask("POST", "/api/v1/knowledge/ask", {"query": "How is it deployed?"}),
         f"DELETE {source}{{source_id}}": ask("DELETE", source + SOURCE.replace("/", "%2F")),
     }

@@ -92,7 +92,7 @@ def test_the_calls_of_the_guide_work_unchanged(server: Running, body: dict[str, 
 def test_a_result_names_its_kep(server: Running) -> None:
     body = {"query": "CustomResourceDefinition", "search_type": "keyword", "filters": {"file_type": ".md"}}
     result = server.client.post("/search", json=body).json()["results"][0]
-    assert set(result) == {"chunk_id", "kep_id", "text", "score", "metadata", "chunk_index"}
+    assert set(result) == {"chunk_id", "kep_id", "text", "score", "metadata", "chunk_index", "source_state"}
     assert result["kep_id"] == "sig-api-machinery/598"
     assert result["chunk_id"] == f"{result['kep_id']}_{result['chunk_index']}"
     expected = {
@@ -179,7 +179,7 @@ def test_min_score_leaves_out_what_scores_less(server: Running) -> None:
         (
             "zzz",
             "There is no field 'zzz': there are query, search_type, top_k, min_score, filters, collection, fusion, "
-            "neighbours, explain, as_of",
+            "neighbours, explain, as_of, refresh",
         ),
     ],
 )

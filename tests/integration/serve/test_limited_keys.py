@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 from access_support import CLOSED, MARK, OPEN, QUESTION, calls, fill, ids_of, key_for, settings_for_keys, state_of
 from serve_support import Running
@@ -76,7 +78,7 @@ def test_the_same_calls_tell_of_it_to_a_key_for_all_collections(
     library: Library, server: Running, everywhere: dict[str, str], tool: Any
 ) -> None:
     told = [answer for _, answer in answers(server, tool.name, ids_of(library, "closed")[:3], everywhere)]
-    assert tool.name in ("version", "get_index_status") or any(
+    assert tool.name in ("ask", "version", "get_index_status") or any(
         word in answer for word in (MARK, '"closed"') for answer in told
     )
 
@@ -107,6 +109,8 @@ def test_no_route_tells_or_changes_anything_of_another_collection(
         told = list(over_socket(server, guest))
     elif path == "/mcp":
         told = list(over_mcp(server, guest, addresses(library)))
+    elif path == "/api/v1/events":
+        told = [over_stream(server, path, guest)]
     else:
         told = list(over_http(library, server, method, path, guest))
     for answer in told:
@@ -123,6 +127,17 @@ def over_http(library: Library, server: Running, method: str, path: str, headers
                 place = path.replace("{source_id:path}", source)
                 sent = {**headers, "Accept": accepted}
                 yield server.client.request(method, place, headers=sent, json=body).text
+
+
+def over_stream(server: Running, path: str, headers: dict[str, str]) -> str:
+    """Return what a stream tells from the first event on, until it has nothing more to tell."""
+    told = ""
+    asked = server.client.stream("GET", path, params={"after": "0"}, headers=headers, timeout=1.0)
+    with suppress(httpx.ReadTimeout), asked as response:
+        for text in response.iter_text():
+            told += text
+    assert "event: indexed" in told
+    return told
 
 
 def over_socket(server: Running, headers: dict[str, str]) -> Iterator[str]:

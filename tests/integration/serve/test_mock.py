@@ -110,9 +110,15 @@ def test_every_route_is_listed_and_answered(mock: Running) -> None:
     document = mock.client.get("/openapi.json").json()
     assert {(method.upper(), path) for path, methods in document["paths"].items() for method in methods} <= known
     for one in listed:
-        if one["method"] != "WEBSOCKET" and one["path"] not in ("/api/v1/tools/{name}", "/mcp"):
+        if one["method"] != "WEBSOCKET" and one["path"] not in ("/api/v1/tools/{name}", "/api/v1/events", "/mcp"):
             answer = mock.client.request(one["method"], one["path"].format(source_id="a%2Fb"), json={"query": "a"})
             assert answer.status_code == 200, one
+
+
+def test_the_stream_of_events_is_open_and_nothing_happens(mock: Running) -> None:
+    with mock.client.stream("GET", "/api/v1/events") as answer:
+        assert answer.status_code == 200
+        assert next(answer.iter_lines()) == "retry: 1000"
 
 
 @pytest.mark.parametrize("name", [tool.name for tool in TOOLS])

@@ -105,7 +105,8 @@ def names_of(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 def test_the_command_line_chooses_toolsets_and_reading_only(tmp_path: Path) -> None:
     assert names_of(stdio(tmp_path, "--toolsets", "search, code")) == [
-        *("search", "read", "status", "semantic_search", "index_content", "get_index_status"),
+        *("search", "read", "status", "metadata_report", "list_sources"),
+        *("semantic_search", "index_content", "get_index_status"),
     ]
     assert names_of(stdio(tmp_path, "--toolsets", "code,history", "--read-only")) == [
         *("document_history", "semantic_search", "get_index_status"),
@@ -115,7 +116,7 @@ def test_the_command_line_chooses_toolsets_and_reading_only(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--toolsets", "retrieve,serach"], "cannot be 'serach': it has to be 'code', 'history'"),
+        (["--toolsets", "retrieve,serach"], "cannot be 'serach': it has to be 'ask', 'code', 'history'"),
         (["--toolsets", "search", "--url", "http://127.0.0.1:1"], "The server at --url decides on its tools."),
         (["--read-only", "--url", "http://127.0.0.1:1"], "Leave out --toolsets and --read-only."),
     ],

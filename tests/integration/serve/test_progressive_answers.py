@@ -44,7 +44,7 @@ def test_a_result_says_that_it_is_approximate_and_else_nothing(server: Running) 
     marks = [result.get("approximate") for result in results]
     assert set(marks) == {True, None}
     exact = next(result for result in results if "approximate" not in result)
-    assert exact.keys() == {"chunk_id", "kep_id", "text", "score", "metadata", "chunk_index"}
+    assert exact.keys() == {"chunk_id", "kep_id", "text", "score", "metadata", "chunk_index", "source_state"}
     only_words = server.client.post("/search", json=QUESTION | {"search_type": "keyword"}).json()["results"]
     assert not any("approximate" in result for result in only_words)
 

@@ -25,6 +25,13 @@ def test_looking_through_a_source_says_which():
     assert run.words() == "looking through /srv/docs"
 
 
+def test_fetching_pages_says_how_far_it_is() -> None:
+    run, _ = course()
+    run.see(Event("scan", 0, 0, "https://docs.example.org/sitemap.xml"))
+    run.see(Event("fetch", 37, 1500))
+    assert run.words() == "37 of 1,500 pages fetched"
+
+
 def test_files_count_as_done_when_their_batch_is_embedded():
     run, clock = course()
     for done in range(1, 11):
@@ -63,7 +70,18 @@ def test_without_embedding_files_read_are_files_done():
     clock.now += 10
     run.see(Event("read", 10, 40))
     assert run.done == 10
-    assert run.words() == "10 of 40 files read, 30 s left"
+    assert run.words() == "10 of 40 files read, 1.0 per second, 30 s left"
+
+
+def test_a_stopped_run_says_how_far_it_came():
+    run, _ = course()
+    assert run.reached() == ""
+    run.see(Event("read", 10, 40))
+    assert run.reached() == "10 of 40 files read"
+    run.see(Event("embed", 128, 128))
+    assert run.reached() == "10 of 40 files read, 128 chunks embedded"
+    run.see(Event("searchable", 64, 2112))
+    assert run.reached() == "64 of 2,112 chunks with exact vectors"
 
 
 def test_no_time_is_promised_at_the_very_start():
@@ -95,7 +113,7 @@ def test_once_it_is_searchable_the_share_that_is_exact_is_told():
     run.see(Event("embed", 512, 512))
     clock.now += 10
     run.see(Event("index", 512, 2048))
-    assert run.words() == "searchable; 27.2 % exact (576 of 2,112 chunks), 30 s left"
+    assert run.words() == "searchable; 27.2 % exact (576 of 2,112 chunks), 51 per second, 30 s left"
     assert (run.done, run.total) == (576, 2112)
 
 

@@ -177,12 +177,18 @@ def test_fingerprints_tell_weights_and_precisions_apart(folder: Path, tmp_path: 
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSetting, match="deterministic, onnx"):
+    with pytest.raises(InvalidSetting, match=r"deterministic, .*onnx"):
         open_embedder(EmbeddingSettings(provider="abacus"), tmp_path)
 
 
 @pytest.mark.parametrize("provider", sorted(EMBEDDERS))
 def test_every_provider_of_the_table_opens(provider: str, tmp_path: Path) -> None:
+    settings = EmbeddingSettings(provider=provider, url="https://models.invalid/v1")
+    assert callable(open_embedder(settings, tmp_path).embed)
+
+
+@pytest.mark.parametrize("provider", ["deterministic", "onnx"])
+def test_what_runs_here_knows_its_dimension(provider: str, tmp_path: Path) -> None:
     assert open_embedder(EmbeddingSettings(provider=provider), tmp_path).dimension == 384
 
 

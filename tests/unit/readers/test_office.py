@@ -15,7 +15,8 @@ from small_pdf import pdf
 from pinakes import readers
 from pinakes.errors import TooLarge, Unreadable
 from pinakes.readers.limits import Limits
-from pinakes.readers.office import tidy, translate
+from pinakes.readers.office import translate
+from pinakes.readers.tidying import tidy
 from pinakes.types import Document
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -210,7 +211,7 @@ def test_a_conversion_that_takes_too_long_becomes_a_reason() -> None:
         (r"a\_name and 3\. b \# c", "a_name and 3. b # c\n"),
         ("\\# no heading\n1\\. no list", "\\# no heading\n1\\. no list\n"),
         ("`a\\_b` $$x\\_1$$\n```\na\\_b\n```", "`a\\_b` $$x\\_1$$\n```\na\\_b\n```\n"),
-        (r"| a\|b |", "| a\\|b |\n"),
+        (r"| a\|b | c |", "| a\\|b | c |\n"),
         ("![chart](data:image/png;base64,AAAA) ![](x.png)[](#top)", "chart \n"),
         ("\n\na\n\n\n\n\n\nb\n\n", "a\n\n\nb\n"),
     ],

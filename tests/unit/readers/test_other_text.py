@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_the_title_of_restructured_text_is_its_first_section(text: str, title: s
         ("arch/Makefile.build", "makefile"),
         ("Dockerfile.dev", "dockerfile"),
         ("mm/Kconfig", "kconfig"),
-        ("pom.xml", "xml"),
+        ("schema.xsd", "xml"),
         ("CMakeLists.txt", "cmake"),
     ],
 )
@@ -180,6 +181,14 @@ def test_a_notebook_keeps_text_code_and_printed_output() -> None:
     )
     assert document.title == "Study"
     assert document.text == "# Study\n\nWords.\n\n```python\nprint(42)\n```\n\n```text\n42\n\n<Figure>\n```\n"
+
+
+def test_a_fence_is_longer_than_any_in_what_it_holds_however_long_that_is() -> None:
+    ticks = "`" * 300_000
+    began = time.process_time()
+    text = read(_notebook({"cell_type": "code", "source": f"a {ticks} b", "outputs": []}), "a.ipynb").text
+    assert text == f"{ticks}`python\na {ticks} b\n{ticks}`\n"
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", '{"cells": 3}', "{broken"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -146,6 +147,18 @@ def test_a_yaml_bomb_is_read_as_the_few_lines_it_is(text: str) -> None:
 )
 def test_endless_nesting_is_not_followed(text: str, path: str) -> None:
     assert read(text, path).metadata["parse_error"]
+
+
+@pytest.mark.parametrize("part", ["a", '"a\\""', "'a'", " a "], ids=["bare", "escaped", "literal", "spaced"])
+@pytest.mark.parametrize("path", ["a.toml", "a.md"])
+def test_a_key_of_many_parts_costs_no_more_than_its_length(path: str, part: str) -> None:
+    key = ".".join([part] * 5000)
+    tracemalloc.start()
+    document = read(f"+++\ntitle = 1\n{key} = 1\n+++\ntext" if path == "a.md" else f"{key} = 1", path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "too deeply" in str(document.metadata.get("parse_error") or document.metadata["front_matter_error"])
+    assert peak < 5_000_000
 
 
 def test_prose_that_happens_to_be_yaml_stays_prose() -> None:

@@ -37,6 +37,30 @@ def test_urls_are_git(location: str) -> None:
     assert (settings.kind, settings.location, settings.ref) == ("git", location, "main")
 
 
+@pytest.mark.parametrize(
+    "location",
+    [
+        "https://docs.example",
+        "https://docs.example/",
+        "https://docs.example/sitemap.xml",
+        "https://docs.example/sitemap.xml.gz",
+        "http://docs.example:8080/guide/install.html",
+        "https://docs.example/paper.PDF",
+        "https://docs.example/page?id=7",
+    ],
+)
+def test_urls_that_end_like_a_page_are_pages(location: str) -> None:
+    assert recognise(location).kind == "http"
+
+
+def test_a_url_is_what_is_said_of_it() -> None:
+    assert recognise("https://docs.example/guide", kind="http").location == "https://docs.example/guide"
+    assert recognise("https://docs.example/sitemap.xml", "main").kind == "git"
+    assert recognise("https://docs.example/guide.html", kind="git").kind == "git"
+    with pytest.raises(InvalidInput, match="no slack"):
+        recognise("https://docs.example/x", kind="slack")
+
+
 def test_folders_files_and_checkouts_are_folders(
     tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +171,8 @@ def test_a_file_of_a_repository_has_a_uri_of_its_own(location: str, uri: str) ->
 
 @pytest.mark.parametrize("kind", sorted(SOURCES))
 def test_every_kind_opens_without_touching_anything(tmp_path: Path, kind: str) -> None:
-    settings = SourceSettings.model_validate({"kind": kind, "location": str(tmp_path / "missing")})
+    location = "https://docs.example/" if kind == "http" else str(tmp_path / "missing")
+    settings = SourceSettings.model_validate({"kind": kind, "location": location})
     source = open_source(settings, work=tmp_path / "work", max_file_bytes=10, git_timeout_s=1)
     source.close()
     assert list(tmp_path.iterdir()) == []
@@ -155,6 +180,7 @@ def test_every_kind_opens_without_touching_anything(tmp_path: Path, kind: str) -
 
 @pytest.mark.parametrize("kind", sorted(SOURCES))
 def test_every_kind_reports_a_bad_pattern_when_it_is_opened(tmp_path: Path, kind: str) -> None:
-    settings = SourceSettings.model_validate({"kind": kind, "location": str(tmp_path), "include": ["[a"]})
+    location = "https://docs.example/" if kind == "http" else str(tmp_path)
+    settings = SourceSettings.model_validate({"kind": kind, "location": location, "include": ["[a"]})
     with pytest.raises(InvalidSetting, match="include"):
         open_source(settings, work=tmp_path / "work", max_file_bytes=10, git_timeout_s=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.sources.stamp import fingerprint, has_changed, size_of
+from pinakes.sources.stamp import fingerprint, size_of, state_of
 
 
 @pytest.fixture
@@ -24,40 +24,44 @@ def stamped(file: Path) -> tuple[str, str]:
 
 
 def test_a_file_that_nobody_touched_has_not_changed(file: Path) -> None:
-    assert has_changed(str(file.parent), file.name, *stamped(file)) is False
+    assert state_of(str(file.parent), file.name, *stamped(file)) == "current"
 
 
 def test_another_content_is_a_change_also_of_the_same_size(file: Path) -> None:
     stamp = stamped(file)
     file.write_text("two")
     os.utime(file, ns=(1, 1))
-    assert has_changed(str(file.parent), file.name, *stamp) is True
+    assert state_of(str(file.parent), file.name, *stamp) == "changed"
     file.write_text("three")
-    assert has_changed(str(file.parent), file.name, *stamp) is True
+    assert state_of(str(file.parent), file.name, *stamp) == "changed"
 
 
 def test_a_file_that_was_only_touched_has_not_changed(file: Path) -> None:
     stamp = stamped(file)
     os.utime(file, ns=(1, 1))
     file.chmod(0o600)
-    assert has_changed(str(file.parent), file.name, *stamp) is False
+    assert state_of(str(file.parent), file.name, *stamp) == "current"
 
 
-def test_a_file_that_is_gone_has_changed(file: Path) -> None:
+def test_a_file_that_is_gone_is_missing(file: Path) -> None:
     stamp = stamped(file)
     file.unlink()
-    assert has_changed(str(file.parent), file.name, *stamp) is True
+    assert state_of(str(file.parent), file.name, *stamp) == "missing"
+
+
+def test_nothing_is_known_of_a_path_that_leads_into_a_file(file: Path) -> None:
+    assert state_of(str(file.parent), f"{file.name}/inside.md", *stamped(file)) == "unknown"
 
 
 def test_nothing_is_known_of_a_folder_that_is_not_there(file: Path) -> None:
-    assert has_changed(str(file.parent / "gone"), file.name, *stamped(file)) is None
+    assert state_of(str(file.parent / "gone"), file.name, *stamped(file)) == "unknown"
 
 
 def test_a_source_of_a_single_file_is_that_file(file: Path) -> None:
     stamp = stamped(file)
-    assert has_changed(str(file), file.name, *stamp) is False
+    assert state_of(str(file), file.name, *stamp) == "current"
     file.write_text("three")
-    assert has_changed(str(file), file.name, *stamp) is True
+    assert state_of(str(file), file.name, *stamp) == "changed"
 
 
 @pytest.mark.parametrize(("stamp", "size"), [("42:1:2", 42), ("", None), ("9c1f", None), ("1234", None)])

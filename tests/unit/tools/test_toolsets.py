@@ -34,17 +34,20 @@ def test_agents_see_seventeen_tools_unless_others_are_chosen(tmp_path: Path) -> 
     assert len(names(tmp_path)) == 17
 
 
+SEARCH = ["search", "read", "status", "metadata_report", "list_sources"]
+
+
 def test_every_tool_has_a_name_of_its_own_and_a_toolset_that_can_be_chosen(tmp_path: Path) -> None:
     assert len({tool.name for tool in TOOLS}) == len(TOOLS)
     assert {tool.toolset for tool in TOOLS} == set(get_args(Toolset))
-    assert names(tmp_path, toolsets=["search"]) == ["search", "read", "status"]
+    assert names(tmp_path, toolsets=["search"]) == SEARCH
     assert names(tmp_path, toolsets=["code"]) == ["semantic_search", "index_content", "get_index_status"]
     assert names(tmp_path, toolsets=["history"]) == ["document_history", "restore_document"]
 
 
 def test_a_profile_chooses_its_tools(tmp_path: Path) -> None:
     assert names(tmp_path, profile="kep") == ["search_keps"]
-    assert names(tmp_path, profile="kep", toolsets=["search"]) == ["search_keps", "search", "read", "status"]
+    assert names(tmp_path, profile="kep", toolsets=["search"]) == ["search_keps", *SEARCH]
     assert {"semantic_search", "index_content", "get_index_status", "read"} <= set(names(tmp_path, profile="kernel"))
 
 

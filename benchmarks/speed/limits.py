@@ -1,0 +1,147 @@
+"""``python -m benchmarks.speed.limits``: the memory of an ingest with all its processes, and a large folder read again.
+
+Two corpora: many small generated files (the ``deterministic`` embedder, so that reading and writing are what is seen)
+and the Linux subset (the usual model, in the mode ``lazy``, which embeds a sample). Memory is the sum of the resident
+memory of all processes of a `pinakes add`, looked at all the time; what they share is counted in each of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.speed import machine
+from benchmarks.speed.corpus import LINUX, prepare
+from benchmarks.speed.home import start
+
+_EVERY_S = 0.2
+_FOLDERS = 100
+_PARTS = 4
+_DETERMINISTIC = ("--set", "embedding.provider=deterministic", "--set", "embedding.mode=full")
+_LAZY = ("--set", "embedding.mode=lazy")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Megabytes of all processes of an ingest of ``files`` files; ``parts_mb``: most in each quarter of its time."""
+
+    corpus: str
+    files: int
+    seconds: float
+    processes: int
+    peak_mb: float
+    parts_mb: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Seconds of a whole `pinakes sync` of a folder in which nothing changed, the fastest of some."""
+
+    files: int
+    command_s: float
+
+
+def ingested(home: Path, corpus: str, folder: Path, files: int, *settings: str) -> Memory:
+    """Add a folder to a new home, looking at the memory all the time."""
+    shutil.rmtree(home, ignore_errors=True)
+    began = time.perf_counter()
+    process = start("add", str(folder), "--home", str(home), *settings, stdout=subprocess.DEVNULL)
+    seen: list[tuple[float, int]] = []
+    while process.poll() is None:
+        tree = list(_tree(process.pid))
+        seen.append((sum(_resident_mb(pid) for pid in tree), len(tree)))
+        time.sleep(_EVERY_S)
+    if process.returncode:
+        raise RuntimeError(f"`pinakes add` ended with exit code {process.returncode}")
+    seconds = time.perf_counter() - began
+    most = [max(mb for mb, _ in seen[len(seen) * n // _PARTS : len(seen) * (n + 1) // _PARTS]) for n in range(_PARTS)]
+    return Memory(corpus, files, seconds, max(count for _, count in seen), max(most), tuple(most))
+
+
+def unchanged(home: Path, files: int, rounds: int) -> Unchanged:
+    """Read the sources of a home again."""
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        if start("sync", "--home", str(home), *_DETERMINISTIC, stdout=subprocess.DEVNULL).wait():
+            raise RuntimeError("`pinakes sync` failed")
+        times.append(time.perf_counter() - began)
+    return Unchanged(files, min(times))
+
+
+def write(folder: Path, files: int) -> None:
+    """Write so many small Markdown files, all of them different."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for number in range(_FOLDERS):
+        (folder / f"part{number}").mkdir(parents=True)
+    for number in range(files):
+        text = f"# Note {number}\n\nOf part {number % _FOLDERS} this says {number * 31} times that all is well.\n"
+        (folder / f"part{number % _FOLDERS}" / f"{number}.md").write_text(text, "utf-8")
+
+
+def _tree(pid: int) -> Iterator[int]:
+    """Yield a process and those it started."""
+    yield pid
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+        threads = [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
+        for thread in threads:
+            if thread != pid:
+                children += Path(f"/proc/{pid}/task/{thread}/children").read_text("ascii").split()
+    except OSError:
+        return
+    for child in children:
+        yield from _tree(int(child))
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
+    except (OSError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / machine.MEGABYTE
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=Path("benchmarks/results/limits"), help="folder for all of it")
+    parser.add_argument("--files", type=int, nargs="+", default=[20_000, 100_000], help="generated files, one run each")
+    parser.add_argument("--rounds", type=int, default=3, help="how often nothing changed is measured")
+    parser.add_argument("--no-linux", action="store_true", help="only generated files")
+    given = parser.parse_args()
+    found: dict[str, object] = {"machine": machine.describe()}
+    memory: list[Memory] = []
+    for files in given.files:
+        print(f"measuring {files:,} generated files …", file=sys.stderr, flush=True)
+        write(given.work / "files", files)
+        home = given.work / "home"
+        memory.append(ingested(home, "generated", given.work / "files", files, *_DETERMINISTIC))
+        again = unchanged(home, files, given.rounds)
+        found[f"unchanged_{files}"] = asdict(again)
+        print(f"{files:,} files, nothing changed: {again.command_s:.1f} s")
+    if LINUX.is_dir() and not given.no_linux:
+        print("measuring the Linux subset …", file=sys.stderr, flush=True)
+        corpus = prepare("linux", given.work)
+        files = sum(path.is_file() for path in corpus.folder.rglob("*"))
+        memory.append(ingested(given.work / "linux", "linux", corpus.folder, files, *_LAZY))
+    for one in memory:
+        parts = ", ".join(f"{mb:.0f}" for mb in one.parts_mb)
+        print(
+            f"{one.corpus}, {one.files:,} files: peak {one.peak_mb:.0f} MB of {one.processes} processes "
+            f"(by quarters: {parts}) in {one.seconds:.0f} s"
+        )
+    found["memory"] = [asdict(one) for one in memory]
+    (given.work / "limits.json").write_text(json.dumps(found, indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,289 @@
+"""A whole home as one archive, made while it serves; and a home made of such an archive."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import sqlite3
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from filelock import FileLock, Timeout
+
+from pinakes.archives import Kind, Reader, Writer, check_free, damaged, opened, written
+from pinakes.catalog import Catalog, collections
+from pinakes.catalog.engine import translated
+from pinakes.errors import CatalogueCorrupt, InvalidInput, StorageFull, storing
+from pinakes.exchange import OnStep
+from pinakes.shelves import Shelves
+
+CATALOG, INDEX = "catalog.db", "index"
+FILES, FOLDERS = (CATALOG, "config.toml"), ("evaluations", "knowledge_base", INDEX)
+"""What of a home is kept. What sources fetched, locks and the note of which server runs belong to one machine."""
+
+_STAGING = ".restoring-"
+_UNDER_WAY, _LOCK = ".pinakes-backup-", "under-way.lock"
+_BLOCK_BYTES = 1 << 20
+_FAST = 1
+_WHAT = "The home"
+_FOREIGN = re.compile(r"[\\\0\ud800-\udfff]")
+"""What no name in a zip file can have: backslashes, and bytes that are no UTF-8."""
+
+
+def _may_hold(name: str) -> bool:
+    parts = name.split("/")
+    plain = not _FOREIGN.search(name) and all(part not in ("", ".", "..") for part in parts)
+    return plain and (name in FILES or (len(parts) > 1 and parts[0] in FOLDERS))
+
+
+KIND = Kind("pinakes-home", 1, "backup of a home", _may_hold)
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """A backup that was made: where, how large (bytes), what it holds, how long it took. ``left_out``: with reasons."""
+
+    file: str
+    bytes: int
+    collections: int
+    documents: int
+    with_index: bool
+    files: int
+    left_out: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A home that was made of a backup, which was made ``of`` a time (ISO 8601, UTC) by ``software``."""
+
+    home: str
+    of: str
+    software: str
+    collections: int
+    documents: int
+    with_index: bool
+    files: int
+    bytes: int
+    seconds: float
+
+
+def back_up(
+    shelves: Shelves,
+    place: Path,
+    *,
+    with_index: bool = False,
+    force: bool = False,
+    on_step: OnStep = lambda _what, _done, _total: None,
+) -> BackedUp:
+    """Write the home to the file ``place``, or into that folder under a name with the time.
+
+    The catalogue is as it stands at one moment, keys and audit log included, while others go on writing. Indexes are
+    derived, so they are left out, or ``with_index`` built anew beside it to what the copy of the catalogue holds.
+
+    Raises:
+        InvalidInput: something is there already, unless ``force`` lets go of it, or it is part of what is kept.
+        StorageFull: it cannot be written; nothing is there then.
+        CatalogueCorrupt: the catalogue is damaged.
+    """
+    start = time.perf_counter()
+    home = shelves.settings.home
+    place = _named(home, place)
+    check_free(place, force=force)
+    with _staging(place) as copy, written(place, KIND, force=force, level=_FAST, within=copy) as archive:
+        on_step("catalogue", 0, 0)
+        shelves.catalog.copy_to(copy / CATALOG)
+        held = _checked(copy / CATALOG)
+        if with_index:
+            on_step("index", 0, 0)
+            _build_indexes(shelves, copy)
+        archive.about["home"] = {"collections": held[0], "documents": held[1], "with_index": with_index}
+        left_out = _pack(archive, _members(home, copy), on_step)
+        files = len(archive.members)
+    seconds = round(time.perf_counter() - start, 2)
+    return BackedUp(str(place), place.stat().st_size, *held, with_index, files, tuple(left_out), seconds)
+
+
+def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _total: None) -> Restored:
+    """Make a home at ``home``, where nothing is but perhaps an empty folder or one of models, of the backup ``file``.
+
+    Everything is checked before anything is put in its place; the catalogue, which makes it a home, comes last.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: it is no backup, damaged, changed, or of a newer version.
+        InvalidInput: something is at ``home``.
+        StorageFull: it cannot be written, or there is no room.
+    """
+    start = time.perf_counter()
+    with opened(file, KIND) as archive, storing(_WHAT):
+        _check_empty(home)
+        _check_room(home, archive)
+        home.mkdir(parents=True, exist_ok=True)
+        staging = home / f"{_STAGING}{secrets.token_hex(4)}"
+        staging.mkdir(mode=0o700)
+        try:
+            _check_empty(home, staging)  # once more: another one may have begun at the same moment
+            _unpack(archive, file, staging, on_step)
+            on_step("checking", 0, 0)
+            Catalog.at(staging).close()  # brought to the tables of this version, while nobody else is there
+            held = _checked(staging / CATALOG)
+            _put_in_place(staging, home)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        about, members = archive.manifest, archive.members
+    seconds = round(time.perf_counter() - start, 2)
+    of, software = str(about.get("created_at", "")), str(about.get("software", ""))
+    with_index = any(name.startswith(f"{INDEX}/") for name in members)
+    return Restored(str(home), of, software, *held, with_index, len(members), archive.bytes, seconds)
+
+
+def _named(home: Path, place: Path) -> Path:
+    """Return the file to be written: in a folder one that is named after the home and the time."""
+    place = place.expanduser().absolute()
+    if place.is_dir():
+        at = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
+        place /= f"{home.absolute().name.lstrip('.') or 'pinakes'}-{at}.zip"
+    for name in (*FILES, *FOLDERS):
+        if place.is_relative_to((home / name).absolute()):
+            raise InvalidInput(f"{str(place)!r} lies in what is backed up.", hint="Choose a place outside of the home.")
+    return place
+
+
+@contextmanager
+def _staging(place: Path) -> Iterator[Path]:
+    """Give an empty folder beside ``place``; remove those that were left there by backups that were killed."""
+    with storing(f"The backup {str(place)!r}"):
+        for left in place.parent.glob(f"{_UNDER_WAY}*/{_LOCK}"):
+            with suppress(Timeout, OSError), FileLock(left, timeout=0):
+                shutil.rmtree(left.parent, ignore_errors=True)
+        staging = tempfile.TemporaryDirectory(prefix=_UNDER_WAY, dir=place.parent)
+    with staging as folder, FileLock(Path(folder, _LOCK)):
+        yield Path(folder)
+
+
+def _checked(catalog: Path) -> tuple[int, int]:
+    """Return how many collections and documents a copy of a catalogue holds, which is whole.
+
+    Raises:
+        CatalogueCorrupt: it is not.
+    """
+    with translated(), closing(sqlite3.connect(catalog)) as connection:
+        said = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        if said != ["ok"]:
+            raise CatalogueCorrupt(f"The catalogue is damaged: {said[0]}.", hint="Restore an earlier backup.")
+        held = connection.execute("SELECT (SELECT count(*) FROM collections), (SELECT count(*) FROM documents)")
+        of_collections, of_documents = held.fetchone()
+    return int(of_collections), int(of_documents)
+
+
+def _build_indexes(shelves: Shelves, copy: Path) -> None:
+    """Build the indexes of a copied catalogue beside it: what another process writes meanwhile is not in them."""
+    here = shelves.home.path / INDEX
+    (copy / INDEX).mkdir()
+    for place in here.glob("map-*.npz"):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(place, copy / INDEX / place.name)
+    beside = Shelves(shelves.settings.model_copy(update={"home": copy}))
+    try:
+        with beside.catalog.read() as connection:
+            names = [record.name for record in collections.everything(connection)]
+        for name in names:
+            beside.index(name)
+    finally:
+        beside.close()
+
+
+def _members(home: Path, copy: Path) -> list[tuple[str, Path]]:
+    """Return name in the archive → file, of all that is kept; those of the catalogue and the index are copies."""
+    found = [(CATALOG, copy / CATALOG)]
+    found += [(name, home / name) for name in FILES if name != CATALOG and (home / name).is_file()]
+    for name in FOLDERS:
+        root = copy if name == INDEX else home
+        found += [(path.relative_to(root).as_posix(), path) for path in _below(root / name)]
+    return [(name, path) for name, path in found if not (name.startswith(f"{INDEX}/") and name.endswith(".lock"))]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield what is in a folder and not a folder itself; links are not followed."""
+    for root, folders, names in os.walk(folder):
+        folders.sort()
+        place = Path(root)
+        yield from (place / name for name in sorted([*names, *(one for one in folders if (place / one).is_symlink())]))
+
+
+def _pack(archive: Writer, members: list[tuple[str, Path]], on_step: OnStep) -> list[str]:
+    """Write these files; return which could not be, and why."""
+    left_out: list[str] = []
+    total = sum(path.lstat().st_size for _, path in members if path.exists())
+    done = 0
+    for name, path in members:
+        try:
+            if not stat.S_ISREG(path.lstat().st_mode):
+                left_out.append(f"{name}: not a plain file")
+                continue
+            if not _may_hold(name):
+                left_out.append(f"{name}: no archive can have a file of that name")
+                continue
+            source = path.open("rb")
+        except OSError as error:
+            left_out.append(f"{name}: {error.strerror}")
+            continue
+        with source, archive.member(name) as member:
+            while data := source.read(_BLOCK_BYTES):
+                member.write(data)
+                done += len(data)
+                on_step("packing", done, total)
+    return left_out
+
+
+def _check_empty(home: Path, own: Path | None = None) -> None:
+    """Refuse a home in which anything is but models and ``own``, the folder of this restoring."""
+    there = sorted(path.name for path in home.iterdir() if path != own) if home.is_dir() else []
+    if home.exists() and not home.is_dir():
+        raise InvalidInput(f"{str(home)!r} is no folder.", hint="Name another home: --home FOLDER")
+    if left := [name for name in there if name.startswith(_STAGING)]:
+        hint = f"Empty it, then restore again: {left[0]} and what else is there is of no use."
+        raise InvalidInput(f"In {str(home)!r} a backup is being restored, or its restoring was stopped.", hint=hint)
+    if others := [name for name in there if name != "cache"]:
+        raise InvalidInput(
+            f"{str(home)!r} is not empty: there is {others[0]!r}.",
+            hint="Restore into a new home: --home FOLDER. Nothing is ever overwritten.",
+        )
+
+
+def _check_room(home: Path, archive: Reader) -> None:
+    existing = next(folder for folder in (home, *home.absolute().parents) if folder.is_dir())
+    free = shutil.disk_usage(existing).free
+    if free < archive.bytes:
+        raise StorageFull(f"The backup holds {archive.bytes:,} bytes, {free:,} are free.", hint="Free disk space.")
+
+
+def _unpack(archive: Reader, file: Path, staging: Path, on_step: OnStep) -> None:
+    if CATALOG not in archive.members:
+        raise damaged(file, "it has no catalogue")
+    done = 0
+    for name in archive.members:
+        place = staging.joinpath(*PurePosixPath(name).parts)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with archive.member(name) as member, place.open("xb") as target:
+            while data := member.read(_BLOCK_BYTES):
+                target.write(data)
+                done += len(data)
+                on_step("unpacking", done, archive.bytes)
+            target.flush()
+            os.fsync(target.fileno())
+
+
+def _put_in_place(staging: Path, home: Path) -> None:
+    names = sorted((path.name for path in staging.iterdir()), key=lambda name: (name == CATALOG, name))
+    for name in names:
+        (staging / name).rename(home / name)

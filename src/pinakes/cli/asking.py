@@ -1,0 +1,73 @@
+"""``ask``: a question answered in words by a chat model, with the passages that the answer cites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pinakes.cli.options import AsOf, Several
+from pinakes.cli.passage import one_line
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+from pinakes.suspicion import WARNING
+
+if TYPE_CHECKING:
+    from pinakes.asking import Answered
+
+
+def ask(
+    session: Session,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In plain words.")],
+    collection: Several = None,
+    passages: Annotated[
+        int | None, typer.Option("--passages", metavar="N", min=1, help="Most passages to answer from.")
+    ] = None,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits, as for search."),
+    ] = None,
+    paths: Annotated[
+        list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
+    ] = None,
+    as_of: AsOf = None,
+) -> None:
+    """Have a chat model answer a question from the documents, with the passages it rests on."""
+    from pinakes.cli.searching import Question, where_of
+    from pinakes.tools.ask import reply_of
+
+    where = where_of(Question(question, filters=filters or (), paths=paths or ()))
+    with session.library() as library:
+        library.asking.writer.chat.check()
+        session.screen.say(f"asking {library.settings.chat.model or library.settings.chat.provider} …")
+        answered = library.ask(question, collection, passages=passages, filters=where, as_of=as_of)
+        session.found([one.document_id for one in answered.citations])
+    session.screen.document(reply_of(answered).as_data())
+    if not session.screen.as_json:
+        _show(session, answered)
+
+
+def _show(session: Session, answered: Answered) -> None:
+    from rich.text import Text
+
+    screen = session.screen
+    if answered.refused:
+        screen.say(answered.answer)
+    else:
+        screen.show(Text(printable(answered.answer)))
+    if answered.citations:
+        screen.show()
+    for one in answered.citations:
+        of = f"{one.collection} › " if "," in answered.collection else ""
+        screen.show(Text.assemble((f"[{one.number}] ", "bold"), (one_line(f"{of}{one.place}"), "cyan")))
+        screen.show(Text(f"    {one_line(one.title)}"))
+        if one.changed:
+            screen.show(Text("    file changed since it was indexed", "yellow"))
+        if one.suspicious:
+            screen.show(Text(f"    suspicious: {WARNING}", "yellow"))
+    if answered.degraded:
+        screen.warn(answered.degraded)
+    for note in answered.notes:
+        screen.note(note)
+    if words := answered.usage.words:
+        screen.say(words)

@@ -1,0 +1,208 @@
+"""``events`` and ``webhooks``: what happened, and who is told of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pinakes.cli.options import OneOrAll, with_common_options
+from pinakes.cli.passage import one_line
+from pinakes.cli.session import Session
+from pinakes.errors import NotFound, SourceError
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.catalog import Catalog
+    from pinakes.catalog.events import Event
+    from pinakes.settings import WebhookSettings
+
+_LOOK_EVERY_S = 0.25
+_BATCH = 200
+_MOST_COUNTED = 10_000
+
+Hook = Annotated[str, typer.Argument(metavar="NAME", help="What the settings call it.")]
+
+webhooks_app = typer.Typer(
+    help="See how far addresses were told of events.", context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+def events(
+    session: Session,
+    collection: OneOrAll = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind", metavar="KIND", help="indexed, updated, deleted, failed or sync_finished. May be repeated."
+        ),
+    ] = None,
+    last: Annotated[int, typer.Option("--last", "-n", metavar="N", min=0, help="How many of those that were.")] = 20,
+    after: Annotated[int | None, typer.Option("--after", metavar="ID", min=0, help="All after this one.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until stopped.")] = False,
+) -> None:
+    """Show what happened to documents and sources; with --json one document a line."""
+    from pinakes.catalog import events as catalogue
+
+    within, chosen = [collection] if collection else None, catalogue.kinds_of(kinds or ())
+    with session.library(recorded=False) as library:
+        catalog = library.shelves.catalog
+        with catalog.read() as connection:
+            position = catalogue.newest(connection) if after is None else after
+            found = [] if after is not None else catalogue.latest(connection, last, chosen, within)
+        _show(session, found)
+        if follow:
+            session.screen.say("following (Ctrl+C stops it)")
+        while True:
+            with catalog.read() as connection:
+                found = catalogue.after(connection, position, _BATCH, chosen, within)
+            position = found[-1].id if found else position
+            _show(session, found)
+            if len(found) < _BATCH:
+                if not follow:
+                    return
+                time.sleep(_LOOK_EVERY_S)
+
+
+def _show(session: Session, found: Sequence[Event]) -> None:
+    for one in found:
+        if session.screen.as_json:
+            sys.stdout.write(json.dumps(one.as_data(), ensure_ascii=False) + "\n")
+        else:
+            session.screen.show(one_line(_line(one)))
+    if found:
+        sys.stdout.flush()
+
+
+def _line(one: Event) -> str:
+    detail = one.detail or {}
+    what = one.uri or one.source or ""
+    more = {
+        "failed": str(detail.get("reason", "")),
+        "updated": f"{', '.join(one.changed)}; version {one.version}" if one.changed else f"version {one.version}",
+        "sync_finished": str(detail.get("error") or _counts(detail)),
+    }.get(one.kind, one.title or "")
+    kind = one.operation if one.operation in ("moved", "restored", "collection deleted", "unreachable") else one.kind
+    return f"{one.id:>6}  {one.at[:19]}Z  {kind:<13}  {one.collection}  {what}{f': {more}' if more else ''}"
+
+
+def _counts(detail: Mapping[str, JSON]) -> str:
+    counts = (f"{detail[name]:,} {name}" for name in ("added", "changed", "moved", "removed") if detail.get(name))
+    return ", ".join(counts) or "nothing new"
+
+
+@webhooks_app.callback(invoke_without_command=True)
+@with_common_options
+def every_webhook(session: Session, context: typer.Context) -> None:
+    """Show how far addresses were told of events."""
+    if context.invoked_subcommand is None:
+        listed(session)
+
+
+@webhooks_app.command("list")
+@with_common_options
+def list_webhooks(session: Session) -> None:
+    """Show how far addresses were told of events."""
+    listed(session)
+
+
+@webhooks_app.command("test")
+@with_common_options
+def test(session: Session, name: Hook) -> None:
+    """Post an event of the kind "test" now, and say how that went."""
+    from pinakes.catalog.engine import now
+    from pinakes.fetching import open_client
+    from pinakes.posting import post
+
+    hook = _named(session, name)
+    event: dict[str, JSON] = {"id": 0, "at": now(), "kind": "test", "operation": "test", "collection": ""}
+    with open_client(session.settings.fetch) as client:
+        outcome = post(client, hook, [event], f"{name}-test-{int(time.time() * 1000)}")
+    if outcome.error:
+        raise SourceError(f"The webhook {name!r} failed: {outcome.error}.", hint="Check its address and its receiver.")
+    session.screen.document({"name": name, "status": outcome.status})
+    session.screen.show(f"{name}: answers {outcome.status}")
+
+
+@webhooks_app.command("retry")
+@with_common_options
+def retry(session: Session, name: Hook) -> None:
+    """Have a server send at once what waits for its time, and once more what was laid aside."""
+    from pinakes.catalog import webhooks
+
+    _named(session, name)
+    with session.library() as library, library.shelves.catalog.write() as connection:
+        count = webhooks.retry(connection, name)
+    session.screen.document({"name": name, "laid_aside": count})
+    session.screen.show(f"{name}: {count:,} posts are sent once more, as soon as a server runs")
+
+
+def listed(session: Session) -> None:
+    """Show the webhooks of the settings, how far each was told, and what was laid aside."""
+    from pinakes.posting import check
+
+    hooks = session.settings.webhooks
+    check(hooks)
+    with session.library() as library:
+        rows = [_state(library.shelves.catalog, hook) for hook in hooks]
+    session.screen.document({"webhooks": rows})
+    for row in rows:
+        session.screen.show(one_line(f"{row['name']}  {row['address']}  {_words(row)}"))
+        if row["error"]:
+            tries = f" ({row['tries']} times)" if row["tries"] else ""
+            session.screen.show(one_line(f"    {row['error']}{tries}"))
+    if not rows:
+        session.screen.say("No webhooks are configured: see [[webhooks]] in the settings.")
+
+
+def _state(catalog: Catalog, hook: WebhookSettings) -> dict[str, JSON]:
+    from pinakes.catalog import events as catalogue
+    from pinakes.catalog import webhooks
+    from pinakes.posting import address
+
+    row: dict[str, JSON] = {
+        "name": hook.name,
+        "address": address(hook),
+        "events": list(hook.events),
+        "collections": list(hook.collections),
+        "signed": bool(hook.secret_variable),
+    }
+    with catalog.read() as connection:
+        progress = webhooks.known(connection, hook.name)
+        aside = webhooks.laid_aside(connection, hook.name)
+        kinds, within = hook.events, hook.collections or None
+        ahead = [] if progress is None else catalogue.after(connection, progress.position, _MOST_COUNTED, kinds, within)
+    row |= {"begun": progress is not None, "waiting": len(ahead)}
+    empty: dict[str, JSON] = dict.fromkeys(("delivered", "missed", "tries"), 0)
+    empty |= dict.fromkeys(("since", "delivered_at", "retry_at", "error"))
+    known = empty if progress is None else asdict(progress)
+    row |= {name: known[name] for name in empty}
+    return row | {"laid_aside": [asdict(one) for one in aside]}
+
+
+def _words(row: dict[str, JSON]) -> str:
+    if not row["begun"]:
+        return "not told of anything yet: a server does that"
+    words = [f"{row['delivered']:,} events delivered"]
+    words += [f"{row['waiting']:,} wait"] if row["waiting"] else []
+    words += [f"sent again at {row['retry_at'][:19]}Z"] if row["retry_at"] else []
+    words += [f"{len(row['laid_aside']):,} posts laid aside"] if row["laid_aside"] else []
+    words += [f"{row['missed']:,} events missed"] if row["missed"] else []
+    return ", ".join(words)
+
+
+def _named(session: Session, name: str) -> WebhookSettings:
+    from pinakes.posting import check
+
+    hooks = session.settings.webhooks
+    check(hooks)
+    for hook in hooks:
+        if hook.name == name:
+            return hook
+    there = ", ".join(hook.name for hook in hooks) or "none"
+    raise NotFound(f"There is no webhook {name!r} in the settings.", hint=f"There are: {there}.")

@@ -1,0 +1,148 @@
+"""``add --dry-run`` and ``sync --dry-run``: what would be read, and what that takes; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from pinakes.cli.adding import Wanted, prepare_or_warn
+from pinakes.cli.progress import duration, following
+from pinakes.cli.screen import Screen, printable
+from pinakes.cli.session import IncompleteError, Session
+from pinakes.types import JSON
+
+if TYPE_CHECKING:
+    from pinakes.forecasting import Forecast
+    from pinakes.library import Library
+    from pinakes.settings import SourceSettings
+
+_MEGABYTE = 1_000_000
+_NAMED_REASONS = 10
+
+
+def add(session: Session, wanted: Wanted) -> None:
+    """Say what adding these locations would do."""
+    from pinakes import sourcing
+
+    with _library(session) as library:
+        name = wanted.collection or library.usual
+        chosen = [
+            sourcing.added(
+                library.shelves.catalog,
+                library.settings,
+                name,
+                location,
+                wanted.ref,
+                wanted.include,
+                wanted.exclude,
+                wanted.kind,
+            )
+            for location in wanted.locations
+        ]
+        _show(session, library, [(name, source) for source in chosen])
+
+
+def sync(session: Session, collection: str | None, names: Sequence[str] = ()) -> None:
+    """Say what reading the known sources again would do."""
+    with _library(session) as library:
+        _show(session, library, library.sources(collection, names))
+
+
+@contextmanager
+def _library(session: Session) -> Iterator[Library]:
+    """Open the library, an empty one elsewhere where there is none yet: a home is not made by asking."""
+    if (session.settings.home / "catalog.db").exists():
+        with session.library() as library:
+            yield library
+        return
+    from pinakes.library import Library
+
+    with TemporaryDirectory(prefix="pinakes-") as folder:  # noqa: SIM117 - the folder goes last
+        with Library(session.settings.model_copy(update={"home": Path(folder)})) as library:
+            yield library
+
+
+def _show(session: Session, library: Library, chosen: Sequence[tuple[str, SourceSettings]]) -> None:
+    from pinakes.forecasting import Forecasts
+
+    screen = session.screen
+    prepare_or_warn(session)
+    found: list[Forecast] = []
+    for name, source in chosen:
+        with following(screen) as on_event:
+            one = Forecasts(library.shelves).attempted(name, source, on_event)
+        found.append(one)
+        if one.error is not None and len(chosen) == 1:
+            raise one.error
+        if one.error is not None:
+            screen.fail(f"{one.source}: {one.error.message}", one.error.hint)
+        else:
+            _show_one(screen, one)
+    document = {"dry_run": True, "forecasts": [_document(screen, one) for one in found]}
+    if not chosen:
+        screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
+    if failed := next((one.error for one in found if one.error is not None), None):
+        raise IncompleteError(failed, document)
+    screen.say("nothing was written: this was a dry run")
+    screen.document(document)
+
+
+def _show_one(screen: Screen, one: Forecast) -> None:
+    def row(label: str, words: str) -> None:
+        screen.report(printable(f"  {label:<8} {words}"))
+
+    screen.report(printable(f"{one.collection}: {one.source}"))
+    counts = {name: getattr(one, name) for name in ("new", "changed", "unchanged", "removed")}
+    row("files", ", ".join(f"{number:,} {name}" for name, number in counts.items()))
+    _show_reasons(screen, "skipped", one.skipped)
+    for reason in one.excluded:
+        row("rules", f"{reason[:1].lower()}{reason[1:]}")
+    to_read = one.new + one.changed
+    if not to_read:
+        row("to read", "nothing")
+        return
+    about = "" if one.sampled == to_read else "about "
+    row("to read", f"{_files(to_read)}, {_size(one.bytes)}")
+    whence = "all of them were read" if not about else f"from a sample of {_files(one.sampled)}"
+    row("gives", f"{about}{one.chunks:,} chunks, {one.tokens:,} tokens; {whence}")
+    if one.new_tokens != one.tokens:
+        row("to embed", f"{about}{one.new_tokens:,} tokens, the rest is there or comes more than once")
+    _show_reasons(screen, "unread", one.unreadable)
+    row("time", _time(one))
+    if one.dollars is None:
+        row("costs", f"not known for {one.model}")
+    else:
+        row("costs", f"about ${one.dollars:,.2f} by {one.model}" if one.dollars else "nothing")
+
+
+def _time(one: Forecast) -> str:
+    reading = f"reading {duration(one.read_s)}"
+    if one.embed_s is None:
+        return f"{reading}; how long embedding takes is not known"
+    return f"about {duration(one.read_s + one.embed_s)}: {reading}, embedding {duration(one.embed_s)}"
+
+
+def _show_reasons(screen: Screen, label: str, reasons: Mapping[str, int]) -> None:
+    if reasons:
+        screen.report(f"  {label:<8} {sum(reasons.values()):,}")
+    for reason, number in list(reasons.items())[:_NAMED_REASONS]:
+        screen.report(printable(f"    {number:,} × {reason}"))
+    if len(reasons) > _NAMED_REASONS:
+        screen.report(f"    … and {len(reasons) - _NAMED_REASONS:,} other reasons")
+
+
+def _document(screen: Screen, one: Forecast) -> dict[str, JSON]:
+    document = {name: value for name, value in asdict(one).items() if name != "error"} | {"seconds": one.seconds}
+    return document | ({"error": screen.error_document(one.error)} if one.error is not None else {})
+
+
+def _files(number: int) -> str:
+    return f"{number:,} {'file' if number == 1 else 'files'}"
+
+
+def _size(number: int) -> str:
+    return f"{number / _MEGABYTE:,.1f} MB" if number >= _MEGABYTE else f"{number / 1000:,.1f} kB"

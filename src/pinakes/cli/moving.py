@@ -1,0 +1,132 @@
+"""``export``, ``import``, ``backup`` and ``restore``: collections and homes as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pinakes.cli.progress import progress
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+
+if TYPE_CHECKING:
+    from pinakes.exchange import OnStep
+
+_MEGABYTE = 1_000_000
+_WORDS = {
+    "catalogue": "copying the catalogue",
+    "index": "building the index",
+    "checking": "checking what was unpacked",
+}
+
+
+def export(
+    session: Session,
+    collection: Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The archive to write, a zip file.")],
+    history: Annotated[
+        bool, typer.Option("--history", help="Also what documents were before, and those that can be restored.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
+) -> None:
+    """Write a collection to one file, with its vectors: elsewhere nothing is embedded again."""
+    with session.library() as library, _steps(session) as on_step:
+        name = library.collection(collection).name
+        done = library.exchange.export(name, file, history=history, force=force, on_step=on_step)
+        session.found((), done.documents)
+    screen = session.screen
+    screen.document(asdict(done))
+    held = f"{done.documents:,} documents, {done.chunks:,} passages, {done.vectors:,} vectors"
+    screen.report(printable(f"{done.file}: {held}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
+    if done.pending:
+        screen.say(f"{done.pending:,} passages have no vector yet; they wait for theirs where it is imported, too")
+
+
+def import_(
+    session: Session,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `pinakes export` wrote.")],
+    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Call the collection so.")] = None,
+    without_sources: Annotated[
+        bool, typer.Option("--without-sources", help="Leave out where it came from: no sync reads it again.")
+    ] = False,
+    embed_anew: Annotated[
+        bool, typer.Option("--embed-anew", help="Leave out its vectors: the model of this home makes new ones.")
+    ] = False,
+) -> None:
+    """Take in a collection from a file; all of it, or nothing."""
+    with session.library(create=True) as library, _steps(session) as on_step:
+        sources = not without_sources
+        done = library.exchange.take_in(file, name, sources=sources, embed_anew=embed_anew, on_step=on_step)
+        session.found((), done.documents)
+    screen = session.screen
+    screen.document(asdict(done))
+    held = f"{done.documents:,} documents, {done.chunks:,} passages, {done.vectors:,} vectors"
+    screen.report(printable(f"{done.collection}: {held} in {done.seconds:.1f} s"))
+    for note in done.notes:
+        screen.note(note)
+    if done.renamed:
+        screen.note(f"{done.renamed:,} documents have new ids, since there are, or were, documents of their ids here")
+    if done.pending:
+        again = session.command("reindex", "--embed", "-c", done.collection)
+        screen.say(f"{done.pending:,} passages wait for their vectors: {again}")
+    if done.sources:
+        screen.say(printable(f"the next sync reads its sources again: {', '.join(done.sources)}"))
+
+
+def backup(
+    session: Session,
+    destination: Annotated[
+        str, typer.Argument(metavar="FILE|FOLDER", help="The file to write; in a folder it is named after the time.")
+    ],
+    with_index: Annotated[
+        bool, typer.Option("--with-index", help="Also the search indexes, which are built anew else.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
+) -> None:
+    """Write the home to one file, while it is in use: catalogue, keys, audit log, settings."""
+    with session.library() as library, _steps(session, bytes_=True) as on_step:
+        done = library.exchange.back_up(destination, with_index=with_index, force=force, on_step=on_step)
+    screen = session.screen
+    screen.document(asdict(done))
+    held = f"{done.collections:,} collections, {done.documents:,} documents"
+    screen.report(printable(f"{done.file}: {held}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
+    for one in done.left_out:
+        screen.warn(f"left out: {one}")
+
+
+def restore(
+    session: Session,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `pinakes backup` wrote.")],
+) -> None:
+    """Make a home of a backup, where there is none yet (--home FOLDER)."""
+    from pinakes.backups import restore as restore_
+
+    with _steps(session, bytes_=True) as on_step:
+        done = restore_(Path(file), session.settings.home, on_step)
+    screen = session.screen
+    screen.document(asdict(done))
+    held = f"{done.collections:,} collections, {done.documents:,} documents, as of {done.of[:19]}Z"
+    screen.report(printable(f"{done.home}: {held}, restored in {done.seconds:.1f} s"))
+    if not done.with_index and done.documents:
+        screen.say("the indexes are built at the first search")
+
+
+@contextmanager
+def _steps(session: Session, *, bytes_: bool = False) -> Iterator[OnStep]:
+    """Give a function that shows how far something is, in pieces or in bytes."""
+    with progress(session.screen) as show:
+
+        def on_step(what: str, done: int, total: int) -> None:
+            if not total:
+                show(_WORDS.get(what, what), 0, 0)
+            elif bytes_:
+                show(f"{what}: {done / _MEGABYTE:.0f} of {total / _MEGABYTE:.0f} MB", done, total)
+            else:
+                show(f"{done:,} of {total:,} {what}", done, total)
+
+        yield on_step

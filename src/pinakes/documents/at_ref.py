@@ -1,0 +1,56 @@
+"""What repositories were at a tag or commit: held by a collection that was filled from there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from sqlalchemy import Connection
+
+from pinakes.catalog import collections, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.sources import SourceRecord
+from pinakes.documents.moments import is_moment
+from pinakes.errors import InvalidInput
+from pinakes.sources import read_at
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SLUG = re.compile(r"[^\w.-]+")
+
+
+def held_at(connection: Connection, record: CollectionRecord, words: str) -> CollectionRecord | None:
+    """Return the collection that holds a repository of ``record`` as it was at a branch, tag or commit.
+
+    It may be ``record`` itself. None where ``words`` are a day or time, or the collection has no repository.
+
+    Raises:
+        InvalidInput: nothing holds it; the hint says how to have it.
+    """
+    words = words.strip()
+    own = [one for one in sources.everything(connection, record.id) if one.kind == "git"]
+    if is_moment(words) or not own:
+        return None
+    places = {one.location for one in own}
+    for one in sorted(collections.everything(connection), key=lambda each: each.id != record.id):
+        for source in sources.everything(connection, one.id):
+            if source.kind == "git" and source.location in places and _is_at(source, words):
+                return one
+    raise InvalidInput(
+        f"{words!r} is no day or time, and no collection holds {own[0].location!r} as it was there.",
+        hint=f"If it is a branch or tag, add it, then ask again: {_adding(record, own[0], words)}",
+    )
+
+
+def _is_at(source: SourceRecord, words: str) -> bool:
+    ref, commit = read_at(source.kind, source.state)
+    if commit is None:
+        return False
+    return words == ref or (bool(_COMMIT.fullmatch(words.lower())) and commit.startswith(words.lower()))
+
+
+def _adding(record: CollectionRecord, source: SourceRecord, ref: str) -> str:
+    command = ["pinakes", "add", source.location, "--ref", ref, "-c", f"{record.name}-{_SLUG.sub('-', ref)}"]
+    for name in ("include", "exclude"):
+        for pattern in source.options.get(name) or ():
+            command += [f"--{name}", pattern]
+    return shlex.join(command)

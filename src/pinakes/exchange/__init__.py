@@ -1,0 +1,67 @@
+"""Collections and homes as files: ``form`` is what stands in the archive of a collection, the others write and read it.
+
+What a library holds of this is ``Exchange``; the work is loaded when it is first done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pinakes.shelves import Shelves
+
+if TYPE_CHECKING:
+    from pinakes.backups import BackedUp
+    from pinakes.exchange.exporting import Exported
+    from pinakes.exchange.importing import Imported
+
+OnStep: TypeAlias = Callable[[str, int, int], object]
+"""Called with what is being done, how much of it is, and how much there is, 0 = not known."""
+
+
+def _unheard(_what: str, _done: int, _total: int) -> None:
+    """Listen to nothing."""
+
+
+class Exchange:
+    """Writes collections of a home to files, takes in others, and backs up all of it. Safe to share between threads."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    def export(
+        self,
+        collection: str,
+        file: Path | str,
+        *,
+        history: bool = False,
+        force: bool = False,
+        on_step: OnStep = _unheard,
+    ) -> Exported:
+        """Write a collection to ``file``: see ``exporting.export``, also for the errors."""
+        from pinakes.exchange.exporting import export
+
+        return export(self._shelves, collection, Path(file), history=history, force=force, on_step=on_step)
+
+    def take_in(
+        self,
+        file: Path | str,
+        name: str | None = None,
+        *,
+        sources: bool = True,
+        embed_anew: bool = False,
+        on_step: OnStep = _unheard,
+    ) -> Imported:
+        """Make the collection that ``file`` holds: see ``importing.take_in``, also for the errors."""
+        from pinakes.exchange.importing import take_in
+
+        return take_in(self._shelves, Path(file), name, sources=sources, embed_anew=embed_anew, on_step=on_step)
+
+    def back_up(
+        self, place: Path | str, *, with_index: bool = False, force: bool = False, on_step: OnStep = _unheard
+    ) -> BackedUp:
+        """Write the home to a file, or into a folder: see ``backups.back_up``, also for the errors."""
+        from pinakes.backups import back_up
+
+        return back_up(self._shelves, Path(place), with_index=with_index, force=force, on_step=on_step)

@@ -1,0 +1,405 @@
+"""A collection taken in from an archive: all of it in one transaction, or nothing."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from pinakes import caller
+from pinakes.archives import Reader, Stream, damaged, opened
+from pinakes.catalog import changes, collections, embeddings, events, portable
+from pinakes.catalog import sources as known_sources
+from pinakes.catalog.documents import NewDocument, embedding_key
+from pinakes.collecting import checked
+from pinakes.embedding import recorded
+from pinakes.errors import InvalidName, InvalidSetting, ModelUnavailable, StorageFull
+from pinakes.exchange import OnStep
+from pinakes.exchange.form import (
+    DOCUMENTS,
+    FILES,
+    KEYS,
+    KIND,
+    SOURCES,
+    VECTORS,
+    VERSIONS,
+    CollectionTold,
+    Counts,
+    DocumentLine,
+    ModelTold,
+    line_of,
+    told,
+)
+from pinakes.settings import EmbeddingSettings
+from pinakes.shelves import Shelves
+from pinakes.sourcing import settings_of
+from pinakes.types import JSON, Chunk, Document, Float32
+
+_LOCAL = frozenset({"deterministic", "onnx"})
+"""Providers whose models run here. Others ask a server: which one, and with which key, no archive may decide."""
+
+_AT_ONCE = 500
+_UNIT = (0.97, 1.03)
+_MOST_DOCUMENT_BYTES = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A collection that was taken in. ``pending`` passages have no vector yet.
+
+    ``renamed``: so many documents got new ids, since documents here have, or had, theirs. ``model`` made the vectors:
+    that of the home (``own_model`` False) or one that the collection has of its own. ``sources`` are those that the
+    next sync reads. ``notes`` say what is not as it was.
+    """
+
+    collection: str
+    documents: int
+    chunks: int
+    vectors: int
+    pending: int
+    versions: int
+    renamed: int
+    model: str
+    own_model: bool
+    sources: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float
+
+
+def take_in(
+    shelves: Shelves,
+    file: Path,
+    name: str | None = None,
+    *,
+    sources: bool = True,
+    embed_anew: bool = False,
+    on_step: OnStep = lambda _what, _done, _total: None,
+) -> Imported:
+    """Make the collection that ``file`` holds, under its own name or ``name``; nothing is embedded again.
+
+    Where the model of this home is another than that of the archive, the collection keeps its own, if that runs here;
+    else, and with ``embed_anew``, its passages wait for vectors by the model of this home. Without ``sources`` its
+    documents come from nowhere: no sync reads them again.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: it is no archive of a collection, damaged, changed, or of a newer format.
+        InvalidName: there is a collection of that name.
+        StorageFull: there is no room for it.
+    """
+    start = time.perf_counter()
+    with opened(file, KIND) as archive:
+        about = _about(archive, file)
+        wanted = name or about.name
+        model = _Model.chosen(shelves, None if embed_anew else about.model)
+        _check_room(shelves.settings.home, archive)
+        _check_name(shelves, wanted)
+        with shelves.catalog.write() as connection:
+            arriving = _Arriving(connection, archive, file, about, on_step)
+            arriving.write(_free(connection, wanted), model, with_sources=sources)
+    on_step("index", 0, 0)
+    record, _ = shelves.index(unicodedata.normalize("NFC", wanted))
+    with shelves.catalog.read() as connection:
+        counts = collections.count(connection, record)
+    return Imported(
+        collection=record.name,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        vectors=arriving.counts.vectors,
+        pending=counts.pending,
+        versions=arriving.counts.versions,
+        renamed=sum(old != new for old, new in arriving.uids.items()),
+        model=record.fingerprint,
+        own_model=record.embedding is not None,
+        sources=tuple(arriving.places),
+        notes=_notes(about, model, embed_anew=embed_anew),
+        seconds=round(time.perf_counter() - start, 2),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The model that a collection is to have: by ``own`` settings, None = that of the home; ``told`` None: none."""
+
+    told: ModelTold | None = None
+    own: Mapping[str, JSON] | None = None
+
+    @classmethod
+    def chosen(cls, shelves: Shelves, told_: ModelTold | None) -> _Model:
+        """Return the model by which the vectors of an archive can be used here, if there is one."""
+        if told_ is None:
+            return cls()
+        try:
+            here: str | None = shelves.embedder.fingerprint
+        except ModelUnavailable:
+            here = None
+        if here == told_.fingerprint:
+            return cls(told_)
+        usual = recorded(shelves.settings.embedding)
+        try:
+            own = recorded(EmbeddingSettings.model_validate({**told_.settings, "path": None}))
+        except ValidationError:
+            return cls()
+        if own == {**usual, "path": None}:
+            return cls(told_) if here is None else cls()
+        of_a_server = own.keys() & {"url", "key_variable", "fallback"}
+        return cls(told_, own) if own.get("provider") in _LOCAL and not of_a_server else cls()
+
+
+class _Arriving:
+    """Writes what one archive holds into the catalogue, and counts it."""
+
+    def __init__(
+        self, connection: Connection, archive: Reader, file: Path, about: CollectionTold, on_step: OnStep
+    ) -> None:
+        self.counts = Counts()
+        self.uids: dict[str, str] = {}
+        self.places: list[str] = []
+        self._connection = connection
+        self._archive = archive
+        self._file = file
+        self._about = about
+        self._on_step = on_step
+        self._collection = 0
+        self._sources: list[int] = []
+
+    def write(self, name: str, model: _Model, *, with_sources: bool) -> None:
+        """Write everything."""
+        try:
+            self._write(name, model, with_sources=with_sources)
+        except IntegrityError as error:
+            raise damaged(self._file, f"it holds something twice: {error.orig}") from error
+
+    def _write(self, name: str, model: _Model, *, with_sources: bool) -> None:
+        connection, about = self._connection, self._about
+        record = collections.create(connection, name, about.description, _settings(self._file, about))
+        self._collection = record.id
+        if model.own is not None:
+            portable.keep_model(connection, record.id, model.own)
+        self._write_sources(wanted=with_sources)
+        self._write_documents()
+        self._write_files(wanted=with_sources)
+        if about.history:
+            self._write_versions()
+        else:
+            portable.begin_versions(connection, record.id, caller.current().label)
+        self._write_vectors(model.told)
+        self._check_counts(model)
+        changes.record_everything(connection, record.id)
+        events.copied(connection, record.id)
+
+    def _write_sources(self, *, wanted: bool) -> None:
+        for line in self._lines(SOURCES):
+            self.counts.sources += 1
+            if wanted:
+                self._sources.append(portable.put_source(self._connection, self._collection, line.model_dump()))
+                self.places.append(line.location)
+        for kept in known_sources.everything(self._connection, self._collection):
+            try:
+                settings_of(kept)
+            except ValidationError as error:
+                raise damaged(self._file, f"its source {kept.location!r}: {told(error)}") from error
+
+    def _write_documents(self) -> None:
+        batch: list[DocumentLine] = []
+        size = 0
+        for line in self._lines(DOCUMENTS):
+            batch.append(line)
+            size += len(line.text)
+            if len(batch) >= _AT_ONCE or size > _MOST_DOCUMENT_BYTES:
+                self._put(batch)
+                batch, size = [], 0
+        self._put(batch)
+
+    def _put(self, batch: list[DocumentLine]) -> None:
+        uids = portable.free_uids(self._connection, [line.uid for line in batch])
+        if len(uids) != len(batch) or not self.uids.keys().isdisjoint(uids):
+            raise damaged(self._file, "two of its documents have the same id")
+        self.uids |= uids
+        for line in batch:
+            new = self._document(line)
+            portable.put_document(self._connection, self._collection, new, line.model_dump(include=_AS_IT_WAS))
+            self.counts.documents += 1
+            self.counts.chunks += len(line.chunks)
+            self._on_step("documents", self.counts.documents, self._about.counts.documents)
+
+    def _document(self, line: DocumentLine) -> NewDocument:
+        pages = tuple(line.pages or ())
+        document = Document(line.text, line.title, line.kind, line.language, line.metadata, pages)
+        chunks = [self._chunk(line, number) for number in range(len(line.chunks))]
+        return NewDocument(
+            uri=line.uri,
+            path=line.path,
+            document=document,
+            chunks=chunks,
+            content_hash=line.content_hash,
+            title=line.title,
+            metadata=line.metadata,
+            group_key=line.group_key,
+            source_id=self._source(line.source),
+            summary=line.summary,
+            summary_by=line.summary_by,
+            given=line.given,
+            uid=self.uids[line.uid],
+            created_at=line.created_at,
+        )
+
+    def _chunk(self, line: DocumentLine, number: int) -> Chunk:
+        given = line.chunks[number]
+        values = given.model_dump(exclude={"key"})
+        values |= {"heading_path": tuple(given.heading_path), "symbols": tuple(given.symbols)}
+        chunk = Chunk(ordinal=number, text=line.text[given.start : given.end], **values)
+        if embedding_key(chunk).hex() != given.key:
+            raise damaged(self._file, f"a passage of {line.path!r} is not the one that its key names")
+        return chunk
+
+    def _write_files(self, *, wanted: bool) -> None:
+        lines = self._lines(FILES)
+        while batch := list(islice(lines, _AT_ONCE)):
+            self.counts.files += len(batch)
+            uids = [self.uids.get(line.document, "") for line in batch if line.document]
+            ids = portable.document_ids(self._connection, self._collection, uids)
+            of_source: dict[int, list[tuple[dict[str, JSON], int | None]]] = {}
+            for line in batch if wanted else ():
+                source_id = self._source(line.source)
+                document = ids.get(self.uids.get(line.document or "", ""))
+                of_source.setdefault(source_id or 0, []).append((line.model_dump(), document))
+            for source_id, rows in of_source.items():
+                portable.put_files(self._connection, source_id, rows)
+
+    def _write_versions(self) -> None:
+        lines = self._lines(VERSIONS)
+        while batch := list(islice(lines, _AT_ONCE)):
+            gone = list(dict.fromkeys(line.uid for line in batch if line.uid not in self.uids))
+            self.uids |= portable.free_uids(self._connection, gone)
+            rows = [({**line.model_dump(), "uid": self.uids[line.uid]}, self._source(line.source)) for line in batch]
+            portable.put_versions(self._connection, self._collection, rows)
+            self.counts.versions += len(batch)
+
+    def _write_vectors(self, model: ModelTold | None) -> None:
+        """Write the vectors of texts that the collection has; others an archive has no business to bring."""
+        if model is None:
+            return
+        known = portable.dimension_of(self._connection, model.fingerprint)
+        if known not in (None, model.dimension):
+            raise damaged(self._file, f"vectors by {model.fingerprint} have {known} numbers, not {model.dimension}")
+        model_id = collections.bind_model(self._connection, self._collection, model.fingerprint, model.dimension)
+        with self._archive.member(VECTORS) as vectors, self._archive.member(KEYS) as keys:
+            total, lines = self._rows(vectors, model.dimension), keys.lines()
+            while batch := [self._key(line) for line in islice(lines, _AT_ONCE)]:
+                rows = self._floats(vectors.exactly(len(batch) * model.dimension * 2), model.dimension)
+                mine = portable.wanted_keys(self._connection, self._collection, batch)
+                stored = {key: row for key, row in zip(batch, rows, strict=True) if key in mine}
+                embeddings.store(self._connection, model_id, stored)
+                self.counts.vectors += len(batch)
+                self._on_step("vectors", self.counts.vectors, total)
+            if self.counts.vectors != total or vectors.read(1):
+                raise damaged(self._file, f"{VECTORS!r} and {KEYS!r} do not belong together")
+
+    def _rows(self, vectors: Stream, dimension: int) -> int:
+        """Return how many rows the array has whose header comes next."""
+        try:
+            fits = np.lib.format.read_magic(vectors) == (1, 0)
+            shape, fortran_order, kind = np.lib.format.read_array_header_1_0(vectors)
+        except ValueError:
+            fits, shape, fortran_order, kind = False, (), False, np.dtype("<f2")
+        if not fits or fortran_order or kind != np.dtype("<f2") or len(shape) != 2 or shape[1] != dimension:
+            raise damaged(self._file, f"{VECTORS!r} is no float16 array with {dimension} columns")
+        return int(shape[0])
+
+    def _key(self, line: bytes) -> bytes:
+        try:
+            key = bytes.fromhex(line.decode("ascii"))
+        except ValueError:
+            key = b""
+        if len(key) != 16:
+            raise damaged(self._file, f"{KEYS!r} has a line that is no key")
+        return key
+
+    def _floats(self, data: bytes, dimension: int) -> Float32:
+        rows: Float32 = np.frombuffer(data, "<f2").astype(np.float32).reshape(-1, dimension)
+        with np.errstate(all="ignore"):
+            lengths = np.linalg.norm(rows, axis=1)
+        if not bool(np.all((lengths > _UNIT[0]) & (lengths < _UNIT[1]))):
+            raise damaged(self._file, "it has vectors that are not of unit length")
+        return rows
+
+    def _source(self, number: int | None) -> int | None:
+        """Return the id of the source of this number; None where sources are left out."""
+        if number is None:
+            return None
+        if number >= self.counts.sources:
+            raise damaged(self._file, f"it has no source {number}")
+        return self._sources[number] if self._sources else None
+
+    def _lines(self, member: str) -> Iterator[Any]:
+        with self._archive.member(member) as stream:
+            for number, line in enumerate(stream.lines(), start=1):
+                try:
+                    yield line_of(member, line)
+                except ValueError as error:
+                    raise damaged(self._file, f"line {number} of {member!r}: {error}") from error
+
+    def _check_counts(self, model: _Model) -> None:
+        here, wanted = self.counts.model_dump(), self._about.counts.model_dump()
+        left_out = () if model.told is not None else ("vectors",)
+        wrong = [what for what, count in wanted.items() if what not in left_out and here[what] != count]
+        if wrong:
+            raise damaged(self._file, f"it has {here[wrong[0]]} {wrong[0]}, not {wanted[wrong[0]]}")
+
+
+def _about(archive: Reader, file: Path) -> CollectionTold:
+    try:
+        return CollectionTold.model_validate(archive.manifest.get("collection"))
+    except ValidationError as error:
+        raise damaged(file, f"its manifest: {told(error)}") from error
+
+
+def _settings(file: Path, about: CollectionTold) -> dict[str, JSON]:
+    try:
+        return checked(about.settings)
+    except InvalidSetting as error:
+        raise damaged(file, f"its settings: {error.message}") from error
+
+
+def _check_room(home: Path, archive: Reader) -> None:
+    free = shutil.disk_usage(home).free
+    if free < archive.bytes:
+        raise StorageFull(f"The archive holds {archive.bytes:,} bytes, {free:,} are free.", hint="Free disk space.")
+
+
+def _free(connection: Connection, name: str) -> str:
+    try:
+        return collections.free(connection, name)
+    except InvalidName as error:
+        raise InvalidName(error.message, hint="Give it another name: --as NAME") from error
+
+
+def _check_name(shelves: Shelves, name: str) -> None:
+    """Refuse a name before anything is read."""
+    with shelves.catalog.read() as connection:
+        _free(connection, name)
+
+
+def _notes(about: CollectionTold, model: _Model, *, embed_anew: bool) -> tuple[str, ...]:
+    if about.model is None:
+        return ()
+    if model.told is None:
+        why = "as was wanted" if embed_anew else f"those of the archive are by {about.model.fingerprint}"
+        return (f"its passages wait for vectors by the model of this home: {why}",)
+    if model.own is not None:
+        return (f"it keeps the model that it was embedded by, {about.model.fingerprint}, whatever the settings name",)
+    return ()
+
+
+_AS_IT_WAS = {"inherited", "version", "updated_at"}

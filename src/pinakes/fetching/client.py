@@ -1,0 +1,253 @@
+"""Asking for one page at a time, within limits."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urljoin, urlsplit
+
+import httpcore
+import httpx
+
+from pinakes.errors import InvalidInput, SourceError, TooLarge
+from pinakes.fetching.addresses import Allowed
+from pinakes.fetching.urls import check_url, shown
+from pinakes.fetching.wire import Guarded, time_left, time_limit
+from pinakes.settings import FetchSettings
+
+_MOVED: Final = frozenset((301, 302, 303, 307, 308))
+_PACKED: Final = frozenset(("gzip", "x-gzip", "deflate"))
+_SECRET_HEADERS: Final = frozenset(("authorization", "cookie"))
+"""What goes to the host alone that it is meant for."""
+
+_STEP_BYTES: Final = 1 << 16
+_CONNECTIONS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer of any status. ``url`` is where it came from in the end, ``body`` unpacked, header names lower-case."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    @property
+    def content_type(self) -> str:
+        """The media type without its parameters, lower-case, "" where none is told."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status is 200 to 299."""
+        return 200 <= self.status < 300
+
+
+class Client:
+    """Asks addresses that users or documents name. Thread-safe; keeps connections open until it is closed."""
+
+    def __init__(self, settings: FetchSettings) -> None:
+        """Open nothing yet.
+
+        Raises:
+            InvalidSetting: ``allow_private`` has an entry that is no host, address or network.
+        """
+        self._settings = settings
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=httpx.create_ssl_context(),
+            max_connections=_CONNECTIONS,
+            max_keepalive_connections=_CONNECTIONS,
+            keepalive_expiry=15,
+            network_backend=Guarded(Allowed(settings.allow_private)),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+    def get(
+        self, url: str, *, max_bytes: int, headers: Mapping[str, str] | None = None, timeout_s: float | None = None
+    ) -> Fetched:
+        """Return what is at ``url`` or where it leads to, at most ``max_bytes`` when it is unpacked.
+
+        ``timeout_s`` holds for all of it, redirects included; the setting ``fetch.timeout_s`` where it is None.
+
+        Raises:
+            Refused: an address on the way is not on the open network, and not allowed by the settings.
+            InvalidInput: a URL on the way cannot be fetched.
+            TooLarge: there is more.
+            SourceError: it cannot be reached, or does not answer as it should within the time.
+        """
+        with self._translated(url, timeout_s):
+            at, given = check_url(url), dict(headers or {})
+            for _ in range(self._settings.max_redirects + 1):
+                answer = self._ask("GET", at, b"", given, max_bytes)
+                onward = answer.headers.get("location") if answer.status in _MOVED else None
+                if onward is None:
+                    return answer
+                at, before = self._next(at, onward), at
+                if _origin(at) != _origin(before):
+                    given = {name: value for name, value in given.items() if name.lower() not in _SECRET_HEADERS}
+        raise SourceError(
+            f"{shown(url)!r} leads on more than {self._settings.max_redirects} times.",
+            hint="Give the address that it leads to in the end.",
+        )
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        content: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int = 65_536,
+        timeout_s: float | None = None,
+    ) -> Fetched:
+        """Send one request and return its answer; redirects are not followed, so that ``content`` goes nowhere else.
+
+        What the body has beyond ``max_bytes`` is left out.
+
+        Raises:
+            Refused, InvalidInput, SourceError: as ``get``.
+        """
+        given = {**(headers or {}), "accept-encoding": "identity"}
+        with self._translated(url, timeout_s), self._asked(method, check_url(url), content, given) as (response, found):
+            return Fetched(url, response.status, found, _beginning(response.iter_stream(), max_bytes))
+
+    def _next(self, at: str, onward: str) -> str:
+        try:
+            return check_url(urljoin(at, onward))
+        except InvalidInput as error:
+            raise SourceError(f"{shown(at)!r} leads to an address that is not fetched: {error.message}") from error
+        except ValueError as error:
+            raise SourceError(f"{shown(at)!r} leads to an address that is malformed.") from error
+
+    def _ask(self, method: str, url: str, content: bytes, headers: Mapping[str, str], max_bytes: int) -> Fetched:
+        with self._asked(method, url, content, headers) as (response, found):
+            declared = found.get("content-length", "")
+            if method != "HEAD" and response.status != 304 and declared.isdecimal() and int(declared) > max_bytes:
+                raise _too_large(url, max_bytes)
+            body = b"".join(_limited(_unpacked(response.iter_stream(), found, url), url, max_bytes))
+        return Fetched(url, response.status, found, body)
+
+    @contextmanager
+    def _asked(
+        self, method: str, url: str, content: bytes, headers: Mapping[str, str]
+    ) -> Iterator[tuple[httpcore.Response, dict[str, str]]]:
+        """Give an answer whose body was not read yet, and its headers."""
+        timeout = dict.fromkeys(("connect", "read", "write", "pool"), time_left())
+        with self._pool.stream(
+            method,
+            url,
+            headers=self._headers(url, method, content, headers),
+            content=content or None,
+            extensions={"timeout": timeout},
+        ) as response:
+            found = {
+                name.decode("latin-1").lower(): value.decode("latin-1").strip() for name, value in response.headers
+            }
+            yield response, found
+
+    def _headers(self, url: str, method: str, content: bytes, given: Mapping[str, str]) -> list[tuple[str, str]]:
+        parsed = httpx.URL(url)
+        headers = {
+            "host": parsed.netloc.decode("ascii"),
+            "user-agent": self._settings.user_agent or _user_agent(),
+            "accept": "*/*",
+            "accept-encoding": "gzip, deflate",
+            **{name.lower(): value for name, value in given.items()},
+        }
+        if content or method not in ("GET", "HEAD"):
+            headers["content-length"] = str(len(content))
+        return list(headers.items())
+
+    @contextmanager
+    def _translated(self, url: str, timeout_s: float | None) -> Iterator[None]:
+        limit_s = timeout_s if timeout_s is not None else self._settings.timeout_s
+        try:
+            with time_limit(limit_s):
+                yield
+        except httpcore.TimeoutException as error:
+            raise SourceError(
+                f"{shown(url)!r} did not answer within {limit_s:g} s.", hint="Try later, or raise fetch.timeout_s."
+            ) from error
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol) as error:
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            hint = "SSL_CERT_FILE names other authorities." if "CERTIFICATE_VERIFY_FAILED" in said else "Try later."
+            raise SourceError(f"{shown(url)!r} cannot be fetched: {said}.", hint=hint) from error
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _beginning(parts: Iterable[bytes], most: int) -> bytes:
+    found = b""
+    for part in parts:
+        found += part
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _limited(parts: Iterable[bytes], url: str, max_bytes: int) -> Iterator[bytes]:
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > max_bytes:
+            raise _too_large(url, max_bytes)
+        yield part
+
+
+def _unpacked(parts: Iterable[bytes], headers: Mapping[str, str], url: str) -> Iterator[bytes]:
+    """Yield a body without its content encoding, in steps that stay small however well it is packed."""
+    coding = headers.get("content-encoding", "").lower()
+    if coding in ("", "identity"):
+        yield from parts
+        return
+    if coding not in _PACKED:
+        raise SourceError(f"{shown(url)!r} is packed by {coding!r}, which was not asked for.")
+    # 47: gzip and zlib are told apart by their heads; some servers send deflate without one
+    unpack, bare, began = zlib.decompressobj(47), coding == "deflate", False
+    try:
+        for part in parts:
+            rest, began = part, began or bool(part)
+            while rest and not unpack.eof:
+                try:
+                    out = unpack.decompress(rest, _STEP_BYTES)
+                except zlib.error:
+                    if not bare:
+                        raise
+                    unpack = zlib.decompressobj(-zlib.MAX_WBITS)
+                    out = unpack.decompress(rest, _STEP_BYTES)
+                bare = False
+                yield out
+                rest = unpack.unconsumed_tail
+        while not unpack.eof and (out := unpack.decompress(b"", _STEP_BYTES)):
+            yield out
+    except zlib.error as error:
+        raise SourceError(f"{shown(url)!r} is packed, and damaged: {error}.", hint="Try later.") from error
+    if began and not unpack.eof:  # an answer without a body, as 304, may say how its body would be packed
+        raise SourceError(f"{shown(url)!r} is packed, and breaks off.", hint="Try later.")
+
+
+def _too_large(url: str, max_bytes: int) -> TooLarge:
+    return TooLarge(f"{shown(url)!r} has more than {max_bytes:,} bytes, the most that is fetched.")
+
+
+def _user_agent() -> str:
+    from importlib.metadata import version
+
+    return f"Pinakes/{version('pinakes')} (knowledge server)"

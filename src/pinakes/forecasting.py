@@ -1,0 +1,346 @@
+"""What a run would do, without doing it: files by what becomes of them, and by a sample its tokens, time and costs.
+
+Nothing is written. The source is looked through as a run does it, so a repository may be fetched for that; a sample of
+what is new is read and cut by the same readers, and a few of its passages are embedded where the model runs here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from pinakes import readers, sourcing
+from pinakes.catalog import collections, embeddings, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.documents import embedding_key
+from pinakes.catalog.sources import FileRecord
+from pinakes.errors import ModelUnavailable, PinakesError
+from pinakes.ingest import Event, Tools
+from pinakes.ingest.entries import vanished
+from pinakes.ingest.places import check_place, looked_through
+from pinakes.ingest.run import Cutter
+from pinakes.ports import Embedder, Remote, Source
+from pinakes.settings import SourceSettings
+from pinakes.shelves import Shelves
+from pinakes.spending import dollars
+from pinakes.types import Chunk, Item, Scan
+
+_SAMPLE_FILES = 64
+_SAMPLE_BYTES = 3_000_000
+_SAMPLE_S = 10.0
+_EMBEDDED = 24
+_SECONDS_A_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What reading a source would do; ``skipped`` and ``excluded`` are as in a ``Report``, the first counted by reason.
+
+    ``bytes`` are those of new and changed files. ``chunks`` and ``tokens`` are what these give, ``new_tokens`` what of
+    that is to be embedded: estimates from ``sampled`` files, of which ``unreadable`` gave nothing, by reason. They are
+    exact where all files were sampled. ``read_s`` and ``embed_s`` are seconds, the latter None where the model runs
+    elsewhere or is not there; ``dollars`` is None where a price is not known. ``error``: it cannot be reached.
+    """
+
+    collection: str
+    source: str
+    model: str = ""
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    excluded: Sequence[str] = ()
+    bytes: int = 0
+    sampled: int = 0
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    chunks: int = 0
+    tokens: int = 0
+    new_tokens: int = 0
+    read_s: float = 0.0
+    embed_s: float | None = None
+    dollars: float | None = 0.0
+    error: PinakesError | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """All of it in seconds, None where that cannot be told."""
+        return None if self.embed_s is None else self.read_s + self.embed_s
+
+
+@dataclass(slots=True)
+class _Kind:
+    """Files of one extension: what is to be read of them, and what the sampled ones gave."""
+
+    items: list[Item] = field(default_factory=list)
+    bytes: int = 0
+    sampled: int = 0
+    chunks: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        return sum(item.size_bytes for item in self.items)
+
+
+class Forecasts:
+    """Says what runs of one home would do."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    def of(self, name: str, source: SourceSettings, on_event: Callable[[Event], object] = lambda _: None) -> Forecast:
+        """Say what reading ``source`` into collection ``name``, which need not be there, would do.
+
+        Raises:
+            SourceError: it cannot be reached.
+            InvalidName: no collection can be called so.
+            ModelMismatch: the collection was embedded by another model.
+        """
+        shelves = self._shelves
+        with shelves.catalog.read() as connection:
+            record = collections.planned(connection, name)
+        if record.id:
+            shelves.check_model(record)
+        state, known = self._known(record, source)
+        tools = shelves.tools(record)
+        with sourcing.alone(shelves.home, name, source, on_event), closing(shelves.source(source)) as opened:
+            on_event(Event("scan", 0, 0, source.location))
+            scan = _told(looked_through(opened, state), on_event)
+            check_place(scan, known, source.location, name)
+            files = _Files.sorted_out(scan, known, opened)
+            on_event(Event("scan", len(scan.items), len(scan.items), f"{len(files.wanted)} to read"))
+            sample = _Sample(files.wanted)
+            with tools.cutting(files.wanted) as cutter:
+                sample.read(opened, cutter, on_event)
+        found = self._estimated(record, tools, sample)
+        return replace(
+            found,
+            source=source.location,
+            new=files.new,
+            changed=files.changed,
+            unchanged=files.unchanged,
+            removed=files.removed,
+            skipped=dict(files.skipped.most_common()),
+            excluded=[one.reason for one in scan.skipped if one.path == "."],
+            bytes=sum(item.size_bytes for item in files.wanted),
+        )
+
+    def attempted(
+        self, name: str, source: SourceSettings, on_event: Callable[[Event], object] = lambda _: None
+    ) -> Forecast:
+        """Do the same; where that cannot be told the answer has the ``error``."""
+        try:
+            return self.of(name, source, on_event)
+        except PinakesError as error:
+            return Forecast(name, source.location, error=error)
+
+    def _known(self, record: CollectionRecord, source: SourceSettings) -> tuple[str | None, dict[str, FileRecord]]:
+        """Return the state of a source and what is known of its files; where its options changed, it is read anew."""
+        if not record.id:
+            return None, {}
+        shelves = self._shelves
+        with shelves.catalog.read() as connection:
+            every = sources.everything(connection, record.id)
+            kept = next((one for one in every if (one.kind, one.location) == (source.kind, source.location)), None)
+            known = sources.manifest(connection, kept.id) if kept else {}
+        if kept is None:
+            return None, {}
+        if kept.options != shelves.options_of(record.name, record, source):
+            return None, {path: replace(one, fingerprint="", content_hash=None) for path, one in known.items()}
+        return kept.state, known
+
+    def _estimated(self, record: CollectionRecord, tools: Tools, sample: _Sample) -> Forecast:
+        """Return the part of a forecast that the sample tells."""
+        chunks, tokens, seconds = sample.scaled()
+        new = round(tokens * self._share_to_embed(tools.embedder, sample.chunks))
+        at_once = self._shelves.workers.most if sample.much else 1
+        return Forecast(
+            record.name,
+            "",
+            model=record.fingerprint or _fingerprint(tools.embedder),
+            sampled=sample.files,
+            unreadable=dict(sample.unreadable.most_common()),
+            chunks=chunks,
+            tokens=tokens,
+            new_tokens=new,
+            read_s=seconds / max(1, at_once),
+            embed_s=self._seconds_to_embed(record, tools.embedder, sample.chunks, new),
+            dollars=dollars(tools.embedder, new),
+        )
+
+    def _share_to_embed(self, embedder: Embedder, chunks: Sequence[Chunk]) -> float:
+        """Return the share of the sampled tokens that have no vector by this model yet, by whatever document."""
+        keys = {embedding_key(chunk): chunk.token_count for chunk in chunks}
+        with self._shelves.catalog.read() as connection:
+            model_id = collections.model_id(connection, _fingerprint(embedder))
+            known = embeddings.known(connection, model_id, keys) if model_id is not None else set()
+        total = sum(chunk.token_count for chunk in chunks)
+        return sum(count for key, count in keys.items() if key not in known) / total if total else 0.0
+
+    def _seconds_to_embed(
+        self, record: CollectionRecord, embedder: Embedder, chunks: Sequence[Chunk], tokens: int
+    ) -> float | None:
+        """Return how long a model takes for so many tokens: measured here, or as fast as it may be asked elsewhere."""
+        if not tokens:
+            return 0.0
+        if isinstance(embedder, Remote):  # nothing is sent away to find out what sending would cost
+            pace = self._shelves.model_of(record).tokens_per_minute
+            return tokens / pace * _SECONDS_A_MINUTE if pace else None
+        some = chunks[:: max(1, len(chunks) // _EMBEDDED)][:_EMBEDDED]
+        try:
+            embedder.embed(["load the model"])
+            start = time.perf_counter()
+            embedder.embed([chunk.embedded_text for chunk in some])
+        except ModelUnavailable:
+            return None
+        measured = sum(chunk.token_count for chunk in some)
+        return (time.perf_counter() - start) * tokens / measured if measured else 0.0
+
+
+@dataclass(slots=True)
+class _Files:
+    """The files of a source by what a run would do with them."""
+
+    wanted: list[Item] = field(default_factory=list)
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def sorted_out(cls, scan: Scan, known: Mapping[str, FileRecord], source: Source) -> _Files:
+        """Compare what a source offers with what is known of it; what was touched is looked into."""
+        files = cls()
+        files.skipped.update(one.reason for one in scan.skipped if one.path != ".")
+        for item in scan.items:
+            files._take(item, known.get(item.path), source)
+        gone = vanished(scan, known).values()
+        files.removed = sum(one.document_id is not None for one in gone)
+        if not scan.complete:
+            indexed = sum(one.document_id is not None for one in known.values())
+            files.unchanged = max(0, indexed - files.changed - files.removed)
+        return files
+
+    def _take(self, item: Item, before: FileRecord | None, source: Source) -> None:
+        if before is not None and before.fingerprint == item.fingerprint and before.status != "error":
+            if before.status == "skipped":
+                self.skipped[before.reason or ""] += 1
+            else:
+                self.unchanged += 1
+        elif reason := readers.refusal(item.path):
+            self.skipped[reason] += 1
+        elif before is None or before.document_id is None:
+            self.new += 1
+            self.wanted.append(item)
+        elif before.content_hash is not None and _digest(item, source) == before.content_hash:
+            self.unchanged += 1
+        else:
+            self.changed += 1
+            self.wanted.append(item)
+
+
+class _Sample:
+    """Some of the files that are to be read, of every extension, and what they gave."""
+
+    def __init__(self, wanted: Sequence[Item]) -> None:
+        self._kinds: dict[str, _Kind] = {}
+        for item in wanted:
+            self._kinds.setdefault(PurePosixPath(item.path).suffix.lower(), _Kind()).items.append(item)
+        self._size = sum(item.size_bytes for item in wanted)
+        self._all = len(wanted) <= _SAMPLE_FILES and self._size <= _SAMPLE_BYTES
+        self.much = self._size > _SAMPLE_BYTES
+        self.files = 0
+        self.chunks: list[Chunk] = []
+        self.unreadable: Counter[str] = Counter()
+
+    def read(self, source: Source, cutter: Cutter, on_event: Callable[[Event], object]) -> None:
+        """Read and cut the sample, for some seconds at most."""
+        chosen = [(kind, item) for kind in self._kinds.values() for item in self._chosen(kind)]
+        chosen.sort(key=lambda one: one[1].size_bytes)
+        start = time.monotonic()
+        for done, (kind, item) in enumerate(chosen, start=1):
+            if time.monotonic() - start > _SAMPLE_S and not self._all:
+                return
+            self._read(kind, item, source, cutter)
+            on_event(Event("read", done, len(chosen), item.path))
+
+    def scaled(self) -> tuple[int, int, float]:
+        """Return chunks, tokens and seconds of all files: of each kind in the measure of its bytes."""
+        known = [kind for kind in self._kinds.values() if kind.sampled]
+        total = _Kind(bytes=sum(kind.bytes for kind in known))
+        for kind in known:
+            total.chunks, total.tokens = total.chunks + kind.chunks, total.tokens + kind.tokens
+            total.seconds += kind.seconds
+        chunks = tokens = seconds = 0.0
+        for kind in self._kinds.values():
+            by = kind if kind.sampled else total
+            factor = kind.size / by.bytes if by.bytes else 0.0
+            chunks += by.chunks * factor
+            tokens += by.tokens * factor
+            seconds += by.seconds * factor
+        return round(chunks), round(tokens), seconds
+
+    def _chosen(self, kind: _Kind) -> list[Item]:
+        """Return some files of a kind, evenly among small and large ones."""
+        if self._all:
+            return kind.items
+        share = kind.size / max(1, self._size)
+        ordered = sorted(kind.items, key=lambda item: (item.size_bytes, item.path))
+        most = max(1, round(_SAMPLE_FILES * share))
+        step = len(ordered) / min(most, len(ordered))
+        evenly = [ordered[int(step * (n + 0.5))] for n in range(min(most, len(ordered)))]
+        allowed, chosen = max(share * _SAMPLE_BYTES, evenly[0].size_bytes), list[Item]()
+        for item in evenly:
+            if item.size_bytes <= allowed:
+                chosen.append(item)
+                allowed -= item.size_bytes
+        return chosen
+
+    def _read(self, kind: _Kind, item: Item, source: Source, cutter: Cutter) -> None:
+        self.files += 1
+        kind.sampled += 1
+        kind.bytes += item.size_bytes
+        try:
+            cut = cutter.begin(source.read(item), item.path)()
+        except PinakesError as error:
+            self.unreadable[error.message] += 1
+        except (ChildProcessError, TimeoutError) as error:
+            self.unreadable[str(error)] += 1
+        else:
+            kind.chunks += len(cut.chunks)
+            kind.tokens += sum(chunk.token_count for chunk in cut.chunks)
+            kind.seconds += cut.read_s + cut.chunk_s
+            self.chunks += cut.chunks
+
+
+def _told(steps: Generator[Event, None, Scan], on_event: Callable[[Event], object]) -> Scan:
+    """Look through a source to the end, telling how far it is."""
+    while True:
+        try:
+            on_event(next(steps))
+        except StopIteration as end:
+            scan: Scan = end.value
+            return scan
+
+
+def _digest(item: Item, source: Source) -> str:
+    try:
+        return hashlib.sha256(source.read(item)).hexdigest()
+    except PinakesError:  # the run says so
+        return ""
+
+
+def _fingerprint(embedder: Embedder) -> str:
+    try:
+        return embedder.fingerprint
+    except ModelUnavailable:
+        return ""

@@ -1,0 +1,212 @@
+"""Fields that rules set: from the path, the front matter, lines of the text, words in it, its history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import PurePosixPath
+
+from pinakes.filters import glob_matches, normal_name
+from pinakes.metadata.values import date_in, value_of
+from pinakes.settings import FieldType, MetadataRule
+from pinakes.templates import fields_of
+from pinakes.types import JSON, Document, Metadata
+
+_MOST_TEXT_CHARS = 200_000
+"""Header lines, headings and words are looked for so far into a text."""
+
+_MOST_VALUE_CHARS = 200
+_MOST_MARKUP_CHARS = 4000
+"""A value is looked for so far into its line, the Markdown around it counted."""
+
+_FENCED = re.compile(r"^(?P<fence>```++|~~~++)[^\n]*+\n.*?(?:^(?P=fence)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#{1,6}[ \t]++(?P<title>[^\n]*+)", re.MULTILINE)
+_LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\n]{0,1000}\)")
+_EMPHASIS = re.compile(r"^[*_`\s]+|[*_`\s|]+$")
+_NO_TYPES: Mapping[str, FieldType] = {}
+_BREAK = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What rules look at: a document, where it stands, what is known of it (``own``), and what git says of its file."""
+
+    path: str
+    document: Document
+    own: Metadata
+    history: Metadata
+
+    @cached_property
+    def text(self) -> str:
+        """The beginning of the text, code in it left out."""
+        return _FENCED.sub("\n", self.document.text[:_MOST_TEXT_CHARS])
+
+    @cached_property
+    def headings(self) -> tuple[tuple[str, str], ...]:
+        """Each heading with the first line that is not empty below it."""
+        found = list(_HEADING.finditer(self.text))
+        ends = [*(one.start() for one in found[1:]), len(self.text)][: len(found)]
+        below = [self.text[one.end() : end].split("\n") for one, end in zip(found, ends, strict=True)]
+        return tuple(
+            (one["title"].rstrip(" \t#"), next((line for line in lines if line.strip()), ""))
+            for one, lines in zip(found, below, strict=True)
+        )
+
+    @cached_property
+    def words(self) -> Mapping[str, str]:
+        """The words of each part of the document in a row, with a blank before and after each."""
+        return {
+            "path": _in_a_row(self.path),
+            "title": _in_a_row(self.document.title),
+            "headings": _in_a_row(" | ".join(title for title, _ in self.headings)),
+            "text": _in_a_row(self.text),
+        }
+
+
+def ruled(
+    subject: Subject, rules: Sequence[MetadataRule], types: Mapping[str, FieldType] = _NO_TYPES
+) -> dict[str, JSON]:
+    """Return the metadata that ``subject`` has of itself, with the fields that ``rules`` find a value for.
+
+    Of several rules for one field the first that finds a value decides; "default" only where there is none at all. A
+    value that is none of its type is kept where no later rule finds a better one.
+    """
+    metadata = dict(subject.own)
+    found: set[str] = set()
+    for rule in rules:
+        if rule.field in found or (rule.paths and not glob_matches(rule.paths, subject.path)):
+            continue
+        if rule.take == "default" and metadata.get(rule.field) not in (None, "", []):
+            continue
+        value = _named(_TAKEN[rule.take](rule, subject), rule.map)
+        if value in (None, "", []):
+            continue
+        fits = rule.field not in types or value_of(types[rule.field], value) is not None
+        if fits:
+            found.add(rule.field)
+        if fits or metadata.get(rule.field) in (None, "", []):
+            metadata[rule.field] = value
+    return metadata
+
+
+def default_of(rule: MetadataRule) -> JSON:
+    """Return what a rule of "default" or "constant" gives every document."""
+    return _named(rule.what[0] if len(rule.what) == 1 else list(rule.what), rule.map)
+
+
+def _path(rule: MetadataRule, subject: Subject) -> JSON:
+    for template in rule.what:
+        found = fields_of(subject.path, [template])
+        if value := found.get(rule.field) or found.get("value"):
+            return value
+    return None
+
+
+def _name(rule: MetadataRule, subject: Subject) -> JSON:
+    stem = PurePosixPath(subject.path).stem
+    return stem if not rule.what else next((_part(one) for one in _searched(rule.what, stem)), None)
+
+
+def _path_date(rule: MetadataRule, subject: Subject) -> JSON:  # noqa: ARG001 - as all takers
+    return date_in(subject.path)
+
+
+def _key(rule: MetadataRule, subject: Subject) -> JSON:
+    return next((value for name in rule.what if (value := _at(subject.own, name)) not in (None, "", [])), None)
+
+
+def _header(rule: MetadataRule, subject: Subject) -> JSON:
+    found = _header_line(rule.what).search(subject.text)
+    return _cleaned(found["value"]) if found else None
+
+
+def _heading(rule: MetadataRule, subject: Subject) -> JSON:
+    for title, below in subject.headings:
+        for found in _searched(rule.what, title):
+            return _cleaned(found[1] if found.re.groups else below)
+    return None
+
+
+def _words(rule: MetadataRule, subject: Subject) -> JSON:
+    rows = [subject.words[part] for part in rule.within]
+    fits = [value for value, words in rule.words.items() if any(_word(one) in row for one in words for row in rows)]
+    return fits if rule.several else next(iter(fits), None)
+
+
+def _git(rule: MetadataRule, subject: Subject) -> JSON:
+    return next((subject.history[name] for name in rule.what if subject.history.get(name)), None)
+
+
+def _stated(rule: MetadataRule, subject: Subject) -> JSON:  # noqa: ARG001 - as all takers
+    return rule.what[0] if len(rule.what) == 1 else list(rule.what)
+
+
+_TAKEN: Mapping[str, Callable[[MetadataRule, Subject], JSON]] = {
+    "path": _path,
+    "name": _name,
+    "path_date": _path_date,
+    "key": _key,
+    "header": _header,
+    "heading": _heading,
+    "words": _words,
+    "git": _git,
+    "constant": _stated,
+    "default": _stated,
+}
+"""What each ``take`` of a rule looks at."""
+
+
+def _named(value: JSON, names: Mapping[str, str]) -> JSON:
+    """Return ``value``, or each of a list, as ``names`` call it."""
+    if not names or value is None:
+        return value
+    if isinstance(value, list):
+        return list(dict.fromkeys(_named(one, names) for one in value))
+    folded = {name.casefold(): called for name, called in names.items()}
+    return folded.get(str(value).strip().casefold(), value)
+
+
+def _at(metadata: Metadata, name: str) -> JSON:
+    """Return the value of a key, also of one within another (``owner.name``); case and dashes do not matter."""
+    named = {normal_name(str(key)): value for key, value in metadata.items()}
+    if (value := named.get(normal_name(name))) is not None:
+        return value
+    first, dot, rest = name.partition(".")
+    inner = named.get(normal_name(first)) if dot else None
+    return _at(inner, rest) if isinstance(inner, Mapping) else None
+
+
+@lru_cache(maxsize=256)
+def _header_line(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Match ``Name: value`` at the beginning of a line, also in bold, in a list, or as the row of a table."""
+    called = "|".join(re.escape(name) for name in names)
+    return re.compile(
+        rf"^[ \t]*(?:[-*+>|][ \t]*)?[*_`]{{0,3}}(?:{called})[*_`]{{0,3}}[ \t]*[:|=][ \t]*(?P<value>[^\n]*\S)",
+        re.MULTILINE | re.IGNORECASE,
+    )
+
+
+def _searched(expressions: Sequence[str], text: str) -> Iterator[re.Match[str]]:
+    return (found for one in expressions if (found := re.search(one, text)))
+
+
+def _part(found: re.Match[str]) -> str:
+    """Return what the first group of an expression fits, without groups all of it."""
+    return str(found[1] or "") if found.re.groups else found[0]
+
+
+def _cleaned(text: str) -> str:
+    """Return a value without the Markdown around it; a link is its words."""
+    cell = text[:_MOST_MARKUP_CHARS].partition(" | ")[0]
+    return _EMPHASIS.sub("", _LINK.sub(r"\1", cell))[:_MOST_VALUE_CHARS].strip()
+
+
+@lru_cache(maxsize=4096)
+def _word(text: str) -> str:
+    return _in_a_row(text)
+
+
+def _in_a_row(text: str) -> str:
+    return f" {_BREAK.sub(' ', text.casefold()).strip()} "

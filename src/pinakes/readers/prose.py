@@ -1,0 +1,160 @@
+"""From the lines of a printed page to Markdown: headings, list items, paragraphs, and lines that stay as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+_FULL_SHARE: Final = 0.7
+"""A line of so much of the usual width goes on in the next one."""
+_WIDTH_RANK: Final = 0.75
+_NEARLY: Final = 0.9
+_HALF: Final = 0.5
+_FIGURES_SHARE: Final = 0.25
+"""A line of which so many words have figures is a row of a table, and stays a line."""
+_MIN_WIDTH: Final = 45
+_MAX_HEADING_CHARS: Final = 90
+_MAX_HEADING_WORDS: Final = 12
+_DEEPEST: Final = 6
+
+_NUMBERED: Final = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?P<name>[^\W\d_].*[^\W\d_)?!”\"'])")
+_NAMED: Final = re.compile(
+    r"abstract|introduction|contents|table of contents|references|bibliography|acknowledge?ments?|conclusions?|"
+    r"appendix|glossary|preface|foreword|index|zusammenfassung|einleitung|inhaltsverzeichnis|literaturverzeichnis|vorwort|anhang|"
+    r"résumé|summary|références|bibliographie|sommaire|table des matières",
+    re.IGNORECASE,
+)
+_DOTS: Final = re.compile(r"(?:\s?\.){4,}")
+_LEADERS: Final = re.compile(r"(?:\s*\.){4,}\s*")
+_BULLET: Final = re.compile(r"[•▪■●◦‣∙·▸➢❑*–-]\s+(?=\S)|[•▪■●◦‣∙▸➢❑](?=\S)")
+_ITEM: Final = re.compile(r"(?:\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]|\[\d{1,3}\])\s+\S")
+_SENTENCE_END: Final = (".", "!", "?", ":", ".”", '."', ".)", "。")
+_GOING_ON: Final = (",", ";", "–", "—", "(")
+_FIGURES: Final = re.compile(r"\S*\d\S*")
+_RULE: Final = re.compile(r"[-=_*~.·]{4,}")
+_MARKS: Final = re.compile(r"#{1,6}\s|>|\+\s|~~~|```")
+
+Number: TypeAlias = tuple[int, ...]
+
+
+class Pages:
+    """Makes Markdown of the lines of one page after the other; numbers of headings are followed through all of them."""
+
+    def __init__(self, title: str) -> None:
+        self._title = _folded(title)
+        self._number: Number = ()
+
+    def markdown(self, page: str) -> str:
+        """Return a page as Markdown; ``""`` where it has no text."""
+        lines = [" ".join(line.split()) for line in page.split("\n")]
+        lines = [line for line in lines if line and not _RULE.fullmatch(line)]
+        width = _width(lines)
+        levels = [self._level(lines, at, width) for at in range(len(lines))]
+        rows = [_is_row(line) for line in lines]
+        parts: list[str] = []
+        for at, line in enumerate(lines):
+            shown = f"{'#' * levels[at]} {line}" if levels[at] else _shown(line)
+            parts.append(shown)
+            if at + 1 < len(lines):
+                heading = levels[at] or levels[at + 1]
+                row = rows[at] or rows[at + 1]
+                parts.append("\n\n" if heading else "\n" if row else _between(line, lines[at + 1], width))
+        return "".join(parts)
+
+    def _level(self, lines: Sequence[str], at: int, width: int) -> int:
+        """Return the level of the heading that a line is, 0 where it is none."""
+        line = lines[at]
+        if self._title and _folded(line) == self._title:
+            self._title = ""
+            return 1
+        if len(line) > _MAX_HEADING_CHARS or len(line.split()) > _MAX_HEADING_WORDS or _DOTS.search(line):
+            return 0
+        if line[0].isdigit() and (match := _NUMBERED.fullmatch(line)):
+            return self._numbered(match, lines, at, width)
+        if _NAMED.fullmatch(line.rstrip(":.")):
+            return 2
+        return (3 if self._number else 2) if _stands_alone(lines, at, width) else 0
+
+    def _numbered(self, match: re.Match[str], lines: Sequence[str], at: int, width: int) -> int:
+        """Return the level of a line such as ``2.1 Methods``, where its number is the next one."""
+        number = tuple(map(int, match["number"].split(".")))
+        beside = (*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2])
+        in_list = any(
+            (other := _NUMBERED.fullmatch(line)) and other["number"].count(".") == len(number) - 1 for line in beside
+        )
+        after = lines[at + 1] if at + 1 < len(lines) else ""
+        full = len(after) >= width * _FULL_SHARE
+        before_text = len(number) > 1 or not after or full or bool(_NUMBERED.fullmatch(after))
+        fits = before_text and match["name"][0].isupper() and len(lines[at]) <= width * _NEARLY
+        if in_list or not fits or not _follows(number, self._number):
+            return 0
+        self._number = number
+        return min(len(number) + 1, _DEEPEST)
+
+
+def _follows(number: Number, last: Number) -> bool:
+    """Say whether a heading of this number may come next: 2.1 after 2, 2.2 after 2.1, 3 after 2.1."""
+    if not last:
+        return number in ((1,), (1, 1))
+    if number == (*last, 1):
+        return True
+    depth = len(number)
+    return depth <= len(last) and number[:-1] == last[: depth - 1] and number[-1] == last[depth - 1] + 1
+
+
+def _stands_alone(lines: Sequence[str], at: int, width: int) -> bool:
+    """Say whether a short line stands between prose: behind the end of a sentence, before a line of full width."""
+    line = lines[at]
+    if not line[0].isupper() or len(line) > width * _FULL_SHARE or line.endswith((".", ",", ";", ":", "-", "–", "|")):
+        return False
+    letters = sum(char.isalpha() or char.isspace() for char in line)
+    if letters < len(line) * _NEARLY or letters < 4:
+        return False
+    before = lines[at - 1] if at else ""
+    after = lines[at + 1] if at + 1 < len(lines) else ""
+    ended = not before or before.endswith(_SENTENCE_END)
+    return ended and len(after) >= width * _FULL_SHARE and after[0].isupper() and _goes_on(after)
+
+
+def _between(line: str, following: str, width: int) -> str:
+    """Return what separates a line from the next: nothing but a space in a paragraph, else new lines."""
+    if _BULLET.match(following) or _ITEM.match(following):
+        return "\n"
+    ended = line.endswith(_SENTENCE_END)
+    goes_on = _goes_on(line) or (following[0].islower() and not ended)
+    next_sentence = ended and len(line) >= width * _NEARLY and len(following) >= width * _HALF
+    if len(line) >= width * _FULL_SHARE and (goes_on or next_sentence):
+        return " "
+    return "\n\n" if ended else "\n"
+
+
+def _is_row(line: str) -> bool:
+    figures = len(_FIGURES.findall(line))
+    return figures > 0 and " " in line and figures >= len(line.split()) * _FIGURES_SHARE
+
+
+def _goes_on(line: str) -> bool:
+    """Say whether a line ends in the middle of a sentence. Figures and capitals at its end may be those of a table."""
+    return line[-1].islower() or line.endswith(_GOING_ON)
+
+
+def _shown(line: str) -> str:
+    """Return a line with its bullet as Markdown has it, and without what Markdown would take for a mark of its own."""
+    if "..." in line or ". ." in line:
+        line = _LEADERS.sub(" … ", line).rstrip()
+    if line[0].isalnum():
+        return line
+    if found := _BULLET.match(line):
+        return f"- {line[found.end() :]}"
+    return f"\\{line}" if _MARKS.match(line) else line
+
+
+def _width(lines: Sequence[str]) -> int:
+    """Return the usual width of a page's lines, in characters."""
+    lengths = sorted(map(len, lines))
+    return max(_MIN_WIDTH, lengths[int(len(lengths) * _WIDTH_RANK)] if lengths else 0)
+
+
+def _folded(line: str) -> str:
+    return " ".join(line.split()).casefold()

@@ -1,0 +1,75 @@
+"""What a file is by its content, where that is not what its name says."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from typing import Final
+
+ZIP: Final = b"PK\x03\x04"
+OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OLE_FORMATS: Final = frozenset((".doc", ".xls", ".ppt", ".msg"))
+
+_OPENED: Final = frozenset((".pdf", ".rtf", ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", *OLE_FORMATS))
+"""Formats that are never text to the eye, so that a web page under such a name is clearly something else."""
+_FAMILIES: Final = {
+    ".docx": (".docm", ".dotx"),
+    ".xlsx": (".xlsm",),
+    ".pptx": (".pptm", ".ppsx"),
+}
+_PARTS: Final = (("xl/workbook.bin", ".xlsb"), ("word/", ".docx"), ("xl/", ".xlsx"), ("ppt/", ".pptx"))
+_OPENDOCUMENT: Final = b"application/vnd.oasis.opendocument."
+_MIMETYPES: Final = {
+    _OPENDOCUMENT + b"text": ".odt",
+    _OPENDOCUMENT + b"spreadsheet": ".ods",
+    _OPENDOCUMENT + b"presentation": ".odp",
+    b"application/epub+zip": ".epub",
+}
+_STREAMS: Final = {
+    ".msg": ("__properties_version1.0",),
+    ".ppt": ("PowerPoint Document",),
+    ".doc": ("WordDocument",),
+    ".xls": ("Workbook", "Book"),
+}
+_MAX_MIMETYPE_BYTES: Final = 100
+_PAGE: Final = (b"<!doctype html", b"<html")
+
+
+def other_extension(data: bytes, extension: str) -> str:
+    """Return the extension that ``data`` should have, ``""`` where ``extension`` will do or nothing is certain."""
+    found = _by_content(data, extension)
+    return "" if extension == found or extension in _FAMILIES.get(found, ()) else found
+
+
+def _by_content(data: bytes, extension: str) -> str:
+    if data.startswith(b"%PDF-"):
+        return ".pdf"
+    if data.startswith(rb"{\rtf"):
+        return ".rtf"
+    if data.startswith(ZIP):
+        return _in_zip(data)
+    if data.startswith(OLE):
+        return _in_ole(data, extension)
+    page = extension in _OPENED and data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE)
+    return ".html" if page else ""
+
+
+def _in_zip(data: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as container:
+            entries = {entry.filename: entry for entry in container.infolist()}
+            declared = entries.get("mimetype")
+            if declared is not None and declared.file_size <= _MAX_MIMETYPE_BYTES:
+                return _MIMETYPES.get(container.read(declared).strip(), "")
+    except (zipfile.BadZipFile, ValueError, OverflowError, struct.error, NotImplementedError, RuntimeError, OSError):
+        return ""  # the reader says what is wrong with it
+    if "[Content_Types].xml" not in entries:
+        return ""
+    return next((kind for part, kind in _PARTS if any(name.startswith(part) for name in entries)), "")
+
+
+def _in_ole(data: bytes, extension: str) -> str:
+    """Tell the kinds of OLE files apart by their streams; they may hold others, so that the name counts first."""
+    there = [kind for kind, names in _STREAMS.items() if any(name.encode("utf-16-le") in data for name in names)]
+    return extension if extension in there else next(iter(there), "")

@@ -1,0 +1,65 @@
+"""Links of hits to their lines on the web, where the repository they were read from lies on a forge."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from pinakes.catalog import Catalog, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import InvalidSetting
+from pinakes.readers import keeps_lines
+from pinakes.sources.forges import link
+from pinakes.types import Metadata, Results
+
+_log = logging.getLogger(__name__)
+_REMEMBERED = 64
+
+
+class Links:
+    """Makes the links of answers. Remembers how sources write them until a text of the collection changes."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: dict[int, tuple[int, dict[str, str]]] = {}
+
+    def told(self, results: Results, collection: CollectionRecord) -> Results:
+        """Return ``results`` whose hits have links to their lines, at the commit that they were read in."""
+        if not any("repository" in hit.metadata for hit in results.hits):
+            return results
+        templates = self._templates(collection)
+        hits = (
+            replace(hit, link=link_of(hit.metadata, hit.path, (hit.start_line, hit.end_line), templates))
+            for hit in results.hits
+        )
+        return replace(results, hits=tuple(hits))
+
+    def of(self, collection_id: int, metadata: Metadata, path: str, lines: tuple[int, int]) -> str:
+        """Return the link to lines of one document, "" where there is none."""
+        return link_of(metadata, path, lines, self._by_location(collection_id)) if "repository" in metadata else ""
+
+    def _templates(self, collection: CollectionRecord) -> dict[str, str]:
+        written, known = self._known.get(collection.id, (-1, {}))
+        if written != collection.written:
+            known = self._by_location(collection.id)
+            if len(self._known) >= _REMEMBERED:
+                self._known = {}
+            self._known[collection.id] = collection.written, known
+        return known
+
+    def _by_location(self, collection_id: int) -> dict[str, str]:
+        with self._catalog.read() as connection:
+            known = sources.everything(connection, collection_id)
+        return {one.location: str(one.options.get("link_template") or "") for one in known}
+
+
+def link_of(metadata: Metadata, path: str, lines: tuple[int, int], templates: dict[str, str]) -> str:
+    """Return the link to lines of a document by its metadata; without lines where they are not those of the file."""
+    repository, commit = metadata.get("repository"), metadata.get("commit")
+    if not (isinstance(repository, str) and isinstance(commit, str)):
+        return ""
+    try:
+        return link(repository, commit, path, lines if keeps_lines(path) else None, templates.get(repository, ""))
+    except (InvalidSetting, ValueError) as error:
+        _log.warning("there is no link to %s: %s", path, error)
+        return ""

@@ -1,0 +1,197 @@
+"""The settings of searching: how candidates are found, scored, lifted and ranked again."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from pinakes.settings.base import Purpose, Section
+from pinakes.settings.refusals import shortened
+
+DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+
+
+class SearchSettings(Section):
+    """How questions are answered."""
+
+    top_k: int = Field(10, ge=1, description="Results when the caller does not say.")
+    max_top_k: int = Field(50, ge=1, description="Most results a caller may ask for.")
+    min_score: float = Field(0, ge=0, le=1, description="Lower scores are left out; a caller may ask for more.")
+    max_query_chars: int = Field(2000, ge=1, description="A longer query is cut here, and the answer says so.")
+    remembered_queries: int = Field(1000, ge=0, description="Questions whose vectors are remembered; 0 = none.")
+    remembered_answers: int = Field(
+        256, ge=0, description="Answers that are remembered until something changes; 0 = none."
+    )
+    candidates: int = Field(100, ge=1, description="Candidates taken from each arm, at least 4 per result.")
+    fusion: Literal["weighted", "rrf"] = Field("weighted", description="How the two arms become one ranking.")
+    semantic_weight: float = Field(0.7, ge=0, description="Weight of cosine in weighted fusion.")
+    keyword_weight: float = Field(0.3, ge=0, description="Weight of BM25 / best BM25 in weighted fusion.")
+    refine_ms: float = Field(
+        100, ge=0, description="Time to embed the best passages that have approximate vectors, in ms; 0 = never."
+    )
+    refresh_ms: float = Field(
+        500, ge=0, description="Time to read changed files of hits again, where a caller wants that, in ms; 0 = never."
+    )
+    blame_ms: float = Field(
+        3000, ge=0, description="Time to find out who wrote the lines of hits, where a caller asks for that, in ms."
+    )
+    document_cosine_share: float = Field(
+        0.4, ge=0, le=1, description="Share of the cosine with the document as a whole beside that of the passage."
+    )
+    document_bm25_share: float = Field(
+        0.7, ge=0, le=1, description="Share of the whole document's BM25 beside that of the passage."
+    )
+    bm25_attained: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="The best passage's BM25 counts in full only from this share of what the query's words could give "
+        "on, by their IDF over documents; 0 = always.",
+    )
+    feedback_weight: float = Field(
+        0.35, ge=0, description="Weight of being like the best passages, beside the fused score (1.0)."
+    )
+    definition_boost: float = Field(
+        0.15, ge=0, description="Added to the fused score of a passage that defines a name in the query."
+    )
+    rrf_k: int = Field(60, ge=1, le=1000, description="k of reciprocal rank fusion: a list adds 1 / (k + rank).")
+    title_boost: float = Field(0.05, ge=0, description="Weight of the title field beside the text (1.0) in BM25.")
+    path_boost: float = Field(0.1, ge=0, description="Weight of the path field beside the text (1.0) in BM25.")
+    phrase_boost: float = Field(0.2, ge=0, description="Extra weight when the query's words stand as a phrase.")
+    context_lines: int = Field(5, ge=0, le=10, description="Most lines of a passage that a hit shows as its context.")
+    fold_duplicates: bool = Field(True, description="Show passages that say the same once, naming the others.")
+    diversity_field: str = Field(
+        "", description="Metadata field of which no value may fill the head of an answer; none = any may."
+    )
+    diversity_share: float = Field(
+        0.3, gt=0, le=1, description="Most that one value of it may have of the first `diversity_depth`, at least one."
+    )
+    diversity_depth: int = Field(5, ge=1, description="So many hits are the head of an answer.")
+    mmr_lambda: float = Field(
+        1, ge=0, le=1, description="Weight of the score, against being unlike better hits: maximal marginal relevance."
+    )
+
+
+class BoostSettings(Section):
+    """What lifts or lowers passages besides their scores, as shares of the score; 0 = not at all."""
+
+    stem_match: float = Field(
+        0, ge=0, description="For the file's name, times the share of its words that the query has."
+    )
+    path_match: float = Field(0, ge=0, description="For the path, times the share of the query's words that it has.")
+    symbol_definition: float = Field(
+        0, ge=0, description="For defining a name when the query is nothing else; see also `search.definition_boost`."
+    )
+    test_penalty: float = Field(0.15, ge=0, le=1, description="Taken from code in `test_names`.")
+    generated_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `generated_names`.")
+    vendored_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `vendored_names`.")
+    legacy_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `legacy_names`.")
+    example_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `example_names`.")
+    test_names: tuple[str, ...] = Field(
+        ("test", "tests", "testing", "testdata", "selftest", "selftests", "fixtures", "e2e"),
+        description="What folders of tests are called, and files begin or end with. Not taken when the query says so.",
+    )
+    generated_names: tuple[str, ...] = Field(
+        ("generated", "autogen", "zz", "pb", "pb2"), description="The same of generated code."
+    )
+    vendored_names: tuple[str, ...] = Field(
+        ("vendor", "vendored", "third_party", "thirdparty", "node_modules"), description="The same of others' code."
+    )
+    legacy_names: tuple[str, ...] = Field(
+        ("legacy", "deprecated", "obsolete", "attic"), description="The same of code that is no longer meant."
+    )
+    example_names: tuple[str, ...] = Field(
+        ("example", "examples", "sample", "samples", "demo", "demos"), description="The same of examples."
+    )
+    saturation: float = Field(
+        0.02, ge=0, lt=1, description="Taken from a passage for each better one of its document, ten times at most."
+    )
+    metadata_most: float = Field(
+        0.48, ge=0, description="Most that the boosts of a collection (`collections.NAME.boosts`) give together."
+    )
+
+
+class RerankSettings(Section):
+    """How the best passages are ranked again by a model that reads question and passage together."""
+
+    purpose: ClassVar[Purpose] = "rerank"
+
+    enabled: bool = Field(False, description="Rank the best passages of an answer again.")
+    provider: str = Field("onnx", description="Which reranker: onnx (local cross-encoder) or http (an endpoint).")
+    model: str = Field(DEFAULT_RERANKER, description="Model name, as on the model hub, or as the endpoint knows it.")
+    path: Path | None = Field(None, description="Folder with the model's files.")
+    precision: Literal["int8", "fp32"] = Field("int8", description="Arithmetic of the converted model.")
+    threads: int = Field(0, ge=0, description="Threads of the model; 0 = one per core.")
+    url: str = Field("", description="Address of the endpoint, with its path: `https://…/v1/rerank`.")
+    protocol: Literal["jina", "tei"] = Field(
+        "jina", description="What the endpoint speaks: jina (Jina, Cohere and most others) or tei."
+    )
+    key_variable: str = Field("", description="Environment variable that holds the endpoint's key; none = no key.")
+    timeout_s: float = Field(10, gt=0, description="An endpoint that takes longer has failed, in seconds.")
+    budget_ms: float = Field(200, gt=0, description="Time for ranking again, in ms; what is left then keeps its place.")
+    remembered: int = Field(256, ge=0, description="Rankings kept, so that pages of one answer agree; 0 = none.")
+    pool: int = Field(20, ge=1, description="Best passages that are ranked again.")
+    adaptive: bool = Field(True, description="Let question and passages decide how many, by the settings below.")
+    pool_min: int = Field(10, ge=1, description="Passages for a short question.")
+    pool_max: int = Field(30, ge=1, description="Passages for a long question.")
+    few_words: int = Field(5, ge=0, description="A question with fewer words is short.")
+    many_words: int = Field(10, ge=0, description="A question with more words is long.")
+    low_cosine: float = Field(0.7, description="Mean cosine of the best passages below which `low_pool` is taken.")
+    low_pool: int = Field(15, ge=1, description="Passages where the mean cosine is low.")
+    high_cosine: float = Field(0.9, description="Mean cosine of the best passages above which `high_pool` is taken.")
+    high_pool: int = Field(25, ge=1, description="Passages where the mean cosine is high.")
+
+
+def _from_json(value: Any) -> Any:
+    """Return the table that ``value`` spells; the environment can hold texts only."""
+    with suppress(ValueError):
+        return json.loads(value) if isinstance(value, str) else value
+    return value
+
+
+def _folded(table: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return ``table`` with its words as those of a query are compared; refuse what is none or is there twice."""
+    folded: dict[str, tuple[str, ...]] = {}
+    for word, others in table.items():
+        if not WORD.fullmatch(word):
+            raise PydanticCustomError("not_a_word", "not a word", {"word": shortened(word)})
+        if word.casefold() in folded:
+            raise PydanticCustomError("word_twice", "a word twice", {"word": shortened(word.casefold())})
+        folded[word.casefold()] = others
+    return folded
+
+
+WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+"""A word that others can be put beside: letters and digits, perhaps with hyphens or apostrophes between them."""
+
+Words: TypeAlias = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_from_json)]
+WordTable: TypeAlias = Annotated[Words, AfterValidator(_folded)]
+
+
+class ExpansionSettings(Section):
+    """Which words are searched for beside those of the query."""
+
+    enabled: bool = Field(False, description="Search for what the tables add, too.")
+    weight: float = Field(0.2, ge=0, le=1, description="Weight of an added word beside one that was asked for (1.0).")
+    abbreviations: WordTable = Field(
+        {}, description="What short forms stand for: `alloc = ['allocation', 'allocate']`."
+    )
+    synonyms: WordTable = Field({}, description="What else a word may be called: `lock = ['mutex', 'semaphore']`.")
+
+
+class SpellingSettings(Section):
+    """What happens to words of a query that no passage has."""
+
+    suggest: bool = Field(True, description="Name the likeliest word there is.")
+    correct: bool = Field(False, description="Search for that word instead, where there is no doubt.")
+    min_chars: int = Field(5, ge=3, description="Shorter words are never replaced.")
+    min_documents: int = Field(3, ge=1, description="A word in fewer documents never replaces another.")
+    dominance: float = Field(
+        10, ge=1, description="The word must be in so many times as many documents as any other that is as near."
+    )

@@ -1,0 +1,91 @@
+"""Links to files of repositories on the web, at a commit and with their lines."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from pinakes.errors import InvalidSetting
+from pinakes.sources.urls import local_path, repository_uri
+
+_GITHUB = "{repository}/blob/{commit}/{path}#L{first}-L{last}"
+_GITLAB = "{repository}/-/blob/{commit}/{path}#L{first}-{last}"
+_BITBUCKET = "{repository}/src/{commit}/{path}#lines-{first}:{last}"
+_GITEA = "{repository}/src/commit/{commit}/{path}#L{first}-L{last}"
+_SOURCEHUT = "{repository}/tree/{commit}/item/{path}#L{first}-{last}"
+
+FORGES: tuple[tuple[str, str], ...] = (
+    (r"github\.com|github\..+", _GITHUB),
+    (r"gitlab\.com|gitlab\..+|salsa\.debian\.org", _GITLAB),
+    (r"bitbucket\.org", _BITBUCKET),
+    (r"codeberg\.org|gitea\..+|forgejo\..+", _GITEA),
+    (r"git\.sr\.ht", _SOURCEHUT),
+)
+"""Names of hosts, as an expression, and how a link to a file there is written."""
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_FIELDS = ("repository", "commit", "path", "first", "last")
+
+
+def link(repository: str, commit: str, path: str, lines: tuple[int, int] | None = None, template: str = "") -> str:
+    """Return the link to a file of a repository at a commit, "" where its forge is not known.
+
+    ``repository`` is a location as git is given it; ``lines`` (from, to) are left out where they are not those of the
+    file. ``template`` is how links are written, for a forge that is not known.
+
+    Raises:
+        InvalidSetting: a ``template`` that names something else than ``_FIELDS``.
+    """
+    page = web_page(repository)
+    form = template or _template_of(page)
+    if not form or not _COMMIT.fullmatch(commit) or not path:
+        return ""
+    if lines is None:
+        form = _without_lines(form)
+    first, last = lines or (1, 1)
+    values = {"repository": page, "commit": commit, "path": quote(path), "first": first, "last": last}
+    try:
+        made = _Names().vformat(form, (), values)
+    except (ValueError, LookupError) as error:
+        raise InvalidSetting(
+            f"The link_template {template!r} cannot be used: {error}.",
+            hint=f"It may name {', '.join('{' + name + '}' for name in _FIELDS)}.",
+        ) from error
+    return made if urlsplit(made).scheme in ("https", "http") else ""
+
+
+@lru_cache(maxsize=256)
+def web_page(repository: str) -> str:
+    """Return the page of a repository on the web, "" for one on this machine."""
+    if local_path(repository) is not None:
+        return ""
+    parts = urlsplit(repository_uri(repository))
+    if not parts.hostname:
+        return ""
+    secure = parts.scheme != "http"
+    port = f":{parts.port}" if parts.port and parts.scheme in ("https", "http") else ""
+    path = parts.path.rstrip("/").removesuffix(".git")
+    return f"{'https' if secure else 'http'}://{parts.hostname}{port}{path}"
+
+
+@lru_cache(maxsize=256)
+def _template_of(page: str) -> str:
+    host = urlsplit(page).hostname or ""
+    return next((form for hosts, form in FORGES if re.fullmatch(hosts, host)), "")
+
+
+def _without_lines(form: str) -> str:
+    """Return a template without its anchor, where that names lines."""
+    page, _, anchor = form.partition("#")
+    return page if "{first" in anchor or "{last" in anchor else form
+
+
+class _Names(string.Formatter):
+    """Format strings with plain names only."""
+
+    def get_field(self, field_name: str, _args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        return kwargs[field_name], field_name

@@ -1,0 +1,294 @@
+"""What the history of a repository says of its files: who wrote them, when, and in which commit.
+
+One walk over the commits, newest first, tells it of all files; a later walk looks only at commits that are new.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pinakes.errors import SourceError
+from pinakes.sources.git_process import Git
+from pinakes.types import JSON, Blame
+
+WHOLE = 0
+"""As a number of commits: all of them."""
+
+OLDER = "older than the history that is kept"
+"""What stands for the subject of a commit that is not there."""
+
+_MOST_AUTHORS = 20
+_MOST_CHARS = 200
+_VERSION = 1
+_LOG = (
+    *("log", "-z", "--date-order", "-M", "--name-status", "--no-color", "--no-ext-diff", "--no-textconv"),
+    *("--no-show-signature", "--format=%x01%H%x1f%cI%x1f%an%x1f%s"),
+)
+_HEADER = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
+
+
+@dataclass(slots=True)
+class FileHistory:
+    """The last commit that changed a file, the date of the first, and whose commits there were, the latest first."""
+
+    commit: str
+    date: str
+    author: str
+    subject: str
+    first_date: str
+    authors: list[str] = field(default_factory=list)
+
+    def metadata(self) -> dict[str, JSON]:
+        """Return it as metadata of the file."""
+        return {
+            "last_commit": self.commit,
+            "commit_date": self.date,
+            "commit_subject": self.subject,
+            "first_date": self.first_date,
+            "author": self.author,
+            "authors": list(self.authors),
+        }
+
+    def follows(self, before: FileHistory) -> None:
+        """Take over what was known of the file before these commits."""
+        self.first_date = before.first_date
+        self.authors = list(dict.fromkeys([*self.authors, *before.authors]))[:_MOST_AUTHORS]
+
+
+class Reach:
+    """How many commits a clone has, kept in a file beside it: 1, more, or ``WHOLE``."""
+
+    def __init__(self, work: Path, wanted: int | None) -> None:
+        self._file = work / "depth"
+        self._wanted = wanted
+
+    @property
+    def had(self) -> int:
+        """How many there are."""
+        with suppress(OSError, ValueError):
+            return int(self._file.read_text("ascii"))
+        return 1
+
+    @property
+    def wanted(self) -> int:
+        """How many there should be: as many as the settings say, else as many as there are."""
+        return self.had if self._wanted is None else self._wanted
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all may be fetched once somebody asks who wrote a line."""
+        return self._wanted is None
+
+    @property
+    def describes(self) -> bool:
+        """Whether files are to be described by their history."""
+        return self._wanted not in (None, 1)
+
+    def note(self, depth: int) -> None:
+        """Remember how many commits were fetched."""
+        if depth == 1:
+            self._file.unlink(missing_ok=True)
+        else:
+            self._file.write_text(f"{depth}\n", "ascii")
+
+
+def fetch_depth(clone: Path, wanted: int) -> tuple[str, ...]:
+    """Return the options by which a fetch into ``clone`` brings so many commits."""
+    if wanted != WHOLE:
+        return (f"--depth={wanted}",)
+    return ("--unshallow",) if missing_from(clone) else ()
+
+
+def missing_from(clone: Path) -> frozenset[str]:
+    """Return the commits of a clone whose parents it lacks; so it does not tell what these changed."""
+    try:
+        return frozenset((clone / "shallow").read_text("ascii").split())
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+
+
+def histories(git: Git, clone: Path, commit: str, paths: Collection[str], file: Path) -> dict[str, FileHistory]:
+    """Return path → history of those of ``paths`` of which the clone tells it, as of ``commit``.
+
+    ``file`` is where the result is remembered for the next time, when only new commits are looked at.
+
+    Raises:
+        SourceError: git fails, or takes too long.
+    """
+    missing = missing_from(clone)
+    known, since = _remembered(file, git, clone, commit, missing)
+    if since != commit:
+        new, renamed = walked(_log(git, clone, since, commit), missing)
+        for path, found in new.items():
+            before = known.get(renamed.get(path, path))
+            if before is not None:
+                found.follows(before)
+        known = {**known, **new}
+    kept = {path: known[path] for path in paths if path in known}
+    if since != commit:
+        _remember(file, commit, missing, kept)
+    return kept
+
+
+def walked(log: Iterable[str], missing: Collection[str] = ()) -> tuple[dict[str, FileHistory], dict[str, str]]:
+    """Return path → history as the words of ``git log -z`` tell it, and path → what files were called before all that.
+
+    Of the commits in ``missing`` it is not known what they changed.
+    """
+    found: dict[str, FileHistory] = {}
+    called: dict[str, str | None] = {}
+    words = iter(log)
+    header: list[str] = []
+    for word in words:
+        if word.startswith("\x01"):
+            header = [*word[1:].split("\x1f", 3), "", "", ""][:4]
+            continue
+        status = word.strip("\n")
+        if not status:
+            continue
+        old = next(words, "")
+        new = next(words, "") if status[0] in "RC" else old
+        path = called.get(new, new)
+        if path is None or header[0] in missing:
+            continue
+        if status[0] != "D":
+            _add(found, path, header)
+        if status[0] == "R":
+            called[old] = path
+        called[new] = path if status[0] not in "ADR" else None
+    return found, {path: old for old, path in called.items() if path is not None}
+
+
+def _add(found: dict[str, FileHistory], path: str, header: list[str]) -> None:
+    commit, date, author, subject = header
+    at, who = _utc(date), author[:_MOST_CHARS]
+    one = found.setdefault(path, FileHistory(commit, at, who, subject[:_MOST_CHARS], at))
+    one.first_date = at
+    if who and who not in one.authors and len(one.authors) < _MOST_AUTHORS:
+        one.authors.append(who)
+
+
+def _log(git: Git, clone: Path, since: str, commit: str) -> Iterator[str]:
+    new = f"{since}..{commit}" if since else commit
+    return git.words(*_LOG, new, "--", git_dir=clone)
+
+
+def _remembered(
+    file: Path, git: Git, clone: Path, commit: str, missing: frozenset[str]
+) -> tuple[dict[str, FileHistory], str]:
+    """Return what is remembered and as of which commit; nothing, as of "", where it does not lead to ``commit``."""
+    try:
+        kept = json.loads(file.read_text("utf-8"))
+        same = kept["version"] == _VERSION and kept["missing"] == sorted(missing)
+        since = str(kept["commit"])
+        known = {str(path): FileHistory(**one) for path, one in kept["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}, ""
+    if same and (since == commit or git.succeeds("merge-base", "--is-ancestor", since, commit, git_dir=clone)):
+        return known, since
+    return {}, ""
+
+
+def _remember(file: Path, commit: str, missing: frozenset[str], files: Mapping[str, FileHistory]) -> None:
+    kept = {"version": _VERSION, "commit": commit, "missing": sorted(missing)}
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps({**kept, "files": {path: asdict(one) for path, one in files.items()}}), "utf-8")
+    new.replace(file)
+
+
+def blamed(
+    git: Git, git_dir: Path, commit: str, path: str, lines: tuple[int, int], timeout_s: float
+) -> tuple[Blame, ...]:
+    """Return who wrote these lines of a file last (from, to; counted from 1), lines in a row of one commit together.
+
+    Raises:
+        SourceError: git fails, or takes longer than ``timeout_s``; there is no such file or line.
+    """
+    out = git.run(
+        *("blame", "--porcelain", "--root", "--no-textconv", "-L", f"{lines[0]},{lines[1]}", commit, "--", path),
+        git_dir=git_dir,
+        timeout_s=timeout_s,
+    )
+    return _told(out.decode("utf-8", "replace").split("\n"), missing_from(git_dir))
+
+
+def _told(porcelain: Iterable[str], missing: Collection[str]) -> tuple[Blame, ...]:
+    facts: dict[str, dict[str, str]] = {}
+    told: list[Blame] = []
+    commit, number = "", 0
+    for line in porcelain:
+        if line.startswith("\t"):
+            told.append(_line(number, commit, facts[commit], missing))
+        elif header := _HEADER.fullmatch(line):
+            commit, number = header[1], int(header[2])
+            facts.setdefault(commit, {})
+        elif commit:
+            name, _, value = line.partition(" ")
+            facts[commit][name] = value
+    return together(told)
+
+
+def _line(number: int, commit: str, facts: Mapping[str, str], missing: Collection[str]) -> Blame:
+    if commit in missing:
+        return Blame(number, number, "", "", "", OLDER)
+    try:
+        at = datetime.fromtimestamp(int(facts["author-time"]), UTC).isoformat(timespec="seconds")
+    except (KeyError, ValueError, OverflowError, OSError):
+        at = ""
+    author, subject = facts.get("author", "")[:_MOST_CHARS], facts.get("summary", "")[:_MOST_CHARS]
+    return Blame(number, number, commit, author, at.replace("+00:00", "Z"), subject)
+
+
+def together(lines: Iterable[Blame]) -> tuple[Blame, ...]:
+    """Return ``lines`` with those in a row that one commit wrote as one."""
+    found: list[Blame] = []
+    for one in lines:
+        last = found[-1] if found else None
+        if last and last.end_line + 1 == one.start_line and (last.commit, last.subject) == (one.commit, one.subject):
+            found[-1] = Blame(last.start_line, one.end_line, one.commit, one.author, one.date, one.subject)
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def top_of(path: Path) -> Path | None:
+    """Return the top of the git work tree that ``path`` lies in, None where it lies in none."""
+    return next((folder for folder in (path, *path.parents) if (folder / ".git").exists()), None)
+
+
+def head_of(git: Git, git_dir: Path) -> str:
+    """Return the commit that is checked out.
+
+    Raises:
+        SourceError: there is none.
+    """
+    return git.run("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}", git_dir=git_dir).decode().strip()
+
+
+def content(git: Git, git_dir: Path, commit: str, path: str, max_bytes: int) -> bytes:
+    """Return a file as it is in ``commit``.
+
+    Raises:
+        SourceError: there is none.
+        TooLarge: it is over the limit.
+    """
+    try:
+        blob = git.run("rev-parse", "--verify", "--end-of-options", f"{commit}:{path}", git_dir=git_dir)
+    except SourceError as error:
+        raise SourceError(f"{path!r} is not committed.", hint="Commit it first.") from error
+    with closing(git.blobs(git_dir)) as reader:
+        return reader.read(blob.decode().strip(), max_bytes)
+
+
+def _utc(date: str) -> str:
+    try:
+        at = datetime.fromisoformat(date).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return ""
+    return at.replace("+00:00", "Z")

@@ -1,0 +1,40 @@
+"""Which commit a branch or tag of a repository on this machine is at, without asking git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pinakes.sources.urls import local_path
+
+_MOST_BYTES = 10_000_000
+
+
+def is_at(location: str, state: str | None) -> bool:
+    """Say whether a repository here is still at the commit that ``state`` names: "commit ref", as scans return it.
+
+    False where that is not known: the repository is elsewhere, keeps its branches in another way, or moved on.
+    """
+    commit, _, ref = (state or "").partition(" ")
+    place = local_path(location)
+    return bool(commit and ref and place) and _commit_at(place or Path(), ref) == commit
+
+
+def _commit_at(place: Path, ref: str) -> str | None:
+    folder = place / ".git" if (place / ".git").is_dir() else place
+    loose = _text(folder / ref).strip()
+    if loose:
+        return loose
+    lines = _text(folder / "packed-refs").splitlines()
+    for number, line in enumerate(lines):
+        commit, _, name = line.partition(" ")
+        if name == ref:
+            below = lines[number + 1] if number + 1 < len(lines) else ""
+            return below[1:] if below.startswith("^") else commit
+    return None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8") if file.stat().st_size <= _MOST_BYTES else ""
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,408 @@
+"""Pages of the web: single ones, and all that a sitemap lists."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from filelock import FileLock, Timeout
+
+from pinakes.errors import Busy, PinakesError, SourceError, TooLarge, Unreadable
+from pinakes.fetching import check_url, open_client, shown
+from pinakes.settings import FetchSettings, SourceSettings
+from pinakes.sources import sitemaps, web_pages
+from pinakes.sources.credentials import check_protected, token_of
+from pinakes.sources.globs import Rules, Tally
+from pinakes.sources.locations import check_page
+from pinakes.sources.manners import Manners
+from pinakes.sources.web_pages import Kept, Store
+from pinakes.types import Item, Scan, Skipped
+
+if TYPE_CHECKING:
+    from pinakes.fetching.client import Fetched
+
+_HOSTS_AT_ONCE: Final = 8
+_TELL_EVERY_S: Final = 1.0
+_TRUSTED_S: Final = 7 * 86_400.0
+"""A page whose sitemap says that it did not change is asked for again after so long: not every sitemap is kept up."""
+
+_GONE: Final = frozenset((404, 410))
+_ACCEPT: Final = {"accept": "text/html, application/xhtml+xml, text/markdown;q=0.9, application/xml;q=0.8, */*;q=0.5"}
+_PAGES, _LISTED = "pages", "listed"
+"""The state: whether a sitemap listed pages. What is known of each page lies beside its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """An address to ask for: ``listed`` is when it last changed as a sitemap says it, ``depth`` how many led there."""
+
+    url: str
+    listed: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What asking gave: a page or sitemap (``kept``), why it is passed over, or why it could not be had.
+
+    ``known_as`` is the content type that it had, where it had one.
+    """
+
+    wanted: _Wanted
+    kept: Kept | None = None
+    known_as: str = ""
+    skipped: str = ""
+    failed: str = ""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a scan gathers. ``whole``: every sitemap could be read, so what is not listed is gone."""
+
+    pages: dict[str, _Outcome] = field(default_factory=dict)
+    lists: list[_Outcome] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    strangers: int = 0
+    beyond: int = 0
+    whole: bool = True
+
+
+class HttpSource:
+    """The pages at ``location`` and ``urls``; where one of these is a sitemap, the pages of its host that it lists.
+
+    What was fetched is kept in ``work``, with the marks (ETag, Last-Modified) by which its host says later that nothing
+    changed. The fingerprint is the hash of the content. A page that is gone (404, 410) is not offered; one that cannot
+    be had for now is offered and cannot be read, so that it is reported and what was read before stays. Scans are
+    complete, unless a sitemap could not be read.
+    Metadata of an item: ``url`` where the page led elsewhere.
+    """
+
+    def __init__(
+        self,
+        settings: SourceSettings,
+        *,
+        work: Path,
+        max_file_bytes: int,
+        fetch: FetchSettings,
+        git_timeout_s: float = 0,
+        avoid: Sequence[Path] = (),
+    ) -> None:
+        del git_timeout_s, avoid  # nothing here is a repository or a folder
+        self._urls = list(dict.fromkeys(check_page(url) for url in (settings.location, *settings.urls)))
+        self._hosts = {urlsplit(url).netloc for url in self._urls}
+        self._rules = Rules(settings.include, settings.exclude)
+        self._max_file_bytes = max_file_bytes
+        self._settings = settings
+        self._fetch = fetch
+        self._client = open_client(fetch)
+        self._work = work
+        self._store = Store(work / "pages")
+        self._ended = threading.Event()
+        self._kept: dict[str, Kept] = {}
+        self._failed: dict[str, str] = {}
+        self._refused: PinakesError | None = None
+
+    def scan(self, state: str | None) -> Scan:
+        """Do what ``scanning`` does, without telling how far it is."""
+        steps = self.scanning(state)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                scan: Scan = end.value
+                return scan
+
+    def scanning(self, state: str | None) -> Generator[tuple[int, int], None, Scan]:
+        """Ask for every page, unless its sitemap says that it did not change; ``state`` is that of an earlier scan.
+
+        Yields every second how many addresses were asked for, of how many that are known so far.
+
+        Raises:
+            SourceError: nothing could be fetched; what was fetched before is kept.
+            Refused: no address may be fetched.
+            Busy: another process has been fetching the same for long.
+        """
+        with self._locked():
+            found = yield from self._find(Manners(self._client, self._fetch, self._pause))
+            self._refuse_nothing(found, state)
+            if found.whole:
+                self._store.keep_only({outcome.wanted.url for outcome in (*found.pages.values(), *found.lists)})
+        return self._scan_of(found)
+
+    def read(self, item: Item) -> bytes:
+        """Return the content that a page had when it was fetched.
+
+        Raises:
+            Unreadable: it could not be fetched, or was fetched anew meanwhile.
+        """
+        if reason := self._failed.get(item.path):
+            raise Unreadable(reason)
+        kept = self._kept.get(item.path)
+        if kept is None:
+            raise Unreadable(f"{item.path!r} was not listed by this source.", hint="Sync the source again.")
+        return web_pages.with_base(self._store.body(kept), kept)
+
+    def close(self) -> None:
+        """End what is being fetched, and close all connections."""
+        self._ended.set()
+        self._client.close()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self._work.mkdir(parents=True, exist_ok=True)
+            with FileLock(self._work / "lock", timeout=self._fetch.timeout_s):
+                yield
+        except Timeout as error:
+            raise Busy(
+                f"Another process is fetching {shown(self._urls[0])!r}.", hint="Try again when it is done."
+            ) from error
+        except OSError as error:
+            raise SourceError(
+                f"{str(self._work)!r} cannot hold what is fetched: {error.strerror}.", hint="Check its permissions."
+            ) from error
+
+    def _pause(self, seconds: float) -> None:
+        if self._ended.wait(seconds):
+            raise SourceError("The run was ended.")
+
+    def _find(self, manners: Manners) -> Generator[tuple[int, int], None, _Found]:
+        """Ask for what is configured, then for what sitemaps list, until no sitemap leads on."""
+        found = _Found()
+        wave = [_Wanted(url) for url in self._urls]
+        seen, asked = set(self._urls), 0
+        while wave:
+            outcomes = yield from self._ask_all(wave, manners, asked)
+            asked, wave = asked + len(wave), []
+            for outcome in outcomes:
+                if outcome.kept is not None and outcome.kept.is_sitemap:
+                    found.lists.append(outcome)
+                    wave += self._listed_by(outcome, seen, found)
+                elif outcome.wanted.depth:
+                    found.lists.append(
+                        replace(outcome, failed=outcome.failed or outcome.skipped or "It is no sitemap.")
+                    )
+                    found.whole = False
+                else:
+                    found.pages[outcome.wanted.url] = outcome
+                    if outcome.failed and outcome.kept is None and outcome.wanted.url in self._urls:
+                        found.whole = False  # who knows what it lists
+        return found
+
+    def _listed_by(self, outcome: _Outcome, seen: set[str], found: _Found) -> list[_Wanted]:
+        """Return what a sitemap lists and nobody asked for yet."""
+        kept, wave = outcome.kept, []
+        assert kept is not None
+        try:
+            sitemap = sitemaps.parse(self._store.body(kept))
+        except Unreadable as error:
+            found.lists[-1] = replace(outcome, failed=outcome.failed or str(error))
+            found.whole = False
+            return []
+        hosts = {*self._hosts, urlsplit(kept.url).netloc, urlsplit(kept.final).netloc}
+        for entry in sitemap.entries:
+            try:
+                url = check_url(entry.url)
+            except PinakesError:
+                found.strangers += 1
+                continue
+            if url in seen:
+                continue
+            if urlsplit(url).netloc not in hosts:
+                found.strangers += 1
+            elif not sitemap.is_index and self._leaves_out(url, found.tally):
+                continue
+            elif len(seen) >= self._fetch.max_pages + len(self._urls):
+                found.beyond += 1
+            else:
+                seen.add(url)
+                wave.append(_Wanted(url, entry.changed, outcome.wanted.depth + 1 if sitemap.is_index else 0))
+        return wave
+
+    def _leaves_out(self, url: str, tally: Tally) -> bool:
+        path = web_pages.path_of(url, with_host=False)
+        if left_out := self._rules.why_not_listed(path):
+            tally.add(*left_out)
+            return True
+        return not self._rules.includes(path)
+
+    def _ask_all(
+        self, wave: Sequence[_Wanted], manners: Manners, asked: int
+    ) -> Generator[tuple[int, int], None, list[_Outcome]]:
+        """Ask for all of these, a few at once of each host; return what came of it, in their order.
+
+        ``asked`` were asked before.
+        """
+        queues: dict[str, deque[_Wanted]] = {}
+        for wanted in wave:
+            queues.setdefault(urlsplit(wanted.url).netloc, deque()).append(wanted)
+        outcomes: dict[str, _Outcome] = {}
+
+        def work(queue: deque[_Wanted]) -> None:
+            while not self._ended.is_set():
+                try:
+                    wanted = queue.popleft()
+                except IndexError:
+                    return
+                outcomes[wanted.url] = self._ask(wanted, manners)
+
+        at_once = self._fetch.at_once
+        with ThreadPoolExecutor(_HOSTS_AT_ONCE * at_once, thread_name_prefix="fetch") as threads:
+            tasks = [threads.submit(work, queue) for queue in queues.values() for _ in range(min(at_once, len(queue)))]
+            pending = set(tasks)
+            try:
+                while pending:
+                    _, pending = wait(pending, _TELL_EVERY_S)
+                    yield asked + len(outcomes), asked + len(wave)
+            except BaseException:
+                self._ended.set()
+                raise
+        for task in tasks:
+            task.result()
+        self._pause(0)
+        return [outcomes[wanted.url] for wanted in wave]
+
+    def _ask(self, wanted: _Wanted, manners: Manners) -> _Outcome:
+        """Ask for one address; whatever is wrong with it is its outcome."""
+        before = self._store.get(wanted.url)
+        outcome = self._asked(wanted, manners, before)
+        return replace(outcome, known_as=before.media_type) if before is not None else outcome
+
+    def _asked(self, wanted: _Wanted, manners: Manners, before: Kept | None) -> _Outcome:
+        listed_same = before is not None and wanted.listed and wanted.listed == before.listed
+        if before is not None and listed_same and time.time() - before.fetched < _TRUSTED_S:
+            return _Outcome(wanted, before)
+        try:
+            if reason := manners.refusal(wanted.url):
+                return _Outcome(wanted, skipped=reason)
+            headers = {**_ACCEPT, **self._authorization(wanted.url), **(before.conditions() if before else {})}
+            answer = manners.get(wanted.url, max_bytes=self._most_bytes(wanted), headers=headers)
+            if answer.status == 304 and before is not None:
+                kept = replace(before, listed=wanted.listed, fetched=time.time())
+                self._store.put(kept)
+                return _Outcome(wanted, kept)
+            return self._taken(wanted, answer, before)
+        except TooLarge:
+            return _Outcome(wanted, skipped=f"Page too large (max {self._max_file_bytes} bytes)")
+        except PinakesError as error:
+            if isinstance(error, SourceError | Unreadable) or error.retryable:
+                return _Outcome(wanted, before, failed=str(error))
+            self._refused = error
+            return _Outcome(wanted, skipped=str(error))
+
+    def _authorization(self, url: str) -> dict[str, str]:
+        """Return the header with the token of this source, for its own hosts only."""
+        parts = urlsplit(url)
+        if not self._settings.token_variable or parts.netloc not in self._hosts:
+            return {}
+        check_protected(url)
+        return {"authorization": f"Bearer {token_of(self._settings)}"}
+
+    def _most_bytes(self, wanted: _Wanted) -> int:
+        """Return how much is fetched at most: what is configured may turn out to be a sitemap."""
+        return max(self._max_file_bytes, sitemaps.MAX_BYTES if wanted.depth or wanted.url in self._urls else 0)
+
+    def _taken(self, wanted: _Wanted, answer: Fetched, before: Kept | None) -> _Outcome:
+        """Keep the page that an answer brings, or say why there is none."""
+        if answer.status in _GONE and not (before and before.is_sitemap):
+            return _Outcome(wanted, skipped=f"Not there (status {answer.status})")
+        if not answer.is_success:
+            return _Outcome(wanted, before, failed=f"The host answers with status {answer.status}.")
+        media_type = web_pages.media_type(answer)
+        is_sitemap = sitemaps.is_sitemap(answer.body)
+        if not is_sitemap and (reason := web_pages.refusal(media_type)):
+            return _Outcome(wanted, skipped=reason)
+        if not is_sitemap and len(answer.body) > self._max_file_bytes:
+            return _Outcome(wanted, skipped=f"Page too large (max {self._max_file_bytes} bytes)")
+        body = answer.body if is_sitemap else web_pages.content(answer, media_type)
+        if not body.strip():
+            return _Outcome(wanted, skipped="Empty page")
+        kept = Kept(
+            url=wanted.url,
+            final=answer.url,
+            media_type=media_type,
+            size_bytes=len(body),
+            digest=hashlib.sha256(body).hexdigest(),
+            etag=answer.headers.get("etag", ""),
+            modified=answer.headers.get("last-modified", ""),
+            listed=wanted.listed,
+            fetched=time.time(),
+            is_sitemap=is_sitemap,
+        )
+        self._store.put(kept, body)
+        return _Outcome(wanted, kept)
+
+    def _refuse_nothing(self, found: _Found, state: str | None) -> None:
+        """Raise where nothing at all could be had and that may be another time; nothing may be removed for that."""
+        every = (*found.lists, *found.pages.values())
+        failed = [outcome for outcome in every if outcome.failed]
+        if state == _LISTED and not failed and not (found.lists and found.pages):
+            now = "lists no page" if found.lists else "is none"
+            raise SourceError(
+                f"{shown(self._urls[0])!r} was a sitemap with pages, and {now} now.",
+                hint="Nothing was removed. Check it. If its documents are to go, take the source out.",
+            )
+        fetched = any(outcome.kept and not outcome.failed for outcome in every)
+        if self._refused is not None and not fetched:
+            raise self._refused
+        if failed and not fetched:
+            more = f" So it is with {len(failed) - 1} more." if len(failed) > 1 else ""
+            raise SourceError(
+                f"{shown(failed[0].wanted.url)!r} cannot be fetched. {failed[0].failed}{more}",
+                hint="Nothing was removed.",
+            )
+
+    def _scan_of(self, found: _Found) -> Scan:
+        """Make items of what was found; pages that lead to the same one are read once."""
+        with_host = len({urlsplit(url).netloc for url in found.pages}) > 1
+        items: dict[str, Item] = {}
+        skipped, removed, ends = found.skipped, [], dict[str, str]()
+        for url, outcome in found.pages.items():
+            kept, name = outcome.kept, web_pages.path_of(url, with_host=with_host)
+            known_as = kept.media_type if kept else outcome.known_as
+            path = web_pages.typed_path(name, known_as) if known_as else name
+            if outcome.skipped:
+                skipped.append(Skipped(path, outcome.skipped))
+                removed.append(path)
+                continue
+            if path in items:
+                path = f"{path}-{hashlib.sha256(url.encode()).hexdigest()[:8]}{Path(path).suffix}"
+            if outcome.failed:
+                self._failed[path] = outcome.failed
+                items[path] = Item(path, url, 0, f"failed: {outcome.failed}")
+                continue
+            assert kept is not None
+            if (first := ends.setdefault(kept.final, url)) != url:
+                skipped.append(Skipped(path, f"The same page as {first}"))
+                continue
+            self._kept[path] = kept
+            metadata = {"url": kept.final} if kept.final != url else {}
+            items[path] = Item(path, url, kept.size_bytes, kept.digest, metadata)
+        for outcome in found.lists:
+            if outcome.failed:
+                path = web_pages.path_of(outcome.wanted.url, with_host=with_host)
+                self._failed[path] = outcome.failed
+                items[path] = Item(path, outcome.wanted.url, 0, f"failed: {outcome.failed}")
+        skipped += found.tally.skipped()
+        if found.strangers:
+            skipped.append(Skipped(".", f"Listed by a sitemap, but of another host: {found.strangers}"))
+        if found.beyond:
+            skipped.append(Skipped(".", f"More than fetch.max_pages ({self._fetch.max_pages}): {found.beyond}"))
+        ordered = tuple(items[path] for path in sorted(items))
+        return Scan(
+            ordered,
+            _LISTED if found.lists and found.pages else _PAGES,
+            found.whole,
+            () if found.whole else tuple(removed),
+            tuple(skipped),
+        )

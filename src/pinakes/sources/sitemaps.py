@@ -1,0 +1,111 @@
+"""Sitemaps: lists of the pages of a site, and lists of such lists, plain or packed by gzip."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Final
+from xml.etree import ElementTree
+
+from pinakes.errors import TooLarge, Unreadable
+
+MAX_BYTES: Final = 60_000_000
+"""Most of one sitemap when it is unpacked; the protocol allows 50 MB."""
+
+_START_BYTES: Final = 4096
+_ROOT: Final = re.compile(rb"<(?:[\w.-]+:)?(urlset|sitemapindex)[\s>/]")
+_GZIP: Final = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page or a further sitemap; ``changed`` is when it last changed, as the site says it, or ""."""
+
+    url: str
+    changed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """What a sitemap lists: pages, or where ``is_index`` further sitemaps."""
+
+    is_index: bool
+    entries: tuple[Entry, ...]
+
+
+def is_sitemap(body: bytes) -> bool:
+    """Say whether ``body`` looks like a sitemap; packed ones are looked into."""
+    if body.startswith(_GZIP):
+        try:
+            body = zlib.decompressobj(31).decompress(body, _START_BYTES)
+        except zlib.error:
+            return False
+    return _ROOT.search(body[:_START_BYTES]) is not None
+
+
+def parse(body: bytes) -> Sitemap:
+    """Return what a sitemap lists; entries without an address are left out.
+
+    Raises:
+        Unreadable: it is damaged, or declares entities, which sitemaps do not need.
+        TooLarge: it unpacks to more than 60 MB.
+    """
+    body = _unpacked(body)
+    listing = _Listing()
+    parser = ElementTree.XMLParser(target=listing)  # noqa: S314 - document types, and so entities, are refused
+    try:
+        parser.feed(body)
+        parser.close()
+    except ElementTree.ParseError as error:
+        raise Unreadable(f"The sitemap is damaged: {error}.") from error
+    if listing.root not in ("urlset", "sitemapindex"):
+        raise Unreadable(f"It is no sitemap: it begins with {listing.root!r}.")
+    return Sitemap(listing.root == "sitemapindex", tuple(listing.entries))
+
+
+class _Listing:
+    """Takes the entries out of a sitemap as it is parsed, without a tree of it."""
+
+    def __init__(self) -> None:
+        self.root = ""
+        self.entries: list[Entry] = []
+        self._path: list[str] = []
+        self._values: dict[str, str] = {}
+
+    def doctype(self, *_: str | None) -> None:
+        raise Unreadable("The sitemap declares a document type, which sitemaps do not need.")
+
+    def start(self, tag: str, _attributes: dict[str, str]) -> None:
+        name = tag.rpartition("}")[2]
+        self.root = self.root or name
+        self._path.append(name)
+
+    def data(self, text: str) -> None:
+        if len(self._path) == 3 and self._path[2] in ("loc", "lastmod"):
+            self._values[self._path[2]] = self._values.get(self._path[2], "") + text
+
+    def end(self, _tag: str) -> None:
+        if len(self._path) == 2:
+            if url := self._values.get("loc", "").strip():
+                self.entries.append(Entry(url, self._values.get("lastmod", "").strip()))
+            self._values = {}
+        self._path.pop()
+
+    def close(self) -> None:
+        pass
+
+
+def _unpacked(body: bytes) -> bytes:
+    if not body.startswith(_GZIP):
+        return body
+    unpack = zlib.decompressobj(31)
+    try:
+        data = unpack.decompress(body, MAX_BYTES + 1)
+    except zlib.error as error:
+        raise Unreadable(f"The sitemap is packed, and damaged: {error}.") from error
+    if len(data) > MAX_BYTES:
+        raise TooLarge(f"The sitemap unpacks to more than {MAX_BYTES:,} bytes.")
+    if not unpack.eof:
+        raise Unreadable("The sitemap is packed, and breaks off.")
+    return data

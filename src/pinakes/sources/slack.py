@@ -1,0 +1,262 @@
+"""An export of Slack: one document for each channel and day, with names for ids and threads under what they answer."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import ClassVar, Final
+
+from pinakes.errors import PinakesError, Unreadable
+from pinakes.sources.exports import Entry, ExportSource, Tree, front_matter, read
+from pinakes.types import JSON, Item, Skipped
+
+_DAY: Final = re.compile(r"(?P<folder>[^/]+)/(?P<day>\d{4}-\d{2}-\d{2})\.json")
+_PEOPLE: Final = ("users.json", "org_users.json")
+_LISTS: Final = ("channels.json", "groups.json", "mpims.json", "dms.json")
+_MOST_LIST_BYTES: Final = 200_000_000
+_UNSAID: Final = frozenset(
+    (
+        *("channel_join", "channel_leave", "group_join", "group_leave", "bot_add", "bot_remove"),
+        *("channel_archive", "channel_unarchive", "pinned_item", "unpinned_item", "tombstone"),
+    )
+)
+"""Messages that the system writes and nobody looks for."""
+
+_CODE: Final = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+_REFERENCE: Final = re.compile(r"<([^<>\n]+)>")
+_BOLD: Final = re.compile(r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])")
+_STRUCK: Final = re.compile(r"(?<![\w~])~(?=\S)([^~\n]+?)(?<=\S)~(?![\w~])")
+_FIRST_WORDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Workspace:
+    """Who and what ids stand for. ``topics``: what a channel is about, by its folder; ``stamp`` of all of it."""
+
+    people: Mapping[str, str] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    topics: Mapping[str, str] = field(default_factory=dict)
+    stamp: str = ""
+
+
+class SlackExport(ExportSource):
+    """The channels of an export of Slack, as a folder or a ZIP archive.
+
+    The document of a day has the metadata ``channel``, ``date_published``, ``participants``, ``topic``. Times are UTC.
+    """
+
+    what: ClassVar[str] = "export of Slack"
+    version: ClassVar[int] = 1
+    _workspace = _Workspace()
+
+    def _items(self, tree: Tree, skipped: list[Skipped]) -> Iterable[Item]:
+        entries = tree.entries()
+        if not any(name in entries for name in (*_LISTS, *_PEOPLE)):
+            raise self._not_one()
+        self._workspace = _workspace(tree, entries, skipped)
+        self._days = lru_cache(maxsize=64)(lambda path: _messages(read(tree, path, self._limit)))
+        for path, entry in entries.items():
+            if match := _DAY.fullmatch(path):
+                name = self._workspace.names.get(match["folder"], match["folder"])
+                stamp = f"{entry.stamp} {self._workspace.stamp}"
+                document = f"{name}/{match['day']}.md"
+                if document in self._places:
+                    document = f"{name} {match['folder']}/{match['day']}.md"
+                yield self._item(tree, document, Entry(path, entry.size_bytes, stamp))
+
+    def _content(self, tree: Tree, place: str, item: Item) -> bytes:
+        del tree, item
+        messages = [one for one in self._days(place) if one.get("subtype") not in _UNSAID and _said(one)]
+        if not messages:
+            return b""
+        folder, _, day = place.removesuffix(".json").partition("/")
+        name = self._workspace.names.get(folder, folder)
+        there = {str(one.get("ts")): one for one in messages}
+        replies: dict[str, list[JSON]] = {}
+        for one in messages:
+            thread = str(one.get("thread_ts") or "")
+            if thread and thread != str(one.get("ts")):
+                replies.setdefault(thread, []).append(one)
+        shown: dict[str, str] = {}
+        for one in messages:
+            ts = str(one.get("ts"))
+            thread = str(one.get("thread_ts") or ts)
+            if thread == ts:
+                shown[ts] = self._thread(one, replies.get(ts, ()))
+            elif thread not in there and thread not in shown:
+                shown[thread] = self._elsewhere(folder, thread, replies[thread])
+        title = f"{name if folder.startswith(('D', 'mpdm-')) and name != folder else f'#{name}'}, {day}"
+        known = {
+            "title": title,
+            "channel": name,
+            "date_published": day,
+            "participants": list(dict.fromkeys(self._author(one) for one in messages)),
+            "topic": self._workspace.topics.get(folder),
+            "messages": len(messages),
+        }
+        text = f"# {title}\n\n" + "\n\n".join(shown.values()) + "\n"
+        return front_matter(known, text)
+
+    def _thread(self, message: JSON, replies: Iterable[JSON]) -> str:
+        return "\n\n".join([self._message(message), *(_quoted(self._message(one)) for one in replies)])
+
+    def _elsewhere(self, folder: str, thread: str, replies: Iterable[JSON]) -> str:
+        """Return what was said to a message of another day."""
+        parent = self._parent(folder, thread)
+        what = "an earlier message"
+        if parent is not None:
+            said = " ".join(self._text(parent).split())
+            short = said if len(said) <= _FIRST_WORDS else said[:_FIRST_WORDS].rstrip() + "…"
+            what = f"{self._author(parent)}, {_moment(thread):%Y-%m-%d}: {short}"
+        return "\n\n".join([f"In answer to {what}", *(_quoted(self._message(one)) for one in replies)])
+
+    def _parent(self, folder: str, thread: str) -> JSON:
+        """Return the message that began a thread; its file is that of its day somewhere in the world."""
+        moment = _moment(thread)
+        for days in (0, -1, 1):
+            path = f"{folder}/{moment + timedelta(days=days):%Y-%m-%d}.json"
+            try:
+                found = next((one for one in self._days(path) if str(one.get("ts")) == thread), None)
+            except PinakesError:
+                continue
+            if found is not None:
+                return found
+        return None
+
+    def _message(self, message: JSON) -> str:
+        edited = " (edited)" if message.get("edited") else ""
+        head = f"**{self._author(message)}** {_moment(message.get('ts')):%H:%M}{edited}"
+        body = [self._text(message), *self._attached(message)]
+        return "\n".join([head, *(part for part in body if part)])
+
+    def _attached(self, message: JSON) -> Iterable[str]:
+        for file in _dicts(message.get("files")):
+            name, url = str(file.get("title") or file.get("name") or "file"), file.get("permalink")
+            yield f"File: [{name}]({url})" if isinstance(url, str) else f"File: {name}"
+        for one in _dicts(message.get("attachments")):
+            title, url = str(one.get("title") or ""), one.get("title_link") or one.get("from_url")
+            said = self._plain(str(one.get("text") or ("" if title else one.get("fallback") or "")))
+            head = f"[{title or url}]({url})" if isinstance(url, str) else title
+            if head or said:
+                yield _quoted("\n".join(part for part in (head, said) if part))
+
+    def _author(self, message: JSON) -> str:
+        user = str(message.get("user") or "")
+        if user in self._workspace.people:
+            return self._workspace.people[user]
+        profile = message.get("user_profile")
+        told = profile.get("real_name") if isinstance(profile, dict) else None
+        return str(told or message.get("username") or user or message.get("bot_id") or "somebody")
+
+    def _text(self, message: JSON) -> str:
+        return self._plain(str(message.get("text") or ""))
+
+    def _plain(self, text: str) -> str:
+        """Return a text of Slack's own markup as Markdown."""
+        parts, end = [], 0
+        for code in _CODE.finditer(text):
+            parts += [self._marked(text[end : code.start()]), _fenced(code[0])]
+            end = code.end()
+        return "".join([*parts, self._marked(text[end:])]).strip()
+
+    def _marked(self, text: str) -> str:
+        text = _STRUCK.sub(r"~~\1~~", _BOLD.sub(r"**\1**", text))
+        return html.unescape(_REFERENCE.sub(lambda match: self._reference(match[1]), text))
+
+    def _reference(self, inside: str) -> str:
+        """Return who or what ``<…>`` stands for."""
+        target, _, label = inside.partition("|")
+        if target.startswith("@"):
+            return f"@{self._workspace.people.get(target[1:], label or target[1:])}"
+        if target.startswith("#"):
+            return f"#{self._workspace.channels.get(target[1:], label or target[1:])}"
+        if target.startswith("!"):
+            return label or f"@{target[1:].partition('^')[0]}"
+        return f"[{label}]({target})" if label and label != target.removeprefix("mailto:") else target
+
+
+def _workspace(tree: Tree, entries: Mapping[str, Entry], skipped: list[Skipped]) -> _Workspace:
+    """Return the names of an export; a list that is damaged leaves ids as they are, and is reported."""
+    lists: dict[str, list[JSON]] = {}
+    digest = hashlib.sha256()
+    for name in (*_PEOPLE, *_LISTS):
+        if name in entries:
+            digest.update(f"{name} {entries[name].stamp}".encode())
+            try:
+                lists[name] = _messages(read(tree, name, _MOST_LIST_BYTES))
+            except PinakesError as error:
+                skipped.append(Skipped(name, str(error)))
+    people = {str(user.get("id")): _name_of(user) for name in _PEOPLE for user in lists.get(name, ())}
+    channels, names, topics = {}, {}, {}
+    for name in _LISTS:
+        for channel in lists.get(name, ()):
+            number, called = str(channel.get("id") or ""), str(channel.get("name") or "")
+            channels[number] = called or number
+            topics[called or number] = _about(channel)
+            members = [people.get(str(one), str(one)) for one in channel.get("members") or ()]
+            if name in ("dms.json", "mpims.json") and members:
+                names[called or number] = ", ".join(members).replace("/", "-")
+    return _Workspace(people, channels, names, topics, digest.hexdigest()[:16])
+
+
+def _name_of(user: JSON) -> str:
+    profile = user.get("profile") if isinstance(user.get("profile"), dict) else {}
+    told = profile.get("real_name") or user.get("real_name") or profile.get("display_name") or user.get("name")
+    return " ".join(str(told or user.get("id")).split())
+
+
+def _about(channel: JSON) -> str:
+    for name in ("topic", "purpose"):
+        value = channel.get(name)
+        if isinstance(value, dict) and value.get("value"):
+            return html.unescape(str(value["value"]))
+    return ""
+
+
+def _messages(data: bytes) -> list[JSON]:
+    """Return the objects of a list in JSON.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"The file is no JSON: {error}.", hint="Export it again.") from error
+    if not isinstance(found, list):
+        raise Unreadable("The file is no list of messages.", hint="Export it again.")
+    return _dicts(found)
+
+
+def _dicts(found: JSON) -> list[JSON]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _said(message: JSON) -> bool:
+    return any(message.get(name) for name in ("text", "files", "attachments"))
+
+
+def _moment(ts: JSON) -> datetime:
+    try:
+        return datetime.fromtimestamp(float(ts), UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _fenced(code: str) -> str:
+    """Return code as Markdown has it: a block has its fences on lines of their own."""
+    code = html.unescape(code)
+    if not code.startswith("```"):
+        return code
+    return "\n```\n" + code[3:-3].strip("\n") + "\n```\n"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

@@ -1,0 +1,343 @@
+"""The sources of a home by name: how each stands, when it is read next, and which of them a call means."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from sqlalchemy import Connection
+
+from pinakes import caller, schedules, sourcing
+from pinakes.catalog import collections, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.sources import FileRecord, SourceRecord
+from pinakes.errors import InvalidInput, NotFound
+from pinakes.settings import Settings, SourceSettings, SyncSettings
+from pinakes.shelves import Shelves
+from pinakes.sources import read_at
+from pinakes.types import JSON
+from pinakes.watched import Beacon, Watched, free, knowledge_base
+
+State: TypeAlias = Literal["unread", "read", "failed", "reading", "pushed", "no longer configured"]
+
+LONGEST_PAUSE_S = 3600.0
+"""A source that cannot be read is tried again after so long, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailingFile:
+    """A file that could not be read: why, how often in a row, and when it is tried again (ISO 8601, UTC)."""
+
+    path: str
+    reason: str
+    tries: int
+    retry_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a source stands. Times are ISO 8601 in UTC, None where there is none.
+
+    ``state``: "unread" was never read to its end, "failed" could not be reached the last time (``error``, ``failures``
+    times in a row), "pushed" gets its documents by calls, "no longer configured" stays as it is, and is not read.
+    ``by``: "settings" name it, or it was "added". ``ref`` and ``commit`` are what a git source was read at.
+    ``documents`` came from it, its ``files`` are counted by status, ``skipped`` by reason; ``failing`` files are tried
+    again. ``last_sync`` is when it was last read to its end, ``last_try`` when that was last begun and came to an end,
+    good or bad; ``last_run`` is what that run counted. ``next_run`` is by its ``schedule`` or after a failure.
+    """
+
+    name: str
+    collection: str
+    kind: str
+    location: str
+    state: State
+    by: Literal["settings", "added"]
+    schedule: str = ""
+    on_delete: str = "delete"
+    ref: str | None = None
+    commit: str | None = None
+    last_sync: str | None = None
+    last_try: str | None = None
+    next_run: str | None = None
+    documents: int = 0
+    files: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    failing: Sequence[FailingFile] = ()
+    error: str | None = None
+    failures: int = 0
+    followed: str | None = None
+    last_run: Mapping[str, JSON] | None = None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Collection, kind and location: what tells it from every other."""
+        return self.collection, self.kind, self.location
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A source of a collection and, once it was read, what is kept of it."""
+
+    collection: str
+    source: SourceSettings
+    kept: SourceRecord | None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Collection, kind and location."""
+        return self.collection, self.source.kind, self.source.location
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return self.source.name or _end_of(self.source.location)
+
+
+class Syncing:
+    """The sources of a home, those of the settings and those that were added. Safe to share between threads."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the home."""
+        return self._shelves.settings
+
+    def everything(self, collection: str | None = None) -> list[Standing]:
+        """Return how each source stands that the caller may see, by collection and name.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        zone, at = schedules.zone_of(self.settings.sync.timezone), datetime.now(UTC)
+        sees = caller.current().sees
+        with self._shelves.catalog.read() as connection:
+            if collection and not (sees(collection) and collection in self.settings.collections):
+                collections.get(connection, collection)
+            every = _every(connection, self.settings)
+            counted = sources.document_counts(connection)
+            found = [self._standing(connection, one, counted, zone, at) for one in every]
+        seen = [one for one in named(found) if sees(one.collection)]
+        chosen = [one for one in seen if collection in (None, one.collection)]
+        return sorted(chosen, key=lambda one: (one.collection, one.name, one.location))
+
+    def find(self, name: str) -> Standing:
+        """Return the source that is called so, or lies there.
+
+        Raises:
+            NotFound: there is none.
+            InvalidInput: there are several.
+        """
+        every = self.everything()
+        there = str(Path(name).expanduser().absolute())
+        for fits in (
+            lambda one: one.name == name,
+            lambda one: f"{one.collection}/{one.name}" == name,
+            lambda one: one.location in (name, there),
+        ):
+            found = [one for one in every if fits(one)]
+            if len(found) > 1:
+                places = ", ".join(f"{one.collection}/{one.name}" for one in found)
+                raise InvalidInput(f"{name!r} is in several collections.", hint=f"Say which: {places}.")
+            if found:
+                return found[0]
+        known = ", ".join(one.name for one in every)
+        raise NotFound(f"There is no source {name!r}.", hint=f"There is {known}." if known else "There is none yet.")
+
+    def meant(self, names: Iterable[str]) -> list[tuple[str, SourceSettings]]:
+        """Return collection and source of all that are called so.
+
+        Raises:
+            NotFound, InvalidInput: see ``find``.
+            InvalidInput: documents are pushed there.
+        """
+        chosen = [self.find(name) for name in names]
+        for one in chosen:
+            if one.state == "pushed":
+                raise InvalidInput(f"{one.name!r} cannot be read: documents are put there by calls.")
+        return [(one.collection, self.source(one)) for one in chosen]
+
+    def source(self, standing: Standing) -> SourceSettings:
+        """Return the settings of a source, as they are now."""
+        rules = self.settings.collections.get(standing.collection)
+        for source in rules.sources if rules else ():
+            if (standing.collection, source.kind, source.location) == standing.place:
+                return source
+        base = knowledge_base(self.settings)
+        if base is not None and (base.collection, base.source.kind, base.source.location) == standing.place:
+            return base.source
+        with self._shelves.catalog.read() as connection:
+            record = collections.get(connection, standing.collection)
+            for kept in sources.everything(connection, record.id):
+                if (standing.collection, kept.kind, kept.location) == standing.place:
+                    return sourcing.settings_of(kept)
+        raise NotFound(f"The source {standing.name!r} is gone.", hint="See what there is: pinakes sources")
+
+    def plans(self) -> list[Plan]:
+        """Return all sources that are read, with what is needed to tell when; names are not made different."""
+        with self._shelves.catalog.read() as connection:
+            every = _every(connection, self.settings)
+        return [
+            Plan(one.collection, one.source, one.kept)
+            for one in every
+            if one.source.kind != "push"
+            and not (one.kept and one.by == "added" and sourcing.abandoned(self.settings, one.collection, one.kept))
+        ]
+
+    def paths_to_retry(self, place: tuple[str, str, str], at: datetime) -> list[str]:
+        """Return the files of a source that failed and are to be tried again by ``at``."""
+        name, kind, location = place
+        with self._shelves.catalog.read() as connection:
+            record = collections.find(connection, name)
+            kept = sources.everything(connection, record.id) if record else []
+            found = [one.id for one in kept if (one.kind, one.location) == (kind, location)]
+            files = [file for number in found for file in sources.failing(connection, number)]
+        return [file.path for file in files if file.retry_at and datetime.fromisoformat(file.retry_at) <= at]
+
+    def first_retries(self) -> dict[tuple[str, str, str], str]:
+        """Return place of a source → when the first of its failed files is to be tried again."""
+        with self._shelves.catalog.read() as connection:
+            due = sources.first_retry(connection)
+            names = {record.id: record.name for record in collections.everything(connection)}
+            kept = {one.id: one for one in sources.everything(connection) if one.id in due}
+        places = {number: (names.get(one.collection_id, ""), one.kind, one.location) for number, one in kept.items()}
+        return {place: due[number] for number, place in places.items()}
+
+    def _standing(
+        self, connection: Connection, one: _Source, counted: Mapping[int, int], zone: tzinfo, at: datetime
+    ) -> Standing:
+        source, kept, collection = one.source, one.kept, one.collection
+        configured = one.by == "settings"
+        standing = Standing(
+            name=source.name,
+            collection=collection,
+            kind=source.kind,
+            location=source.location,
+            state="pushed" if source.kind == "push" else "unread",
+            by=one.by,
+            schedule=source.schedule if configured else "",
+            on_delete=source.on_delete,
+            ref=source.ref,
+        )
+        due = next_run(source, kept, self.settings.sync, zone, at) if configured else None
+        standing = replace(standing, next_run=_iso(due))
+        if source.kind == "push":
+            return replace(standing, documents=sources.unsourced(connection, one.record.id) if one.record else 0)
+        if kept is None:
+            return standing
+        ref, commit = read_at(kept.kind, kept.state)
+        report = kept.report or {}
+        return replace(
+            standing,
+            name=source.name or str(report.get("name", "")),
+            state=self._state(one, kept),
+            ref=source.ref or ref,
+            commit=commit,
+            last_sync=report.get("read_at", kept.synced_at),
+            last_try=kept.synced_at,
+            documents=counted.get(kept.id, 0),
+            files=sources.counts(connection, kept.id),
+            skipped=sources.reasons(connection, kept.id),
+            failing=tuple(_failing(file) for file in sources.failing(connection, kept.id)),
+            error=kept.error,
+            failures=int(report.get("failures", 0)),
+            followed=self._followed(collection, source),
+            last_run=kept.report,
+        )
+
+    def _state(self, one: _Source, kept: SourceRecord) -> State:
+        if not free(self._shelves.home.reading(one.collection, kept.kind, kept.location)):
+            return "reading"
+        if one.by == "added" and sourcing.abandoned(self.settings, one.collection, kept):
+            return "no longer configured"
+        if (kept.report or {}).get("error") or (kept.state is None and kept.error):
+            return "failed"
+        return "unread" if kept.state is None else "read"
+
+    def _followed(self, collection: str, source: SourceSettings) -> str | None:
+        if source.kind != "folder":
+            return None
+        course = Beacon(self._shelves.home, Watched(collection, source)).told()
+        return course.doing if course else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A source of a collection, as far as it is known: by the settings, by the catalogue, or by both."""
+
+    collection: str
+    source: SourceSettings
+    kept: SourceRecord | None
+    by: Literal["settings", "added"]
+    record: CollectionRecord | None
+
+
+def next_run(
+    source: SourceSettings, kept: SourceRecord | None, sync: SyncSettings, zone: tzinfo, at: datetime
+) -> datetime | None:
+    """Return when a source is to be read by its schedule, None where it has none; what is past is due now.
+
+    Everything comes from what is kept of the last run, so that all processes say the same. A time of the last run that
+    is still to come, since the clock was put back, counts as now.
+    """
+    if not source.schedule:
+        return None
+    if kept is None or kept.synced_at is None:
+        return at
+    schedule, last = schedules.parse(source.schedule), min(datetime.fromisoformat(kept.synced_at), at)
+    place = f"{kept.kind} {kept.location}"
+    if failures := int((kept.report or {}).get("failures", 0)):
+        longest = min(sync.retry_longest_s, LONGEST_PAUSE_S)
+        return last + timedelta(seconds=schedules.pause_s(failures, sync.retry_first_s, longest, place))
+    due = schedule.after(last, zone)
+    return due + timedelta(seconds=schedules.jitter_s(schedule, due, zone, sync.jitter_s, place))
+
+
+def named(every: Sequence[Standing]) -> list[Standing]:
+    """Give each source a name that no other of its collection has: its own, else the end of its location, else all."""
+    short = [replace(one, name=one.name or _end_of(one.location)) for one in every]
+    often = Counter(one.name for one in short)
+    longer = [replace(one, name=f"{one.collection}:{one.name}") if often[one.name] > 1 else one for one in short]
+    often = Counter(one.name for one in longer)
+    return [replace(one, name=one.location) if often[one.name] > 1 else one for one in longer]
+
+
+def _every(connection: Connection, settings: Settings) -> list[_Source]:
+    """Return all sources: those of the settings in their order, then those that were added."""
+    records = {record.name: record for record in collections.everything(connection)}
+    kept = {
+        (name, one.kind, one.location): one
+        for name, record in records.items()
+        for one in sources.everything(connection, record.id)
+    }
+    found = [
+        _Source(name, one, kept.pop((name, one.kind, one.location), None), "settings", records.get(name))
+        for name, rules in settings.collections.items()
+        for one in rules.sources
+    ]
+    base = knowledge_base(settings)
+    if base is not None:
+        ours = kept.pop((base.collection, base.source.kind, base.source.location), None)
+        found.append(_Source(base.collection, base.source, ours, "settings", records.get(base.collection)))
+    added = (
+        _Source(place[0], sourcing.settings_of(one), one, "added", records[place[0]]) for place, one in kept.items()
+    )
+    return [*found, *added]
+
+
+def _failing(file: FileRecord) -> FailingFile:
+    return FailingFile(file.path, file.reason or "", file.tries, file.retry_at)
+
+
+def _end_of(location: str) -> str:
+    end = location.rstrip("/").replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
+    return end.removesuffix(".git") or location
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat(timespec="seconds") if at else None

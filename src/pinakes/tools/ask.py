@@ -1,0 +1,150 @@
+"""A question answered in words by a chat model, from passages, with the places that it rests on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes.asking import Answered, Cited
+from pinakes.chat import Usage
+from pinakes.fence import Fence, one_line
+from pinakes.library import Library
+from pinakes.suspicion import WARNING
+from pinakes.tools.declare import Reply, object_from, tool
+from pinakes.tools.parameters import meant
+
+
+class Citation(Reply):
+    """A passage that the answer cites by its number. ``changed``: its file is not as it was indexed."""
+
+    number: int
+    chunk_id: str
+    document_id: str
+    collection: str
+    uri: str
+    path: str
+    title: str
+    start_line: int
+    end_line: int
+    page: int | SkipJsonSchema[None] = None
+    page_end: int | SkipJsonSchema[None] = None
+    score: float
+    text: str
+    changed: bool | SkipJsonSchema[None] = None
+    suspicious: bool | SkipJsonSchema[None] = None
+
+
+class Tokens(Reply):
+    """What the answer took; ``cost`` is in the currency of the setting ``chat.price_in``."""
+
+    tokens_in: int | SkipJsonSchema[None] = None
+    tokens_out: int | SkipJsonSchema[None] = None
+    cost: float | SkipJsonSchema[None] = None
+
+
+class AskReply(Reply):
+    """An answer, and the passages that it cites. ``refused`` says why there is none; ``answer`` says so in words.
+
+    ``passages``: how many the model was shown. ``answerable``: how probable it was, 0 to 1, that they hold an answer.
+    """
+
+    question: str
+    answer: str
+    answered: bool
+    refused: Literal["nothing relevant", "not in the passages"] | SkipJsonSchema[None] = None
+    citations: list[Citation]
+    passages: int
+    collection: str
+    model: str
+    usage: Tokens
+    answerable: float | SkipJsonSchema[None] = None
+    degraded: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
+
+    def as_text(self) -> str:
+        """Return the answer, fenced, since a model wrote it from documents; below it the places that it cites."""
+        fence = Fence()
+        notes = [f"Note: {note}." for note in (*filter(None, [self.degraded]), *(self.notes or ()))]
+        head = " ".join(["Written by a model from documents.", fence.notice(), *notes])
+        places = [_line(one) for one in self.citations]
+        return "\n\n".join(filter(None, [head, fence.around(self.answer), "\n".join(places)]))
+
+    def found(self) -> list[str]:
+        """Return the ids of the documents that are cited."""
+        return list(dict.fromkeys(one.document_id for one in self.citations))
+
+
+@tool(toolset="ask", idempotent=False, asks_elsewhere=True, tags=("answer", "question", "citations"))
+def ask(
+    library: Library,
+    question: Annotated[str, Field(description="A question in plain words.", min_length=1)],
+    collection: Annotated[
+        str, Field(description="Collection, several as `a,b`, or `*` for all; empty = the default one.")
+    ] = "",
+    passages: Annotated[int, Field(description="Most passages to answer from; 0 = as the settings say.", ge=0)] = 0,
+    filters: Annotated[
+        dict[str, Any],
+        BeforeValidator(object_from),
+        Field(description='Metadata that must match: {"status": "beta"}, {"year": {"gte": 2020}}.'),
+    ] = {},  # noqa: B006 - pydantic copies it
+) -> AskReply:
+    """Have a question answered in words from the documents, with citations like [2] and the passages they stand for.
+
+    A language model of the server writes the answer, which takes seconds. It is told when nothing answers the question;
+    `search` finds the passages alone."""
+    answered = library.ask(question, meant(library, collection), passages=passages or None, filters=filters)
+    return reply_of(answered)
+
+
+def reply_of(answered: Answered) -> AskReply:
+    """Return an answer as it is told to programs."""
+    return AskReply(
+        question=answered.question,
+        answer=answered.answer,
+        answered=not answered.refused,
+        refused=answered.refused or None,
+        citations=[_citation(one) for one in answered.citations],
+        passages=len(answered.passages),
+        collection=answered.collection,
+        model=answered.model,
+        usage=tokens_of(answered.usage),
+        answerable=None if answered.answerable is None else round(answered.answerable, 4),
+        degraded=answered.degraded,
+        notes=list(answered.notes) or None,
+    )
+
+
+def tokens_of(usage: Usage) -> Tokens:
+    """Return what answers took as it is told to programs."""
+    return Tokens(tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost=usage.cost)
+
+
+def _citation(one: Cited) -> Citation:
+    return Citation(
+        number=one.number,
+        chunk_id=one.chunk_id,
+        document_id=one.document_id,
+        collection=one.collection,
+        uri=one.uri,
+        path=one.path,
+        title=one.title,
+        start_line=one.start_line,
+        end_line=one.end_line,
+        page=one.page,
+        page_end=one.page_end,
+        score=round(one.score, 4),
+        text=one.text,
+        changed=one.changed or None,
+        suspicious=one.suspicious or None,
+    )
+
+
+def _line(one: Citation) -> str:
+    page = f", page {one.page}" if one.page else ""
+    odd = " · its file has changed since" if one.changed else ""
+    odd += f" · suspicious: {WARNING}" if one.suspicious else ""
+    return (
+        f"[{one.number}] {one_line(one.path, 500)}:{one.start_line}-{one.end_line}{page} · {one_line(one.title)}{odd}"
+    )

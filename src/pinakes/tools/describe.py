@@ -1,0 +1,95 @@
+"""Which metadata documents have, for choosing filters and for mending what is missing."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes.completeness import Completeness, FieldReport
+from pinakes.library import Library
+from pinakes.tools.declare import Reply, list_from, tool
+from pinakes.tools.parameters import Collection, asked_about
+
+_SHARE_DIGITS = 4
+
+
+class FieldShare(Reply):
+    """How a field is filled; ``share`` is 0 to 1, of the documents that should have it. ``missing`` names some."""
+
+    name: str
+    required: bool
+    share: float
+    documents: int
+    by_default: int
+    lacking: int
+    types: dict[str, int]
+    missing: list[str]
+
+
+class CollectionMetadata(Reply):
+    """How complete the metadata of a collection is. ``share`` is not there where nothing is required."""
+
+    collection: str
+    documents: int
+    share: float | SkipJsonSchema[None] = None
+    share_with_defaults: float | SkipJsonSchema[None] = None
+    target: float
+    reached: bool
+    fields: list[FieldShare]
+    problems: list[dict[str, Any]]
+    problem_count: int
+
+
+class MetadataReport(Reply):
+    """The metadata of each collection."""
+
+    collections: list[CollectionMetadata]
+
+
+@tool(toolset="search")
+def metadata_report(
+    library: Library,
+    collection: Collection = "",
+    fields: Annotated[
+        list[str], BeforeValidator(list_from), Field(description="Only these fields, of every document; empty = all.")
+    ] = [],  # noqa: B006 - pydantic copies it
+    missing: Annotated[int, Field(description="Name so many documents that lack a field.", ge=0, le=1000)] = 10,
+) -> MetadataReport:
+    """Tell which metadata fields documents have, how many have them, and which lack what they should have."""
+    name = asked_about(library, collection) or None
+    return MetadataReport(
+        collections=[_told(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
+    )
+
+
+def _told(report: Completeness, fields: list[str]) -> CollectionMetadata:
+    return CollectionMetadata(
+        collection=report.collection,
+        documents=report.documents,
+        share=_rounded(report.share),
+        share_with_defaults=_rounded(report.with_defaults),
+        target=report.target,
+        reached=report.reached,
+        fields=[_field(one) for one in report.fields if one.required or not fields],
+        problems=[{"path": one.path, "reason": one.reason} for one in report.unlike],
+        problem_count=report.unlike_count,
+    )
+
+
+def _field(one: FieldReport) -> FieldShare:
+    return FieldShare(
+        name=one.name,
+        required=one.required,
+        share=_rounded(one.share) or 0.0,
+        documents=one.stated + one.by_default,
+        by_default=one.by_default,
+        lacking=one.lacking,
+        types=dict(one.types),
+        missing=list(one.missing),
+    )
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else int(share * 10**_SHARE_DIGITS) / 10**_SHARE_DIGITS

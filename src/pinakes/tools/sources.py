@@ -1,0 +1,34 @@
+"""The sources of the collections: how each stands, and when it is read next."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from pinakes.library import Library
+from pinakes.syncing import Standing
+from pinakes.tools.declare import Reply, tool
+from pinakes.tools.parameters import Collection, asked_about
+from pinakes.types import JSON
+
+_MOST_FAILING = 20
+
+
+class Sources(Reply):
+    """The sources of one collection, or of all: see ``Standing``. ``failing_left_out`` counts files not listed."""
+
+    sources: list[dict[str, Any]]
+
+
+@tool(toolset="search")
+def list_sources(library: Library, collection: Collection = "") -> Sources:
+    """List what the collections are filled from: last sync, commit, documents, skipped and failed files, next run."""
+    every = library.syncing.everything(asked_about(library, collection) or None)
+    return Sources(sources=[as_data(one) for one in every])
+
+
+def as_data(one: Standing) -> dict[str, JSON]:
+    """Return how a source stands as plain data, with the first of the files that failed."""
+    data = {name: value for name, value in asdict(one).items() if value is not None}
+    data["failing"] = data["failing"][:_MOST_FAILING]
+    return data | {"failing_left_out": max(0, len(one.failing) - _MOST_FAILING)}

@@ -1,0 +1,169 @@
+"""``pinakes sources`` and ``pinakes sync NAME``: what is said of each source, taking one out, taking documents in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.testing import write_files
+
+DOCUMENT = """\
+apiVersion: dot-ai.devopstoolkit.live/v1alpha1
+kind: GitKnowledgeSource
+metadata: {{name: {name}, namespace: team}}
+spec:
+  repository: {{url: {url}, secretRef: {{name: forge, key: token}}}}
+  paths: ["*.md"]
+"""
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return write_files(tmp_path / "notes", {"tea.md": "# Tea\n\ngreen tea\n", "empty.md": ""})
+
+
+@pytest.fixture
+def configured(home: Path, notes: Path) -> Path:
+    """A home whose settings name a folder and a place into which documents are pushed."""
+    home.mkdir()
+    lines = ["[[sources]]", f'location = "{notes}"', 'schedule = "@every 1h"', 'collection = "drinks"']
+    (home / "config.toml").write_text("\n".join([*lines, "[[sources]]", 'kind = "push"', 'name = "crm"']), "utf-8")
+    return home
+
+
+def test_without_sources_it_says_how_to_add_one(pinakes: Any) -> None:
+    done = pinakes("sources")
+    assert (done.code, done.out) == (0, "")
+    assert "pinakes add PATH" in done.err
+    assert pinakes("sources", "--json").document == {"sources": [], "refused": []}
+
+
+def test_the_list_tells_how_each_stands(pinakes: Any, configured: Path) -> None:
+    before = pinakes("sources").out.splitlines()
+    assert before[0].split() == ["source", "collection", "kind", "documents", "last", "sync", "next", "run", "state"]
+    assert [line.split()[0] for line in before[1:]] == ["crm", "notes"]
+    assert before[2].split()[-3:] == ["never", "due", "unread"]
+    assert pinakes("sync").code == 0
+    after = {line.split()[0]: line for line in pinakes("sources").out.splitlines()[1:]}
+    assert after["notes"].split()[-4:] == ["in", "60", "min", "read"]
+    assert after["crm"].split()[-3:] == ["never", "–", "pushed"]
+    assert pinakes("sources", "-c", "drinks").out.count("\n") == 2
+
+
+def test_one_source_is_shown_in_full(pinakes: Any, configured: Path) -> None:
+    pinakes("sync")
+    shown = pinakes("sources", "show", "notes").out
+    assert "schedule    @every 1h" in shown
+    assert "last run    1 added, 1 skipped" in shown
+    assert "skipped     1 × Empty file" in shown
+    document = pinakes("sources", "show", "notes", "--json").document
+    assert (document["documents"], document["skipped"], document["by"]) == (1, {"Empty file": 1}, "settings")
+
+
+def test_a_source_that_there_is_not_is_named_with_those_there_are(pinakes: Any, configured: Path) -> None:
+    for words in (["sync", "tee"], ["sources", "show", "tee"]):
+        done = pinakes(*words)
+        assert done.code == 3
+        assert "There is no source 'tee'." in done.err
+        assert "There is crm, notes." in done.err
+
+
+def test_only_what_is_named_is_read(pinakes: Any, configured: Path, notes: Path) -> None:
+    done = pinakes("sync", "notes", "--json").document
+    assert [report["source"] for report in done["reports"]] == [str(notes)]
+    done_pushed = pinakes("sync", "crm")
+    assert done_pushed.code == 2
+    assert "documents are put there by calls" in done_pushed.err
+    assert pinakes("sync", "notes", "-c", "drinks").code == 2
+
+
+def test_a_source_that_is_configured_no_more_is_left_alone_until_it_is_removed(
+    pinakes: Any, configured: Path, notes: Path
+) -> None:
+    pinakes("sync")
+    (configured / "config.toml").write_text("", "utf-8")
+    done = pinakes("sync")
+    assert "not read, being no longer configured: notes" in done.err
+    listed = pinakes("sources").out
+    assert "no longer configured" in listed
+    assert "pinakes sources remove notes" in listed
+    assert pinakes("search", "green tea", "-c", "drinks").out
+    done = pinakes("sources", "remove", "notes")
+    assert done.code == 2, "nobody is there to be asked"
+    assert pinakes("sources", "remove", "notes", "--yes").out == "drinks: 1 documents removed\n"
+    assert pinakes("sources").out == ""
+
+
+def test_a_source_of_the_settings_is_not_removed_behind_their_back(pinakes: Any, configured: Path) -> None:
+    pinakes("sync")
+    done = pinakes("sources", "remove", "notes", "--yes")
+    assert done.code == 2
+    assert "Take it out of the settings before" in done.err
+    assert pinakes("search", "green tea", "-c", "drinks").out
+
+
+def test_documents_are_taken_in_replaced_and_taken_out(pinakes: Any, home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "declared.yaml"
+    file.write_text(DOCUMENT.format(name="handbook", url="https://git.example.org/a.git"), "utf-8")
+    done = pinakes("sources", "import", file, "-c", "books")
+    assert done.code == 0
+    assert "team/handbook: https://git.example.org/a.git → " in done.out
+    assert "reads its token from the environment variable FORGE_TOKEN" in done.err
+    [one] = pinakes("sources", "--json").document["sources"]
+    assert (one["name"], one["collection"], one["schedule"]) == ("team/handbook", "books", "@every 24h")
+    file.write_text(DOCUMENT.format(name="handbook", url="https://git.example.org/b.git"), "utf-8")
+    assert pinakes("sources", "import", file).code == 0
+    [one] = pinakes("sources", "--json").document["sources"]
+    assert (one["location"], one["collection"]) == ("https://git.example.org/b.git", "default")
+
+
+def test_of_several_documents_the_good_ones_are_taken_in_and_the_others_named(
+    pinakes: Any, home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "declared.yaml"
+    good, place = DOCUMENT.format(name="one", url="https://x/1.git"), tmp_path / "none.yaml"
+    twin = DOCUMENT.format(name="two", url="https://x/1.git")
+    file.write_text(f"{good}---\nkind: Pod\n---\n{twin}", "utf-8")
+    done = pinakes("sources", "import", file, place, "--json")
+    assert done.code == 2
+    assert [one["name"] for one in done.document["imported"]] == ["team/one"]
+    reasons = {one["origin"].removeprefix(str(tmp_path)): one["reason"] for one in done.document["refused"]}
+    assert "kind is 'Pod'" in reasons["/declared.yaml, document 2"]
+    assert "twice for collection 'default'" in reasons["/declared.yaml, document 3"]
+    assert reasons["/none.yaml"] == "It cannot be read: No such file or directory"
+    assert [one["name"] for one in pinakes("sources", "--json").document["sources"]] == ["team/one"]
+    assert [path.name for path in (home / "sources.d").iterdir()] == ["team.one.yaml"]
+
+
+def test_a_removed_document_is_forgotten_with_its_documents(pinakes: Any, home: Path, notes: Path) -> None:
+    folder = home / "sources.d"
+    folder.mkdir(parents=True)
+    (folder / "team.gone.yaml").write_text(DOCUMENT.format(name="gone", url=str(notes)), "utf-8")
+    pinakes("sync")
+    assert pinakes("sources", "--json").document["sources"][0]["state"] == "failed"
+    assert "FORGE_TOKEN, which is to hold the token" in pinakes("sources").out
+    assert pinakes("sources", "remove", "team/gone", "--yes").code == 0
+    assert (list(folder.iterdir()), pinakes("sources").out) == ([], "")
+
+
+def test_a_damaged_document_in_the_folder_is_told_and_the_rest_works(
+    pinakes: Any, configured: Path, notes: Path
+) -> None:
+    (configured / "sources.d").mkdir()
+    (configured / "sources.d" / "bad.yaml").write_text("a: [", "utf-8")
+    done = pinakes("sources")
+    assert done.code == 0
+    assert "bad.yaml, document 1 is left out: It is no YAML" in done.err
+    assert "notes" in done.out
+    [refused] = pinakes("sources", "--json").document["refused"]
+    assert refused["origin"].endswith("bad.yaml, document 1")
+
+
+def test_a_document_that_was_never_read_can_be_taken_out(pinakes: Any, home: Path, notes: Path) -> None:
+    folder = home / "sources.d"
+    folder.mkdir(parents=True)
+    (folder / "team.new.yaml").write_text(DOCUMENT.format(name="new", url=str(notes)), "utf-8")
+    done = pinakes("sources", "remove", "team/new", "--yes")
+    assert (done.code, list(folder.iterdir())) == (0, [])

@@ -1,0 +1,155 @@
+"""Ctrl+C in each stage of a run: it ends soon and in one line, leaves no process behind, and the next run resumes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from embedding_server import EmbeddingServer
+
+PINAKES = str(Path(sys.executable).with_name("pinakes"))
+DETERMINISTIC = ("--set", "embedding.provider=deterministic")
+SLOW = "# A\n\n" + "- one\n  - two\n    - three\n" * 200_000
+"""Takes seconds to cut, in a process of its own."""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
+    server = EmbeddingServer()
+    server.start()
+    yield server
+    server.stop()
+
+
+def wait(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def children(pid: int) -> list[tuple[int, float]]:
+    """Return (process, seconds of processor time it used) of the living children of a process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append((int(entry.name), int(fields[11]) / os.sysconf("SC_CLK_TCK")))
+    return found
+
+
+@contextmanager
+def adding(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Give a running ``pinakes add``."""
+    command = [PINAKES, *words, "add", str(folder), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_ctrl_c_while_a_file_is_read_ends_its_reader_and_the_next_run_reads_it(tmp_path, program):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The heron stands in the reeds.\n")
+    (folder / "slow.md").write_text(SLOW)
+    with adding(folder, *DETERMINISTIC) as process:
+        wait(lambda: any(seconds > 0.5 for _, seconds in children(process.pid)))
+        readers = [pid for pid, _ in children(process.pid)]
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert re.fullmatch(r"stopped at \d of 2 files read; what was committed stays; run again to resume\n", err)
+    assert json.loads(out)["error"]["code"] == "INTERRUPTED"
+    wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in readers))
+    (folder / "slow.md").write_text(SLOW[:1000])
+    [report] = program("add", folder, "--json").document["reports"]
+    assert (report["added"], report["unchanged"]) == (2, 0)
+
+
+def test_ctrl_c_while_passages_are_embedded_keeps_what_was_committed(tmp_path, provider, program):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(60):
+        (folder / f"{number}.md").write_text(
+            f"# Field {number}\n\nThe yield of field {number} was {number * 7} tons.\n"
+        )
+    held, let_go = threading.Event(), threading.Event()
+
+    def hold(texts: list[str]) -> None:
+        if provider.requests > 3:
+            held.set()
+            let_go.wait(60)
+
+    provider.before = hold
+    words = ["--set", "embedding.provider=endpoint", "--set", f"embedding.url={provider.url}"]
+    words += ["--set", "embedding.model=words", "--set", "ingest.batch_chunks=10", "--set", "embedding.connections=1"]
+    with adding(folder, *words) as process:
+        assert held.wait(90)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    let_go.set()
+    assert process.returncode == 130
+    assert "run again to resume" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    provider.before = lambda texts: None
+    done = subprocess.run([PINAKES, *words, "add", str(folder), "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    [report] = json.loads(done.stdout)["reports"]
+    assert report["added"] + report["unchanged"] == 60
+    assert report["pending"] == 0
+
+
+STUBBORN = """
+import signal, sys, time
+import pinakes.cli.entry as entry
+
+def run(arguments):
+    try:
+        while True:
+            time.sleep(0.05)
+            print("working", flush=True)
+    except KeyboardInterrupt:
+        print("closing", flush=True)
+        while True:
+            try:
+                time.sleep(60)
+            except BaseException:
+                pass
+
+entry.run = run  # a command that will not end
+from pinakes.cli import main
+main()
+"""
+"""A command that will not end."""
+
+
+def test_a_second_ctrl_c_ends_it_at_once():
+    with subprocess.Popen(
+        [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "working\n"
+        process.send_signal(signal.SIGINT)
+        wait(lambda: process.stdout is not None and process.stdout.readline() == "closing\n")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err == "stopped at once; what was committed stays; run again to resume\n"

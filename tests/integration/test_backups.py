@@ -1,0 +1,331 @@
+"""A home is backed up while it is written to, and made anew of that: whole, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import threading
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from pinakes.archives import MANIFEST
+from pinakes.backups import KIND, Restored, restore
+from pinakes.catalog import keys
+from pinakes.documents.drafting import Draft
+from pinakes.errors import CatalogueCorrupt, InvalidInput, NotFound, PinakesError, StorageFull, Unreadable
+from pinakes.library import Library
+from pinakes.testing import FILES, write_files
+from pinakes.types import Results
+
+QUERY = "earthworms of the badger"
+
+
+@pytest.fixture
+def zoo(library: Library, docs: Path) -> Library:
+    library.add(str(write_files(docs)), "zoo")
+    return library
+
+
+@pytest.fixture
+def file(zoo: Library, tmp_path: Path) -> Path:
+    zoo.exchange.back_up(tmp_path / "home.zip")
+    return tmp_path / "home.zip"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    return tmp_path / "new"
+
+
+def opened(home: Path) -> Library:
+    settings: dict[str, Any] = {"embedding__provider": "deterministic", "cache": str(home.parent / "cache")}
+    return Library.open(home, **settings)
+
+
+def answer(found: Results) -> list[tuple[str, int, float, str]]:
+    return [(hit.path, hit.chunk_index, hit.score, hit.document_id) for hit in found.hits]
+
+
+def left(place: Path) -> list[str]:
+    return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+
+
+class TestThereAndBack:
+    @pytest.mark.parametrize("with_index", [False, True])
+    def test_the_restored_home_answers_alike(self, zoo: Library, tmp_path: Path, new: Path, with_index: bool) -> None:
+        done = zoo.exchange.back_up(tmp_path / "home.zip", with_index=with_index)
+        assert (done.collections, done.documents, done.with_index) == (1, len(FILES), with_index)
+        restored = restore(tmp_path / "home.zip", new)
+        assert (restored.collections, restored.documents, restored.with_index) == (1, len(FILES), with_index)
+        assert (new / "index").is_dir() == with_index
+        with opened(new) as library:
+            assert library.verify() == {"zoo": []}
+            assert answer(library.search(QUERY, "zoo")) == answer(zoo.search(QUERY, "zoo"))
+            [report] = library.sync("zoo")
+            assert (report.unchanged, report.embedded) == (len(FILES), 0)
+
+    def test_settings_keys_and_the_audit_log_come_along(
+        self, zoo: Library, home: Path, tmp_path: Path, new: Path
+    ) -> None:
+        (home / "config.toml").write_text("[search]\ntop_k = 3\n")
+        write_files(home / "knowledge_base", {"notes/a.md": "# A\n", "poetry.lock": "mine"})
+        write_files(home / "evaluations", {"run.json": "{}"})
+        (home / "server.json").write_text("{}")
+        with zoo.shelves.catalog.write() as connection:
+            _, secret = keys.create(connection, "reader", "read")
+        with zoo.audit.recording("search", {"query": "badgers"}):
+            pass
+        zoo.audit.flush()
+        zoo.exchange.back_up(tmp_path / "home.zip")
+        restore(tmp_path / "home.zip", new)
+        assert left(new) == ["catalog.db", "config.toml", "evaluations", "knowledge_base"]
+        assert left(new / "knowledge_base") == ["notes", "poetry.lock"]
+        assert (new / "knowledge_base" / "notes" / "a.md").read_text() == "# A\n"
+        with opened(new) as library:
+            assert library.settings.search.top_k == 3
+            with library.shelves.catalog.read() as connection:
+                assert keys.of_secret(connection, secret) is not None
+
+    def test_a_link_in_the_home_is_left_out_and_told(self, zoo: Library, home: Path, tmp_path: Path) -> None:
+        write_files(home / "knowledge_base", {"a.md": "# A\n"})
+        (home / "knowledge_base" / "link.md").symlink_to(tmp_path / "docs" / "README.md")
+        (home / "knowledge_base" / "folder").symlink_to(tmp_path / "docs")
+        done = zoo.exchange.back_up(tmp_path / "home.zip")
+        assert done.left_out == tuple(f"knowledge_base/{name}: not a plain file" for name in ("folder", "link.md"))
+
+    def test_a_name_that_no_archive_can_have_keeps_nothing_else_out(
+        self, zoo: Library, home: Path, tmp_path: Path, new: Path
+    ) -> None:
+        write_files(home / "knowledge_base", {"a.md": "# A\n", "b\\c.md": "# B\n"})
+        named = os.fsdecode(b"caf\xe9.md")
+        try:
+            (home / "knowledge_base" / named).write_text("# C\n")
+        except OSError:
+            pytest.skip("this disk has no names that are no UTF-8")
+        done = zoo.exchange.back_up(tmp_path / "home.zip")
+        names = ("b\\c.md", named)
+        assert done.left_out == tuple(f"knowledge_base/{one}: no archive can have a file of that name" for one in names)
+        restore(tmp_path / "home.zip", new)
+        assert left(new / "knowledge_base") == ["a.md"]
+
+    def test_what_killed_backups_left_is_removed_by_the_next_one(self, zoo: Library, tmp_path: Path) -> None:
+        killed, others = tmp_path / ".pinakes-backup-1", tmp_path / ".pinakes-backup-2"
+        for place in (killed, others):
+            write_files(place, {"catalog.db": "half", "under-way.lock": ""})
+        with FileLock(others / "under-way.lock"):
+            zoo.exchange.back_up(tmp_path / "home.zip")
+            assert (killed.exists(), others.exists()) == (False, True)
+
+    def test_into_a_folder_it_is_named_after_the_home_and_the_time(self, zoo: Library, tmp_path: Path) -> None:
+        (tmp_path / "backups").mkdir()
+        done = zoo.exchange.back_up(tmp_path / "backups")
+        [name] = left(tmp_path / "backups")
+        assert done.file == str(tmp_path / "backups" / name)
+        assert name.startswith("home-20")
+        assert name.endswith("Z.zip")
+
+
+def test_while_others_write_it_is_of_one_moment(zoo: Library, tmp_path: Path, new: Path) -> None:
+    """Each step of the writer makes two documents in one transaction: a backup has both or none."""
+    stop, steps = threading.Event(), 0
+
+    def write() -> None:
+        nonlocal steps
+        while not stop.is_set():
+            pair = [
+                Draft(f"# {half} {steps}\n\nOf step {steps}.\n", title=f"{half} {steps}") for half in ("one", "two")
+            ]
+            for written in zoo.documents.put_many(pair, collection="pairs"):
+                assert not isinstance(written, PinakesError)
+            steps += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(4):
+            before = steps
+            while steps == before:
+                assert writer.is_alive()
+            zoo.exchange.back_up(tmp_path / f"{number}.zip", with_index=number % 2 == 1)
+            restore(tmp_path / f"{number}.zip", new / str(number))
+    finally:
+        stop.set()
+        writer.join()
+    for number in range(4):
+        with opened(new / str(number)) as library:
+            assert all(not differences for differences in library.verify().values())
+            held = library.status("pairs")[0]
+            assert 0 < held.documents <= steps * 2
+            assert answer(library.search(QUERY, "zoo")) == answer(zoo.search(QUERY, "zoo"))
+
+
+class TestNothingIsOverwritten:
+    def test_a_file_that_is_there_stays_unless_that_is_said(self, zoo: Library, file: Path) -> None:
+        before = file.read_bytes()
+        with pytest.raises(InvalidInput, match="is there already") as caught:
+            zoo.exchange.back_up(file)
+        assert "--force" in caught.value.hint
+        assert file.read_bytes() == before
+        zoo.exchange.back_up(file, force=True)
+        assert restore(file, file.parent / "new").documents == len(FILES)
+
+    def test_a_backup_does_not_hold_itself(self, zoo: Library, home: Path) -> None:
+        write_files(home / "knowledge_base", {"a.md": "# A\n"})
+        with pytest.raises(InvalidInput, match="lies in what is backed up"):
+            zoo.exchange.back_up(home / "knowledge_base" / "home.zip")
+
+    def test_a_backup_does_not_replace_what_it_is_made_of(self, zoo: Library, home: Path) -> None:
+        with pytest.raises(InvalidInput, match="lies in what is backed up"):
+            zoo.exchange.back_up(home / "catalog.db", force=True)
+        assert zoo.status("zoo")[0].documents == len(FILES)
+
+    def test_a_home_that_is_there_stays(self, zoo: Library, file: Path, home: Path) -> None:
+        with pytest.raises(InvalidInput, match=r"is not empty: there is 'catalog\.db'"):
+            restore(file, home)
+        assert zoo.status("zoo")[0].documents == len(FILES)
+
+    def test_a_folder_with_anything_in_it_stays_but_models_may_be_there(self, file: Path, new: Path) -> None:
+        write_files(new, {"cache/model.bin": "weights", "mine.txt": "words"})
+        with pytest.raises(InvalidInput, match=r"'mine\.txt'"):
+            restore(file, new)
+        assert left(new) == ["cache", "mine.txt"]
+        (new / "mine.txt").unlink()
+        assert restore(file, new).documents == len(FILES)
+        assert left(new) == ["cache", "catalog.db"]
+
+    def test_a_file_is_no_home(self, file: Path) -> None:
+        with pytest.raises(InvalidInput, match="is no folder"):
+            restore(file, file)
+
+    def test_two_that_are_restored_into_one_place_at_the_same_moment_are_never_mixed(
+        self, file: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        both, usage = threading.Barrier(2), shutil.disk_usage(file.parent)
+
+        def once_both_found_nothing(_: Path) -> object:
+            both.wait(20)
+            return usage
+
+        monkeypatch.setattr(shutil, "disk_usage", once_both_found_nothing)
+        with ThreadPoolExecutor() as pool:
+            ends = [one.exception() for one in [pool.submit(restore, file, new) for _ in range(2)]]
+        refused = [error for error in ends if error is not None]
+        assert refused
+        assert all(isinstance(error, InvalidInput) for error in refused)
+        assert left(new) == (["catalog.db"] if len(refused) == 1 else [])
+
+    def test_where_restoring_was_stopped_it_is_told(self, file: Path, new: Path) -> None:
+        write_files(new / ".restoring-1234", {"catalog.db": "half"})
+        with pytest.raises(InvalidInput, match="was stopped"):
+            restore(file, new)
+
+
+def rewritten(file: Path, name: str, data: bytes) -> Path:
+    """Write the backup anew with another member of this name, its sum right."""
+    with zipfile.ZipFile(file) as archive:
+        held = {one: archive.read(one) for one in archive.namelist()} | {name: data}
+    manifest = json.loads(held.pop(MANIFEST))
+    manifest["members"] = {
+        one: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for one, content in held.items()
+    }
+    place = file.with_name("changed.zip")
+    with zipfile.ZipFile(place, "w") as archive:
+        for one, content in {**held, MANIFEST: json.dumps(manifest).encode()}.items():
+            archive.writestr(one, content)
+    return place
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "name",
+        ["../evil", "/evil", "knowledge_base/../../evil", "index/..", "knowledge_base\\..\\evil", "sources/x", "evil"],
+    )
+    def test_what_no_backup_holds_is_refused_and_nothing_is_made(self, file: Path, new: Path, name: str) -> None:
+        with pytest.raises(Unreadable, match="has a member"):
+            restore(rewritten(file, name, b"evil"), new)
+        assert left(new) == []
+        assert not (new.parent / "evil").exists()
+
+    def test_a_damaged_catalogue_is_not_put_in_place(self, zoo: Library, file: Path, new: Path) -> None:
+        with zipfile.ZipFile(file) as archive:
+            catalog = bytearray(archive.read("catalog.db"))
+        for data in (b"no database at all" * 100, bytes(catalog[:100]) + bytes(len(catalog) - 100)):
+            with pytest.raises(CatalogueCorrupt):
+                restore(rewritten(file, "catalog.db", data), new)
+            assert left(new) == []
+
+    def test_a_newer_catalogue_is_refused(self, file: Path, new: Path, tmp_path: Path) -> None:
+        with zipfile.ZipFile(file) as archive:
+            (tmp_path / "catalog.db").write_bytes(archive.read("catalog.db"))
+        with sqlite3.connect(tmp_path / "catalog.db") as connection:
+            connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.close()
+        with pytest.raises(PinakesError, match="newer Pinakes"):
+            restore(rewritten(file, "catalog.db", (tmp_path / "catalog.db").read_bytes()), new)
+        assert left(new) == []
+
+    def test_a_cut_off_or_foreign_file_is_refused(self, zoo: Library, file: Path, new: Path, tmp_path: Path) -> None:
+        zoo.exchange.export("zoo", tmp_path / "zoo.zip")
+        with pytest.raises(Unreadable, match="no backup of a home"):
+            restore(tmp_path / "zoo.zip", new)
+        data = file.read_bytes()
+        file.write_bytes(data[: len(data) // 2])
+        with pytest.raises(Unreadable):
+            restore(file, new)
+        with pytest.raises(NotFound):
+            restore(tmp_path / "none.zip", new)
+        assert not new.exists()
+
+    def test_a_byte_that_is_another_is_found_before_anything_is_in_place(self, file: Path, new: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[len(data) // 3] ^= 0xFF
+        file.write_bytes(data)
+        with pytest.raises(Unreadable):
+            restore(file, new)
+        assert left(new) == []
+
+    def test_where_there_is_no_room_nothing_is_begun(
+        self, file: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        usage = shutil.disk_usage(file.parent)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
+        with pytest.raises(StorageFull, match="10 are free"):
+            restore(file, new)
+        assert not new.exists()
+
+    @pytest.mark.parametrize("step", ["catalogue", "packing"])
+    def test_being_stopped_leaves_no_half_backup(self, zoo: Library, tmp_path: Path, step: str) -> None:
+        before = left(tmp_path)
+        with pytest.raises(KeyboardInterrupt):
+            zoo.exchange.back_up(tmp_path / "home.zip", on_step=_stop_at(step))
+        assert left(tmp_path) == before
+
+    @pytest.mark.parametrize("step", ["unpacking", "checking"])
+    def test_being_stopped_leaves_no_half_home(self, file: Path, new: Path, step: str) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            restore(file, new, _stop_at(step))
+        assert left(new) == []
+        done: Restored = restore(file, new)
+        assert done.documents == len(FILES)
+
+
+def _stop_at(step: str) -> Callable[[str, int, int], None]:
+    def on_step(what: str, _done: int, _total: int) -> None:
+        if what == step:
+            raise KeyboardInterrupt
+
+    return on_step
+
+
+@pytest.mark.parametrize("name", ["catalog.db", "config.toml", "index/1-1/keyword/meta.json", "evaluations/a.json"])
+def test_these_may_be_in_a_backup(name: str) -> None:
+    assert KIND.may_hold(name)

@@ -1,0 +1,133 @@
+"""What a file is by its content, what its tables are for, and what Word documents write as references."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from pinakes.errors import Unreadable
+from pinakes.readers.encrypted import decrypted, is_encrypted
+from pinakes.readers.entities import restored, spelled_out
+from pinakes.readers.layout import without_layout
+from pinakes.readers.limits import Limits, passwords_in
+from pinakes.readers.ocr import Word, laid_out
+from pinakes.readers.recognise import OLE, other_extension
+from pinakes.readers.tidying import tidy
+
+
+def packed(**parts: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as container:
+        for name, text in parts.items():
+            container.writestr(name.replace("__", "/"), text)
+    return buffer.getvalue()
+
+
+TYPES = {"[Content_Types].xml": "<Types/>"}
+
+
+@pytest.mark.parametrize(
+    ("data", "extension", "other"),
+    [
+        (b"%PDF-1.7 ...", ".txt", ".pdf"),
+        (b"%PDF-1.7 ...", ".pdf", ""),
+        (b"About %PDF-1.7", ".txt", ""),
+        (rb"{\rtf1 words}", ".doc", ".rtf"),
+        (b"<!DOCTYPE html><p>words", ".xls", ".html"),
+        (b"\xef\xbb\xbf <html><p>words", ".doc", ".html"),
+        (b"<html><p>words", ".txt", ""),
+        (packed(**TYPES, word__document="x"), ".pdf", ".docx"),
+        (packed(**TYPES, word__document="x"), ".docm", ""),
+        (packed(**TYPES, xl__workbook="x"), ".docx", ".xlsx"),
+        (packed(**TYPES, ppt__presentation="x"), "", ".pptx"),
+        (packed(mimetype="application/epub+zip"), ".docx", ".epub"),
+        (packed(mimetype="application/vnd.oasis.opendocument.spreadsheet"), ".xlsx", ".ods"),
+        (packed(notes="words"), ".docx", ""),
+        (b"PK\x03\x04 damaged", ".txt", ""),
+        (OLE + "WordDocument".encode("utf-16-le"), ".xls", ".doc"),
+        (OLE + "Workbook WordDocument".encode("utf-16-le"), ".xls", ""),
+        (OLE + "__properties_version1.0".encode("utf-16-le"), ".eml", ".msg"),
+        (OLE, ".docx", ""),
+        (b"", ".pdf", ""),
+    ],
+)
+def test_the_content_tells_what_the_name_does_not(data: bytes, extension: str, other: str) -> None:
+    assert other_extension(data, extension) == other
+
+
+def test_characters_that_word_writes_as_references_come_back() -> None:
+    body = '<w:t a="1&quot;">R&amp;D &lt;b&gt; &#8220;x&#x201D; &apos;</w:t>'
+    spelled = spelled_out(packed(**{"word/document.xml": body, "word/media/a.png": "picture", "word/x.xml": "<a/>"}))
+    with zipfile.ZipFile(io.BytesIO(spelled)) as container:
+        text = container.read("word/document.xml").decode()
+        assert container.read("word/media/a.png") == b""
+        assert container.read("word/x.xml") == b"<a/>"
+    assert "&" not in text
+    assert restored(text) == '<w:t a="1"">R&D <b> “x” \'</w:t>'
+
+
+def test_a_document_without_references_stays_as_it_is() -> None:
+    data = packed(**{"word/document.xml": "<w:t>words</w:t>", "word/_rels/document.xml.rels": "a&amp;b"})
+    assert spelled_out(data) is data
+
+
+def test_tables_that_lay_out_become_blocks_and_others_stay() -> None:
+    inner = "<table><tr><td>1</td><td>2</td></tr></table>"
+    page = f"<table><tr><td>menu</td><td>{inner}</td></tr></table><TABLE><TR><TD>all</TD></TR></TABLE>{inner}"
+    laid = without_layout(page)
+    assert laid.lower().count("<table") == 2
+    assert inner in laid
+    assert "<div>all</div>" in laid.replace("<div><div>", "<div>")
+
+
+def test_unbalanced_tables_do_no_harm() -> None:
+    assert without_layout("</table><td>a<table><tr><td>b") == "</table><td>a<table><tr><td>b"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "clean"),
+    [
+        ("| a   | b |\n| ----- | --- |\n|  |  |\n| 1 | 2 |\n", "| a | b |\n| --- | --- |\n| 1 | 2 |\n"),
+        ("|  |  |\n| --- | --- |\n\nwords", "words\n"),
+        ("| All of it. |\n| --- |\n", "All of it.\n"),
+        ("• one\n●  two\n- \n\\-\nend", "- one\n- two\nend\n"),
+        ("[Skip to content](#main)\n\n# Title", "# Title\n"),
+        ("# A.PURPOSE\n## 1.NEXT\n", "# A. PURPOSE\n## 1. NEXT\n"),
+        ("a\u200bb\n\u00a0\u00a0 \u00a0c", "ab\nc\n"),
+        ("```\n|  |  |\n- \n```", "```\n|  |  |\n- \n```\n"),
+    ],
+)
+def test_markdown_of_converters_is_tidied(markdown: str, clean: str) -> None:
+    assert tidy(markdown) == clean
+
+
+def test_recognised_words_become_lines() -> None:
+    words = [Word("Total", 10, 60, 104, 20), Word("$5", 400, 430, 100, 22), Word("Invoice", 10, 80, 20, 30)]
+    assert laid_out(words) == "Invoice\nTotal  $5"
+
+
+def test_passwords_come_from_the_environment_one_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRETS_OF_FILES", "first one\n\nsecond\n")
+    assert passwords_in("SECRETS_OF_FILES") == ("first one", "second")
+    assert passwords_in("NOT_SET_AT_ALL") == passwords_in("") == ()
+
+
+def test_an_encrypted_office_file_is_told_by_its_container() -> None:
+    assert is_encrypted(OLE + "EncryptedPackage".encode("utf-16-le"))
+    assert not is_encrypted(b"EncryptedPackage")
+
+
+def test_an_encrypted_workbook_is_opened_by_the_password_that_fits() -> None:
+    msoffcrypto = pytest.importorskip("msoffcrypto", reason="needs the extra passwords")
+    types = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
+    plain = packed(**{"[Content_Types].xml": types, "xl/workbook.xml": "x" * 5000})
+    locked = io.BytesIO()
+    msoffcrypto.OfficeFile(io.BytesIO(plain)).encrypt("second", locked)
+    assert is_encrypted(locked.getvalue())
+    assert decrypted(locked.getvalue(), Limits(1000, passwords=("first", "second"))) == plain
+    for passwords in ((), ("first",)):
+        with pytest.raises(Unreadable, match="File is encrypted and cannot be decrypted") as caught:
+            decrypted(locked.getvalue(), Limits(1000, passwords=passwords))
+        assert "ingest.passwords_variable" in caught.value.hint
