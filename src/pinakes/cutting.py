@@ -24,6 +24,7 @@ from pinakes.analysis import estimated_token_starts
 from pinakes.chunking import chunk, sizing_for
 from pinakes.embedders import open_embedder
 from pinakes.errors import Empty, PinakesError, Unreadable
+from pinakes.memory import share_arenas
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.types import Chunk, Cut, Document, Item
@@ -34,6 +35,12 @@ _WORTH_BYTES: Final = 4_000_000
 
 _LONG_BYTES: Final = 500_000
 """A longer file is read by a process, whatever it is: half a second is what starting one takes."""
+
+_LONG_CODE_BYTES: Final = 20_000
+"""The same of code: parsing what only looks like it may take time and memory by the square of its length."""
+
+_HEAD_BYTES: Final = 8192
+_CONTROLS: Final = bytes(range(32))
 
 _FILES_AHEAD: Final = 256
 _COLLECTED_AFTER: Final = 10_000
@@ -173,7 +180,9 @@ def cutting(recipe: Recipe, embedder: Embedder, workers: Workers, wanted: Sequen
 
 def plain(data: bytes, path: str) -> bool:
     """Say whether a file is read without a converter, and is so short that nothing can take long."""
-    return len(data) <= _LONG_BYTES and not readers.converts(path, data)
+    head = data[:_HEAD_BYTES].translate(None, _CONTROLS)  # a script, in whatever encoding
+    is_code = b"#!" in head or readers.language_of(path) is not None
+    return len(data) <= (_LONG_CODE_BYTES if is_code else _LONG_BYTES) and not readers.converts(path, data)
 
 
 def read(data: bytes, path: str, limits: IngestSettings, workers: Workers) -> Document:
@@ -230,6 +239,7 @@ def collect_seldom() -> None:
 def serve(descriptor: int, lifeline: int, memory_mb: int, nice: int) -> None:
     """Be such a process: read file after file, until nobody asks any more."""
     logging.getLogger().addHandler(logging.NullHandler())
+    share_arenas()
     here = _Latest()
     try:
         confined = Confined(descriptor, lifeline, memory_mb, nice)

@@ -34,6 +34,7 @@ LAYERS = (
             "identifiers",
             "locks",
             "markup",
+            "memory",
             "models",
             "pages",
             "suspicion",

@@ -31,6 +31,11 @@ _MOST_NOISE: Final = 0.4
 _LEAST_MAIN: Final = 0.15
 """A main part with less of the page than this is not the whole of its content."""
 
+_DEEP: Final = 30
+_DEEPEST: Final = 50
+"""The converter drops, without a word, what is inside more than some sixty elements."""
+
+_WRAPPERS: Final = frozenset(("div", "section", "article", "span", "font", "center", "main"))
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _HREF: Final = re.compile(r"""(\shref\s*=\s*)("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 _KEPT: Final = ("#", "mailto:", "javascript:", "data:", "tel:")
@@ -48,6 +53,7 @@ def main_part(source: str, base: str = "") -> str:
     main = _main(found, sizes)
     span = (main.start, main.end) if main else (0, len(source))
     changes = [(element.start, element.end, " ") for element in _left_out(found, sizes, main)]
+    changes += _unwrapped(found)
     if base:
         changes += list(_links(source, found, base))
     return cut(source, span, changes)
@@ -89,6 +95,20 @@ def _left_out(found: Sequence[Element], sizes: _Sizes, main: Element | None) -> 
         if element.tag in _NEVER or (unwanted and sizes.share(element) < _MOST_NOISE):
             end = element.end
             yield element
+
+
+def _unwrapped(found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
+    """Yield the tags of elements that others are wrapped in so deeply that what they hold would be lost."""
+    depths: list[int] = []
+    for element in found:
+        depth = 1 + (depths[element.parent] if element.parent is not None else 0)
+        unwrapped = depth > (_DEEP if element.tag in _WRAPPERS else _DEEPEST)
+        depths.append(depth - unwrapped)
+        if unwrapped:
+            instead = " " if element.tag in ("span", "font") else "<br>"
+            yield element.start, element.inside, instead
+            if element.end > element.inner_end:
+                yield element.inner_end, element.end, instead
 
 
 def _links(source: str, found: Sequence[Element], base: str) -> Iterator[tuple[int, int, str]]:

@@ -59,7 +59,8 @@ def opened(tmp_path: Path, **given: Any) -> EndpointEmbedder:
 def test_every_provider_has_a_preset_and_is_an_embedder() -> None:
     assert PRESETS.keys() == PROVIDERS.keys()
     assert PRESETS.keys() <= EMBEDDERS.keys()
-    assert all(name in (EmbeddingSettings.model_fields["provider"].description or "") for name in EMBEDDERS)
+    ours = [name for name, place in EMBEDDERS.items() if place.startswith("pinakes.")]  # other tests add their own
+    assert all(name in (EmbeddingSettings.model_fields["provider"].description or "") for name in ours)
 
 
 @pytest.mark.parametrize(("provider", "model"), MODELS)

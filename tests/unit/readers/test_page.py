@@ -149,3 +149,19 @@ def test_hostile_markup_takes_no_long_time(hostile: str) -> None:
     start = time.monotonic()
     main_part(hostile, "https://docs.example/")
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("tag", ["div", "blockquote", "ul><li", "table><tr><td", "b", "span"])
+def test_words_are_kept_however_deep_they_are_wrapped(tag: str) -> None:
+    names = tag.split("><")
+    closing = "".join(f"</{name}>" for name in reversed(names))
+    text = page(f"{PROSE}{f'<{tag}>' * 300}The heron<p>and the stork.</p>{closing * 300}<p>At the end.</p>").text
+    assert "The heron" in text
+    assert "and the stork." in text
+    assert "\n\nAt the end." in text
+
+
+def test_what_stands_in_many_wrappers_keeps_its_form() -> None:
+    inner = "<h2>Waders</h2><p>The heron.</p><ul><li>stork</li><li>egret</li></ul>"
+    text = page("<div>" * 90 + inner + "</div>" * 90).text
+    assert text == "## Waders\n\nThe heron.\n\n- stork\n- egret\n"
