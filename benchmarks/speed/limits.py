@@ -31,7 +31,10 @@ _LAZY = ("--set", "embedding.mode=lazy")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Megabytes of all processes of an ingest of ``files`` files; ``parts_mb``: most in each quarter of its time."""
+    """Megabytes of all processes of an ingest of ``files`` files; ``parts_mb``: most in each quarter of its time.
+
+    ``own_mb``: the same without the pages of files, as of the catalogue, which the system takes back when it wants to.
+    """
 
     corpus: str
     files: int
@@ -39,6 +42,7 @@ class Memory:
     processes: int
     peak_mb: float
     parts_mb: tuple[float, ...]
+    own_mb: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +58,18 @@ def ingested(home: Path, corpus: str, folder: Path, files: int, *settings: str) 
     shutil.rmtree(home, ignore_errors=True)
     began = time.perf_counter()
     process = start("add", str(folder), "--home", str(home), *settings, stdout=subprocess.DEVNULL)
-    seen: list[tuple[float, int]] = []
+    seen: list[tuple[float, float, int]] = []
     while process.poll() is None:
-        tree = list(_tree(process.pid))
-        seen.append((sum(_resident_mb(pid) for pid in tree), len(tree)))
+        held = [_resident_mb(pid) for pid in _tree(process.pid)]
+        seen.append((sum(all_of_it for all_of_it, _ in held), sum(own for _, own in held), len(held)))
         time.sleep(_EVERY_S)
     if process.returncode:
         raise RuntimeError(f"`pinakes add` ended with exit code {process.returncode}")
     seconds = time.perf_counter() - began
-    most = [max(mb for mb, _ in seen[len(seen) * n // _PARTS : len(seen) * (n + 1) // _PARTS]) for n in range(_PARTS)]
-    return Memory(corpus, files, seconds, max(count for _, count in seen), max(most), tuple(most))
+    parts = [seen[len(seen) * n // _PARTS : len(seen) * (n + 1) // _PARTS] for n in range(_PARTS)]
+    most = tuple(max(mb for mb, _, _ in part) for part in parts)
+    own = tuple(max(mb for _, mb, _ in part) for part in parts)
+    return Memory(corpus, files, seconds, max(count for _, _, count in seen), max(most), most, own)
 
 
 def unchanged(home: Path, files: int, rounds: int) -> Unchanged:
@@ -102,12 +108,14 @@ def _tree(pid: int) -> Iterator[int]:
         yield from _tree(int(child))
 
 
-def _resident_mb(pid: int) -> float:
+def _resident_mb(pid: int) -> tuple[float, float]:
+    """Return what a process holds in memory, and what of it are not pages of files."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
-    except (OSError, IndexError):
-        return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / machine.MEGABYTE
+        _, resident, of_files, *_ = map(int, Path(f"/proc/{pid}/statm").read_text("ascii").split())
+    except (OSError, ValueError):
+        return 0.0, 0.0
+    page = os.sysconf("SC_PAGE_SIZE") / machine.MEGABYTE
+    return resident * page, (resident - of_files) * page
 
 
 def main() -> None:
@@ -134,10 +142,10 @@ def main() -> None:
         files = sum(path.is_file() for path in corpus.folder.rglob("*"))
         memory.append(ingested(given.work / "linux", "linux", corpus.folder, files, *_LAZY))
     for one in memory:
-        parts = ", ".join(f"{mb:.0f}" for mb in one.parts_mb)
+        parts, own = (", ".join(f"{mb:.0f}" for mb in quarters) for quarters in (one.parts_mb, one.own_mb))
         print(
             f"{one.corpus}, {one.files:,} files: peak {one.peak_mb:.0f} MB of {one.processes} processes "
-            f"(by quarters: {parts}) in {one.seconds:.0f} s"
+            f"(by quarters: {parts}; without pages of files: {own}) in {one.seconds:.0f} s"
         )
     found["memory"] = [asdict(one) for one in memory]
     (given.work / "limits.json").write_text(json.dumps(found, indent=1), "utf-8")

@@ -40,7 +40,7 @@ _CJK = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
 )
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\w|[^\w\s]")
-_CACHE_SIZE = 500_000
+_CACHE_SIZE = 200_000
 
 _STOP_WORDS = (
     "a about above after again against all am an and any are as at be because been before being below between both "

@@ -1,6 +1,6 @@
 """The sum of the vectors of each document's passages: in which direction the document as a whole lies.
 
-Kept beside the vectors and made anew for the documents that a change touches, always in the order of the chunk ids,
+Made when a search first asks, then anew for the documents that a change touches, always in the order of the chunk ids,
 so that it depends on what is there and not on how it came there.
 """
 
@@ -43,12 +43,6 @@ class Sums:
             sums.matrix[first:last] = np.add.reduceat(part, starts[first:last] - starts[first], axis=0)
             first = last
         return sums
-
-    def has(self, documents: Int64) -> bool:
-        """Say whether any of these documents has a vector."""
-        places = np.searchsorted(self.documents, documents)
-        there = places < len(self.documents)
-        return bool((self.documents[places[there]] == documents[there]).any())
 
     def updated(
         self, touched: Int64, ids: Int64, documents: Int64, matrix: Float16, alive: Bool, first: int = 0

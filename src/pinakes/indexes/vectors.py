@@ -59,7 +59,7 @@ _UNFINISHED = "unfinished"
 class _View:
     """What a search sees. Arrays are of the same length n; ``order`` sorts ``ids``.
 
-    ``unscanned`` marks the rows that ``scanner`` does not hold as they are now.
+    ``unscanned`` marks the rows that ``scanner`` does not hold as they are now. ``sums`` is None until a search asks.
     """
 
     ids: Int64
@@ -72,7 +72,7 @@ class _View:
     scanner: Any
     scanned: int
     position: int
-    sums: Sums
+    sums: Sums | None = None
 
     @cached_property
     def all_exact(self) -> bool:
@@ -127,15 +127,16 @@ class VectorIndex:
             touched = replaced | {entry.document_id for entry in given.values()}
             view, missing, written = self._overwritten(view, list(given.values()))
             owners = np.fromiter(touched, np.int64)
-            first = 0 if view.sums.has(owners) else len(view.ids)
-            if replaced and not first:
+            all_new = bool(touched) and min(touched) > view.documents.max(initial=-1)
+            first = len(view.ids) if all_new else 0
+            if replaced and not all_new:
                 gone = np.isin(view.documents, np.fromiter(replaced, np.int64))
                 view = replace(view, alive=view.alive & ~gone)
             fresh: list[IndexEntry | VectorEntry] = [entry for entry in added if entry.vector is not None]
             fresh += missing
             if fresh:
                 view = self._appended(view, fresh)
-            if touched:
+            if touched and view.sums is not None:
                 sums = view.sums.updated(owners, view.ids, view.documents, view.matrix, view.alive, first)
                 view = replace(view, sums=sums)
             self._view = self._arranged(replace(view, position=position))
@@ -178,7 +179,11 @@ class VectorIndex:
 
     def sums(self, document_ids: Int64) -> Float32:
         """Return float32 (n, dim): the sum of each document's vectors, NaN where it has none."""
-        return self._view.sums.get(document_ids)
+        view = self._view
+        if (sums := view.sums) is None:
+            sums = Sums.of(view.ids, view.documents, view.matrix, np.flatnonzero(view.alive))
+            self._keep(view, sums)
+        return sums.get(document_ids)
 
     def chunk_ids(self) -> Int64:
         """Return the sorted ids of all chunks that have a vector."""
@@ -205,6 +210,15 @@ class VectorIndex:
             unseen = self._view.position - self._saved_position
             if max(self._unsaved, unseen) > _LEFT_SHARE * len(self._view.ids):
                 self._save()
+
+    def _keep(self, view: _View, sums: Sums) -> None:
+        """Keep the sums of a view, unless it is being changed: that is not waited for, the next search makes others."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._view is view:
+                    self._view = replace(view, sums=sums)
+            finally:
+                self._lock.release()
 
     def _rows(self, entries: Sequence[IndexEntry | VectorEntry]) -> Float16:
         return np.array([entry.vector for entry in entries], np.float16).reshape(len(entries), self._dimension)
@@ -252,7 +266,7 @@ class VectorIndex:
         alive = view.alive
         if len(alive) - int(np.count_nonzero(alive)) > max(_DIRECT_ROWS, _DEAD_SHARE * len(alive)):
             parts = (view.ids[alive], view.documents[alive], view.matrix[alive], view.exact[alive])
-            view = _living(*parts, view.position, view.sums)
+            view = replace(_living(*parts, view.position), sums=view.sums)
         share = _TRAINED_TAIL_SHARE if len(view.ids) > self._exact_max else _TAIL_SHARE
         beside = int(np.count_nonzero(view.unscanned))
         if len(view.ids) > _DIRECT_ROWS and beside > max(_TAIL_ROWS, share * view.scanned):
@@ -281,9 +295,7 @@ class VectorIndex:
         return scanner
 
     def _load(self) -> _View:
-        ids, documents, matrix, exact, position = self._newest()
-        sums = Sums.of(ids, documents, matrix, np.arange(len(ids)))
-        return self._arranged(_living(ids, documents, matrix, exact, position, sums))
+        return self._arranged(_living(*self._newest()))
 
     def _newest(self) -> _Snapshot:
         """Return the newest snapshot that is whole, or an empty one; those that are not whole are removed."""
@@ -356,11 +368,11 @@ def _read_snapshot(folder: Path, dimension: int, label: str) -> _Snapshot:
     return ids, documents, matrix, exact, int(about["position"])
 
 
-def _living(ids: Int64, documents: Int64, matrix: Float16, exact: Bool, position: int, sums: Sums) -> _View:
+def _living(ids: Int64, documents: Int64, matrix: Float16, exact: Bool, position: int) -> _View:
     """Return a view of living rows that has no scanner yet."""
     every = np.ones(len(ids), np.bool_)
     order = np.argsort(ids, kind="stable")
-    return _View(ids, documents, matrix, exact, every, every, order, None, 0, position, sums)
+    return _View(ids, documents, matrix, exact, every, every, order, None, 0, position)
 
 
 def _faiss() -> Any:

@@ -175,7 +175,7 @@ class FolderSource:
                     raise Unreadable(f"{path!r} cannot be read: {_special(before.st_mode)}.")
                 if before.st_size > limit:
                     raise TooLarge(f"{path!r} cannot be read: {too_large(before.st_size, limit)}.")
-                data = _read_up_to(file, limit + 1)
+                data = _read_up_to(file, before.st_size + 1)
                 after = os.fstat(file)
             finally:
                 os.close(file)
