@@ -25,9 +25,9 @@ from pathlib import Path
 
 from benchmarks.quality.sets import ROOT
 from pinakes import cutting, readers
+from pinakes.cutting.workers import Workers
 from pinakes.errors import Unreadable
 from pinakes.settings import IngestSettings
-from pinakes.workers import Workers
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA", ROOT.parent / "shared" / "data"))
 ARCHIVE = DATA / "documents" / "documents.tar.gz"

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pinakes.analysis import estimated_token_starts
 from pinakes.chat import Chat, Usage, template
 from pinakes.errors import InvalidInput
-from pinakes.fence import Fence, one_line
-from pinakes.pages import page_words
 from pinakes.settings import ChatSettings
-from pinakes.suspicion import WARNING
+from pinakes.text.fence import Fence, one_line
+from pinakes.text.pages import page_words
+from pinakes.text.suspicion import WARNING
 from pinakes.types import JSON, Filter, Hit, Results, SearchMode
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from pinakes import caller
+from pinakes.calls import caller
+from pinakes.calls.cleaning import Cleaner
 from pinakes.catalog import Catalog
 from pinakes.catalog import audit as kept
 from pinakes.catalog.audit import Entry, Wanted
 from pinakes.catalog.engine import now
-from pinakes.cleaning import Cleaner
 from pinakes.errors import InvalidInput, PinakesError, storing, worded
 from pinakes.settings import Settings
 from pinakes.types import JSON

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pinakes import identifiers
 from pinakes.settings import WORD, ExpansionSettings
+from pinakes.text import identifiers
 
 Table: TypeAlias = Mapping[str, Sequence[str]]
 

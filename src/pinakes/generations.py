@@ -14,11 +14,11 @@ from filelock import Timeout
 
 from pinakes.catalog import collections, embeddings, generations
 from pinakes.catalog.collections import CollectionRecord, State
-from pinakes.disk import folder_bytes
-from pinakes.embedding import mismatch, recorded
+from pinakes.embedding.own_models import mismatch, recorded
 from pinakes.errors import Busy, IndexCorrupt, InvalidInput, ModelUnavailable, storing
 from pinakes.ingest import Event, Waiting, bind
-from pinakes.locks import held
+from pinakes.machine.disk import folder_bytes
+from pinakes.machine.locks import held
 from pinakes.ports import Embedder, Vocabulary
 from pinakes.settings import EmbeddingSettings
 from pinakes.shelves import Shelves

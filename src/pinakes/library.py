@@ -4,40 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pinakes import caller, completeness, generations, metadata, search, sourcing
+from pinakes import generations, metadata, search
 from pinakes import settings as settings_module
 from pinakes.asking import Answered, Asking
 from pinakes.audit import Audit
 from pinakes.blame import Blames
+from pinakes.calls import caller
 from pinakes.catalog import collections
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.collecting import Collections
 from pinakes.documents import reading, recutting
 from pinakes.documents.editing import Documents
 from pinakes.documents.past import Pasts
 from pinakes.documents.reading import Text as Text
+from pinakes.embedding.spending import Charges
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
 from pinakes.exchange import Exchange
 from pinakes.filters import parse
 from pinakes.follow import Difference
 from pinakes.ingest import Event, Report
 from pinakes.ports import Index
-from pinakes.refreshing import Refresh, Refreshing
 from pinakes.search import Parts, explaining, several
 from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves
-from pinakes.spending import Charges
 from pinakes.staged.retrieval import Staged
-from pinakes.standing import CollectionStatus as CollectionStatus
-from pinakes.standing import status_of
-from pinakes.syncing import Syncing
+from pinakes.stock import completeness
+from pinakes.stock.collecting import Collections
+from pinakes.stock.standing import CollectionStatus as CollectionStatus
+from pinakes.stock.standing import status_of
 from pinakes.types import JSON, Filter, Results, SearchMode
-from pinakes.watched import knowledge_base_there
+from pinakes.upkeep import sourcing
+from pinakes.upkeep.refreshing import Refresh, Refreshing
+from pinakes.upkeep.syncing import Syncing
+from pinakes.upkeep.watched import knowledge_base_there
 
 Generation: TypeAlias = Literal["serving", "beside"]
 """Which index of a collection: the one that answers, or the one of another model that was built beside it."""
@@ -62,7 +65,7 @@ class Library:
         self.asking = Asking(self)
         self._pasts = Pasts(self.shelves)
         self._refreshing = Refreshing(self.shelves)
-        self.exchange = Exchange(self.shelves)
+        self.blames = Blames(self.shelves)
         self.documents = Documents(self.shelves, self.chosen)
 
     @classmethod
@@ -369,10 +372,10 @@ class Library:
         """The sources by name: how each stands, and when it is read next."""
         return Syncing(self.shelves)
 
-    @cached_property
-    def blames(self) -> Blames:
-        """Return what tells who wrote lines."""
-        return Blames(self.shelves)
+    @property
+    def exchange(self) -> Exchange:
+        """Collections and this home as files."""
+        return Exchange(self.shelves)
 
     @property
     def usual(self) -> str:

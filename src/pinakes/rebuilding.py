@@ -13,7 +13,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.follow import Fill, Followers, ModelChanged, catch_up
 from pinakes.home import Home
 from pinakes.ingest import Event
-from pinakes.locks import held
+from pinakes.machine.locks import held
 from pinakes.ports import Index
 
 

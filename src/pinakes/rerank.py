@@ -18,10 +18,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pinakes import identifiers
 from pinakes.errors import PinakesError
 from pinakes.ports import Reranker
 from pinakes.settings import RerankSettings
+from pinakes.text import identifiers
 from pinakes.types import JSON, Float32, Int64
 
 _log = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
-from pinakes import identifiers
 from pinakes.analysis import STOP_WORDS
+from pinakes.text import identifiers
 from pinakes.types import SearchMode
 
 KEYWORD_ABOVE = 0.7

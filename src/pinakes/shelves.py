@@ -10,13 +10,16 @@ from functools import partial
 
 from filelock import Timeout
 
+from pinakes.calls.traffic import Traffic
 from pinakes.catalog import Catalog, collections, selection, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.generations import existing
 from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
+from pinakes.cutting.workers import Workers
 from pinakes.embedders import open_embedder
-from pinakes.embedding import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
+from pinakes.embedding.own_models import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
+from pinakes.embedding.spending import Bill, asks, bill, check
 from pinakes.errors import IndexCorrupt, InvalidInput, ModelUnavailable, NotFound, StorageFull, storing
 from pinakes.follow import Difference, Fill, Followers, compare
 from pinakes.home import Home
@@ -32,11 +35,8 @@ from pinakes.search.links import Links
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
-from pinakes.sourcing import how_to, in_force, options_of
-from pinakes.spending import Bill, asks, bill, check
-from pinakes.traffic import Traffic
 from pinakes.types import JSON, Filter, Int64
-from pinakes.workers import Workers
+from pinakes.upkeep.sourcing import how_to, in_force, options_of
 
 _log = logging.getLogger(__name__)
 

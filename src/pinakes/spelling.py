@@ -15,10 +15,10 @@ from string import ascii_lowercase
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from pinakes import identifiers
 from pinakes.analysis import STOP_WORDS, Analyzer
 from pinakes.ports import Lexicon
 from pinakes.settings import SpellingSettings
+from pinakes.text import identifiers
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
 _JOINT = re.compile(r"[-._'’]+|(?<=[a-z0-9])(?=[A-Z])")

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.catalog.audit import Wanted
 from pinakes.errors import InvalidInput, NotFound, StorageFull
 from pinakes.library import Library

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from pinakes.archives import MANIFEST
-from pinakes.backups import KIND, Restored, restore
 from pinakes.catalog import keys
 from pinakes.documents.drafting import Draft
 from pinakes.errors import CatalogueCorrupt, InvalidInput, NotFound, PinakesError, StorageFull, Unreadable
+from pinakes.exchange.backups import KIND, Restored, restore
 from pinakes.library import Library
+from pinakes.machine.archives import MANIFEST
 from pinakes.testing import FILES, write_files
 from pinakes.types import Results
 

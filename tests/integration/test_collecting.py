@@ -502,8 +502,8 @@ class TestSources:
     def test_a_run_that_is_killed_goes_on_with_the_next(
         self, filled: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from pinakes import collecting
         from pinakes.catalog import documents
+        from pinakes.stock import collecting
 
         removed = 0
 

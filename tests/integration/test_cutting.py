@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from pinakes.cutting import Beside, Here, Recipe, cutting, read
+from pinakes.cutting.workers import Process, Workers
 from pinakes.embedders import open_embedder
 from pinakes.errors import Binary, Unreadable
 from pinakes.library import Library
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.types import Item
-from pinakes.workers import Process, Workers
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other processes are used on POSIX systems only")
 

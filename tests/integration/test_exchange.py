@@ -18,10 +18,10 @@ import pytest
 from counting_embedder import CountingEmbedder
 from sqlalchemy import func, select
 
-from pinakes.archives import MANIFEST
 from pinakes.catalog import schema
 from pinakes.errors import InvalidInput, InvalidName, NotFound, StorageFull, Unreadable
 from pinakes.library import Library
+from pinakes.machine.archives import MANIFEST
 from pinakes.testing import FILES, write_files
 from pinakes.types import Results
 

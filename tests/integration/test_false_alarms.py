@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.suspicion import signs
+from pinakes.text.suspicion import signs
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data")
 PASSAGE_CHARS = 1000

@@ -19,8 +19,8 @@ import pytest
 from pinakes.errors import SourceError
 from pinakes.ingest import Event, Report
 from pinakes.library import Library
-from pinakes.staleness import stale
 from pinakes.testing import FILES, write_files
+from pinakes.upkeep.staleness import stale
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

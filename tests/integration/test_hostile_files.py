@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from pinakes.cutting.workers import Process
 from pinakes.ingest import Report
 from pinakes.library import Library
-from pinakes.workers import Process
 
 MEMORY_MB = 512
 TIMEOUT_S = 20

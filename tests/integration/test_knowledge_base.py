@@ -18,7 +18,7 @@ from pinakes.library import Library
 from pinakes.serve.watching import Watching
 from pinakes.testing import write_files
 from pinakes.tools.watching import kb_resync, kb_status
-from pinakes.watched import read_again, watched_in
+from pinakes.upkeep.watched import read_again, watched_in
 
 LONG_S = 30.0
 ON = {"knowledge_base__enabled": True, "watch__settle_ms": 100}

@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from pinakes.catalog.schema import embeddings, models
 from pinakes.embedders import EMBEDDERS
-from pinakes.embedding import recorded
+from pinakes.embedding.own_models import recorded
 from pinakes.errors import (
     Busy,
     InvalidInput,
@@ -31,7 +31,7 @@ from pinakes.errors import (
 )
 from pinakes.ingest import Event
 from pinakes.library import Library
-from pinakes.standing import CollectionStatus
+from pinakes.stock.standing import CollectionStatus
 from pinakes.types import Results
 
 Open = Callable[..., Library]

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import slow_reader
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.library import Library
 from pinakes.readers import READERS
-from pinakes.staleness import stale
 from pinakes.testing import write_files
 from pinakes.types import Hit, Results, SourceState
+from pinakes.upkeep.staleness import stale
 
 Open = Callable[..., Library]
 WAIT_S = 30

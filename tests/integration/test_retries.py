@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import flaky_reader
+import pypdf
 import pytest
 from flaky_reader import FlakyReader
+from small_pdf import pdf
 from sqlalchemy import update
 
 from pinakes.catalog.schema import files
@@ -52,6 +55,30 @@ def pause_s(library: Library) -> float:
     at = record(library).retry_at
     assert at is not None
     return (datetime.fromisoformat(at) - datetime.now(UTC)).total_seconds()
+
+
+def locked(text: str, password: str) -> bytes:
+    """Return a PDF that wants a password."""
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf(text)))
+    writer.encrypt(password, algorithm="RC4-128")
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def test_a_locked_file_is_read_when_it_is_added_again_and_its_password_known(
+    open_library: OpenLibrary, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (docs / "a.pdf").write_bytes(locked("otters juggle stones", "second"))
+    monkeypatch.setenv("PASSWORDS_OF_FILES", "first")
+    library = open_library(ingest__processes=0, ingest__passwords_variable="PASSWORDS_OF_FILES")
+    [skipped] = library.add(str(docs)).skipped
+    assert (skipped.path, "Set ingest.passwords_variable" in skipped.reason) == ("a.pdf", True)
+    monkeypatch.setenv("PASSWORDS_OF_FILES", "first\nsecond")
+    assert [one.path for one in library.sync()[0].skipped] == ["a.pdf"]
+    report = library.add(str(docs))
+    assert (report.added, report.skipped) == (1, [])
+    assert library.search("otters").hits[0].path == "a.pdf"
 
 
 def test_it_is_not_tried_before_its_time(flaky: Library) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.embedders import EMBEDDERS
 from pinakes.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.library import Library

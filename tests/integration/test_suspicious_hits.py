@@ -9,7 +9,7 @@ import pytest
 
 from pinakes.library import Library
 from pinakes.settings import NamedSearch
-from pinakes.suspicion import WARNING
+from pinakes.text.suspicion import WARNING
 from pinakes.tools.code import semantic_search
 from pinakes.tools.knowledge import manage_knowledge
 from pinakes.tools.named import named_tool

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import documents
 from pinakes.catalog.schema import sources
 from pinakes.errors import InvalidInput, InvalidSetting, NotFound, SourceError
 from pinakes.library import Library
 from pinakes.settings import SourceSettings
 from pinakes.sources.credentials import git_settings, token_of
-from pinakes.syncing import Standing
 from pinakes.testing import write_files
+from pinakes.upkeep.syncing import Standing
 
 OpenLibrary = Callable[..., Library]
 
@@ -255,7 +255,7 @@ def test_a_place_in_two_collections_is_named_with_its_collection(open_library: O
         ([{"kind": "push", "name": "a", "schedule": "@daily"}], "nothing is fetched: it has no schedule"),
         ([{"location": "a", "schedule": "daily"}], "'sources.0.schedule' cannot be used: 'daily' is no schedule"),
         ([{"location": "a", "name": "n"}, {"location": "b", "name": "n"}], "gives two sources the name 'n'"),
-        ([{"location": "a"}, {"location": "a", "include": ["*.md"]}], "has 'a' twice for collection 'default'"),
+        ([{"location": "/a"}, {"location": "/a", "include": ["*.md"]}], "has '/a' twice for collection 'default'"),
         ([{"location": "a", "on_delete": "ask"}], "has to be 'delete' or 'keep'"),
         ([{"location": "a", "colection": "x"}], "Did you mean 'sources.0.collection'"),
         ("a", "'sources' cannot be 'a': it has to be a list"),

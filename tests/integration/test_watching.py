@@ -21,7 +21,7 @@ from pinakes.serve import watching as module
 from pinakes.serve.watching import Watching
 from pinakes.settings import SourceSettings
 from pinakes.testing import write_files
-from pinakes.watched import Beacon, Course, Watched, concerns
+from pinakes.upkeep.watched import Beacon, Course, Watched, concerns
 
 LONG_S = 30.0
 SOON = {"watch__settle_ms": 100, "watch__poll_s": 0.1}

@@ -201,7 +201,7 @@ def test_the_settings_have_the_sources_of_the_folder_and_tell_of_what_is_wrong_t
     (folder / "a.yaml").write_text(text_of(document, changed("kind", "Pod")), "utf-8")
     with caplog.at_level(logging.WARNING):
         settings = load(home=tmp_path, environment={}, sources=[{"location": "notes"}])
-    assert [one.location for one in settings.collections["default"].sources] == ["notes"]
+    assert [one.location for one in settings.collections["default"].sources] == [str(tmp_path / "notes")]
     [one] = settings.collections["platform"].sources
     assert (one.name, one.schedule) == ("default/notes", "@hourly")
     assert "document 2 is left out: kind is 'Pod'" in caplog.text

@@ -215,3 +215,32 @@ def test_every_row_of_the_table_can_be_set_by_its_variable(tmp_path: Path) -> No
 def test_what_container_runtimes_set_for_a_service_of_that_name_is_left_alone() -> None:
     injected = {"PINAKES_PORT": "tcp://10.0.0.1:8000", "PINAKES_SERVICE_HOST": "10.0.0.1", "PINAKES_PORT_8000_TCP": "x"}
     assert settings.load(environment=injected).server.port == 8000
+
+
+@pytest.mark.parametrize(
+    ("kind", "location", "seen"),
+    [
+        ("folder", "notes/", "/shelf/home/notes"),
+        ("folder", "../notes", "/shelf/notes"),
+        ("folder", "a:b/notes", "/shelf/home/a:b/notes"),
+        ("slack", "export.zip", "/shelf/home/export.zip"),
+        ("git", "../code", "/shelf/code"),
+        ("git", "git@forge.example:team/code", "git@forge.example:team/code"),
+        ("git", "https://forge.example/code", "https://forge.example/code"),
+        ("http", "https://example.com/", "https://example.com/"),
+        ("folder", "/srv/notes", "/srv/notes"),
+    ],
+)
+def test_sources_are_seen_from_the_home_wherever_a_program_is_started(kind: str, location: str, seen: str) -> None:
+    source = {"kind": kind, "location": location}
+    settings = load(home="/shelf/home", environment={}, sources=[source], collections={"a": {"sources": [source]}})
+    places = [one.location for name in ("a", "default") for one in settings.collections[name].sources]
+    assert [*places, settings.sources[0].location] == [seen] * 3
+
+
+def test_a_source_below_the_folder_of_the_user_is_the_one_that_is_added_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = load(home=tmp_path / "home", environment={}, sources=[{"location": "~/notes"}])
+    assert settings.sources[0].location == str(tmp_path / "notes")

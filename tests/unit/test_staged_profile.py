@@ -9,7 +9,7 @@ import pytest
 from pinakes.settings import Settings, load
 from pinakes.sources.globs import Rules
 from pinakes.tools import tools_of
-from pinakes.watched import watched_in
+from pinakes.upkeep.watched import watched_in
 
 TOOLS = {
     *("search_summaries", "get_documents", "get_document_chunk", "hybrid_search", "multi_query_search", "find_similar"),

@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog import changes, events
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import beside as besides

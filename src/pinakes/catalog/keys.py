@@ -17,7 +17,7 @@ from typing import Any, Final, get_args
 
 from sqlalchemy import Connection, or_, select, update
 
-from pinakes.caller import Scope
+from pinakes.calls.caller import Scope
 from pinakes.catalog.collections import check_name
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import keys

@@ -25,7 +25,7 @@ def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from pinakes.cli.entry import INTERRUPTED, run
-    from pinakes.memory import share_arenas
+    from pinakes.machine.memory import share_arenas
 
     share_arenas()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

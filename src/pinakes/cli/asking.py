@@ -10,7 +10,7 @@ from pinakes.cli.options import AsOf, Several
 from pinakes.cli.passage import one_line
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.suspicion import WARNING
+from pinakes.text.suspicion import WARNING
 
 if TYPE_CHECKING:
     from pinakes.asking import Answered

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.caller import KEY_VARIABLE, shown_key
+from pinakes.calls.caller import KEY_VARIABLE, shown_key
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.errors import (
@@ -128,7 +128,7 @@ def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
 
 
 def _called_here(session: Session, name: str, words: Sequence[str], as_object: str | None) -> Told:
-    from pinakes.caller import calling, current
+    from pinakes.calls.caller import calling, current
 
     tool = _own_tool(session, name)
     arguments = arguments_of(tool.schema(), words, as_object)

@@ -13,7 +13,7 @@ from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 
 if TYPE_CHECKING:
-    from pinakes.completeness import Completeness, FieldReport
+    from pinakes.stock.completeness import Completeness, FieldReport
 
 _MOST_OTHERS = 20
 

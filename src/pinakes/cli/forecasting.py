@@ -16,9 +16,9 @@ from pinakes.cli.session import IncompleteError, Session
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
-    from pinakes.forecasting import Forecast
     from pinakes.library import Library
     from pinakes.settings import SourceSettings
+    from pinakes.upkeep.forecasting import Forecast
 
 _MEGABYTE = 1_000_000
 _NAMED_REASONS = 10
@@ -26,7 +26,7 @@ _NAMED_REASONS = 10
 
 def add(session: Session, wanted: Wanted) -> None:
     """Say what adding these locations would do."""
-    from pinakes import sourcing
+    from pinakes.upkeep import sourcing
 
     with _library(session) as library:
         name = wanted.collection or library.usual
@@ -67,7 +67,7 @@ def _library(session: Session) -> Iterator[Library]:
 
 
 def _show(session: Session, library: Library, chosen: Sequence[tuple[str, SourceSettings]]) -> None:
-    from pinakes.forecasting import Forecasts
+    from pinakes.upkeep.forecasting import Forecasts
 
     screen = session.screen
     prepare_or_warn(session)

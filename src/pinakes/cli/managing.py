@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pinakes.cli import models, staleness
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.disk import folder_bytes
 from pinakes.errors import IndexCorrupt
+from pinakes.machine.disk import folder_bytes
 from pinakes.types import JSON
 
 if TYPE_CHECKING:

@@ -104,7 +104,7 @@ def restore(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `pinakes backup` wrote.")],
 ) -> None:
     """Make a home of a backup, where there is none yet (--home FOLDER)."""
-    from pinakes.backups import restore as restore_
+    from pinakes.exchange.backups import restore as restore_
 
     with _steps(session, bytes_=True) as on_step:
         done = restore_(Path(file), session.settings.home, on_step)

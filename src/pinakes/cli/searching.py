@@ -13,8 +13,8 @@ from pinakes.cli.passage import blocks, one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
-from pinakes.pages import page_words
-from pinakes.suspicion import WARNING
+from pinakes.text.pages import page_words
+from pinakes.text.suspicion import WARNING
 
 if TYPE_CHECKING:
     from pinakes.types import JSON, Filter, Hit, Results, SearchMode

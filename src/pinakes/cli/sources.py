@@ -21,7 +21,7 @@ from pinakes.errors import InvalidInput, NotFound, PinakesError, storing
 
 if TYPE_CHECKING:
     from pinakes.settings.knowledge_sources import Declared, Found, Refused
-    from pinakes.syncing import Standing
+    from pinakes.upkeep.syncing import Standing
 
 sources_app = typer.Typer(
     help="List sources and how they stand; take them out, or in.",
@@ -107,7 +107,7 @@ def remove(
     session: Session, name: _Source, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
 ) -> None:
     """Take a source out, with the documents read from it; one that was imported is forgotten. Its files stay."""
-    from pinakes.collecting import Removed
+    from pinakes.stock.collecting import Removed
 
     with session.library(create=True) as library:
         one = library.syncing.find(name)

@@ -11,9 +11,9 @@ from pinakes.errors import ModelUnavailable, TooCostly
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
+    from pinakes.embedding.spending import Charge, Charges
     from pinakes.ingest import Report
     from pinakes.library import Library
-    from pinakes.spending import Charge, Charges
 
 
 class Purse:
@@ -21,7 +21,7 @@ class Purse:
 
     def __init__(self, session: Session, library: Library, yes: bool) -> None:
         """``yes``: whatever it costs."""
-        from pinakes.spending import Charges
+        from pinakes.embedding.spending import Charges
 
         library.shelves.agreed = yes
         self._session = session
@@ -30,7 +30,7 @@ class Purse:
 
     def unpaid(self, reports: Iterable[Report]) -> list[TooCostly]:
         """Return an error for each collection that was read and waits until somebody agrees to what it costs."""
-        from pinakes.spending import check
+        from pinakes.embedding.spending import check
 
         found: list[TooCostly] = []
         for name in dict.fromkeys(report.collection for report in reports if report.degraded):

@@ -14,7 +14,7 @@ from pinakes.cli.progress import progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, ModelUnavailable, NotConfigured, NotFound
-from pinakes.suspicion import WARNING
+from pinakes.text.suspicion import WARNING
 
 if TYPE_CHECKING:
     from pinakes.cli.searching import Question

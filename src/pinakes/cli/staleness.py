@@ -11,14 +11,14 @@ from pinakes.cli.session import Session
 
 if TYPE_CHECKING:
     from pinakes.library import Library
-    from pinakes.staleness import Stale
+    from pinakes.upkeep.staleness import Stale
 
 _NAMED = 20
 
 
 def looked(session: Session, library: Library, collection: str | None) -> Mapping[str, Sequence[Stale]]:
     """Return collection → how each of its sources differs from what was read."""
-    from pinakes.staleness import stale
+    from pinakes.upkeep.staleness import stale
 
     found = {}
     with progress(session.screen) as show:

@@ -20,7 +20,7 @@ from pinakes.errors import Busy, InvalidInput
 if TYPE_CHECKING:
     from pinakes.ingest import Report
     from pinakes.library import Library
-    from pinakes.watched import Watched
+    from pinakes.upkeep.watched import Watched
 
 _LOOK_EVERY_S = 0.5
 _MOST_NAMED = 5
@@ -34,7 +34,7 @@ def watch(session: Session, wanted: Wanted) -> None:
         Busy: another process follows it.
     """
     from pinakes.serve.watching import Watching
-    from pinakes.watched import Beacon
+    from pinakes.upkeep.watched import Beacon
 
     screen = session.screen
     with session.library(create=True) as library:
@@ -59,8 +59,8 @@ def _added(screen: Screen, library: Library, wanted: Wanted) -> list[Watched]:
     """Add what was named, as ``add`` does, and return it as it is remembered."""
     from pinakes.catalog import sources
     from pinakes.sources import recognise
-    from pinakes.sourcing import settings_of
-    from pinakes.watched import Watched
+    from pinakes.upkeep.sourcing import settings_of
+    from pinakes.upkeep.watched import Watched
 
     places = [recognise(location) for location in wanted.locations]
     for place in places:
@@ -80,7 +80,7 @@ def _added(screen: Screen, library: Library, wanted: Wanted) -> list[Watched]:
 
 
 def _configured(library: Library, collection: str | None) -> list[Watched]:
-    from pinakes.watched import watched_in
+    from pinakes.upkeep.watched import watched_in
 
     chosen = [one for one in watched_in(library.settings) if collection in (None, one.collection)]
     if not chosen:
@@ -93,7 +93,7 @@ def _configured(library: Library, collection: str | None) -> list[Watched]:
 
 def _show(screen: Screen, watched: Watched, report: Report, names: Sequence[str]) -> None:
     """Tell of a run that changed something."""
-    from pinakes.watched import summary
+    from pinakes.upkeep.watched import summary
 
     words = summary(report)
     if not words:

@@ -10,7 +10,7 @@ from pinakes.catalog import documents, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.whole import Content
 from pinakes.documents.drafting import as_new
-from pinakes.embedding import counts_tokens
+from pinakes.embedding.own_models import counts_tokens
 from pinakes.errors import InvalidInput, ModelMismatch, ModelUnavailable
 from pinakes.ingest import Event, Tools
 from pinakes.shelves import Shelves

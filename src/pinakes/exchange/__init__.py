@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pinakes.shelves import Shelves
 
 if TYPE_CHECKING:
-    from pinakes.backups import BackedUp
+    from pinakes.exchange.backups import BackedUp
     from pinakes.exchange.exporting import Exported
     from pinakes.exchange.importing import Imported
 
@@ -62,6 +62,6 @@ class Exchange:
         self, place: Path | str, *, with_index: bool = False, force: bool = False, on_step: OnStep = _unheard
     ) -> BackedUp:
         """Write the home to a file, or into a folder: see ``backups.back_up``, also for the errors."""
-        from pinakes.backups import back_up
+        from pinakes.exchange.backups import back_up
 
         return back_up(self._shelves, Path(place), with_index=with_index, force=force, on_step=on_step)

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection
 
-from pinakes.archives import Write, Writer, written
 from pinakes.catalog import collections, portable
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.embedding import recorded
+from pinakes.embedding.own_models import recorded
 from pinakes.exchange import OnStep
 from pinakes.exchange.form import DOCUMENTS, FILES, KEYS, KIND, SOURCES, VECTORS, VERSIONS, Counts
+from pinakes.machine.archives import Write, Writer, written
 from pinakes.shelves import Shelves
 from pinakes.types import JSON
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from pinakes.archives import Kind
+from pinakes.machine.archives import Kind
 from pinakes.types import DocumentKind
 
 DOCUMENTS, SOURCES, FILES, VERSIONS = "documents.jsonl", "sources.jsonl", "files.jsonl", "versions.jsonl"

@@ -16,13 +16,11 @@ from pydantic import ValidationError
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from pinakes import caller
-from pinakes.archives import Reader, Stream, damaged, opened
+from pinakes.calls import caller
 from pinakes.catalog import changes, collections, embeddings, events, portable
 from pinakes.catalog import sources as known_sources
 from pinakes.catalog.documents import NewDocument, embedding_key
-from pinakes.collecting import checked
-from pinakes.embedding import recorded
+from pinakes.embedding.own_models import recorded
 from pinakes.errors import InvalidName, InvalidSetting, ModelUnavailable, StorageFull
 from pinakes.exchange import OnStep
 from pinakes.exchange.form import (
@@ -40,10 +38,12 @@ from pinakes.exchange.form import (
     line_of,
     told,
 )
+from pinakes.machine.archives import Reader, Stream, damaged, opened
 from pinakes.settings import EmbeddingSettings
 from pinakes.shelves import Shelves
-from pinakes.sourcing import settings_of
+from pinakes.stock.collecting import checked
 from pinakes.types import JSON, Chunk, Document, Float32
+from pinakes.upkeep.sourcing import settings_of
 
 _LOCAL = frozenset({"deterministic", "onnx"})
 """Providers whose models run here. Others ask a server: which one, and with which key, no archive may decide."""

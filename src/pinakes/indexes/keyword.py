@@ -21,12 +21,12 @@ import tantivy
 from filelock import FileLock
 
 from pinakes.analysis import Analyzer
-from pinakes.disk import folder_bytes
 from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
 from pinakes.indexes import lexicon
 from pinakes.indexes.tail import Entry, Tail
 from pinakes.indexes.wording import Words
-from pinakes.locks import held
+from pinakes.machine.disk import folder_bytes
+from pinakes.machine.locks import held
 from pinakes.settings import SearchSettings
 from pinakes.types import Int64, Ranking
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog.history import Keeping
 from pinakes.settings import HistorySettings
 

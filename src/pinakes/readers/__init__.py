@@ -7,18 +7,32 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from collections.abc import Sequence
 from typing import Final, cast
 
 from pinakes.errors import Binary
 from pinakes.ports import Reader
+from pinakes.readers import encrypted
+from pinakes.readers import ocr as recognition
 from pinakes.readers.code import LANGUAGES, NAMED_LANGUAGES, language_of
 from pinakes.readers.limits import Limits, passwords_in
 from pinakes.readers.office import MIME_TYPES
 from pinakes.readers.recognise import other_extension
 from pinakes.types import Document
 
-__all__ = ["NAMES", "READERS", "converts", "language_of", "passwords_in", "read", "reader_for", "refusal", "supported"]
+__all__ = [
+    "NAMES",
+    "READERS",
+    "converts",
+    "language_of",
+    "passwords_in",
+    "read",
+    "reader_for",
+    "refusal",
+    "remedied",
+    "supported",
+]
 
 _TEXT: Final = "text:Text"
 
@@ -128,6 +142,12 @@ def refusal(path: str) -> str | None:
         return "The file usually holds credentials, which are not read."
     what = _REFUSED.get(_extension(path)) if _entry(path) is None else None
     return f"The file is {what}, which is not read." if what else None
+
+
+def remedied(passwords: Sequence[str], *, ocr: bool) -> tuple[str, ...]:
+    """Return how reasons for skipping a file end that may not hold any more: a password is known, OCR is installed."""
+    hints = encrypted.HINTS if passwords else ()
+    return (*hints, recognition.MISSING) if ocr and importlib.util.find_spec("rapidocr") else hints
 
 
 def converts(path: str, data: bytes = b"") -> bool:

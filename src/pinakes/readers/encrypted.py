@@ -12,6 +12,8 @@ from pinakes.readers.recognise import OLE
 _PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
 _HINT: Final = "Set ingest.passwords_variable to an environment variable with its password, or save a copy without one."
 _INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office files: pip install 'pinakes[passwords]'."
+HINTS: Final = (_HINT, _INSTALL)
+"""What to do about a file that is encrypted."""
 
 
 def is_encrypted(data: bytes) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import urljoin
 
-from pinakes.markup import Element, cut, elements, within
+from pinakes.text.markup import Element, cut, elements, within
 
 _MOST_CHARS: Final = 5_000_000
 """Larger pages are read as they are: looking for their parts would take long."""

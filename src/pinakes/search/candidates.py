@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from pinakes import identifiers
 from pinakes.ports import Index
 from pinakes.search.constraints import Constraints
 from pinakes.search.lift import Lift
@@ -16,6 +15,7 @@ from pinakes.search.rarity import Rarity
 from pinakes.search.understanding import Understood
 from pinakes.search.watch import Watch
 from pinakes.settings import Settings
+from pinakes.text import identifiers
 from pinakes.types import Bool, Float32, Int64, Ranking
 
 _CANDIDATES_PER_RESULT = 4

@@ -13,7 +13,6 @@ from sqlalchemy import Connection
 from pinakes.analysis import Place
 from pinakes.catalog import documents
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.pages import pages_of
 from pinakes.ports import Index
 from pinakes.search.bare import bare
 from pinakes.search.candidates import Candidates
@@ -27,7 +26,8 @@ from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
-from pinakes.suspicion import is_suspicious
+from pinakes.text.pages import pages_of
+from pinakes.text.suspicion import is_suspicious
 from pinakes.types import Duplicate, Hit, MatchKind, Scores
 
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from pinakes.catalog import selection
-from pinakes.suspicion import is_suspicious
+from pinakes.text.suspicion import is_suspicious
 from pinakes.types import Hit, Neighbour
 
 

@@ -23,8 +23,8 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pinakes import caller
-from pinakes.caller import Caller, calling
+from pinakes.calls import caller
+from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import keys
 from pinakes.catalog.keys import Key
 from pinakes.errors import PinakesError, RateLimited, Refused, Unauthorized, http_status

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pinakes.caller import SESSION_HEADER, Interface, calling, current
+from pinakes.calls.caller import SESSION_HEADER, Interface, calling, current
 from pinakes.serve.mcp import PATH
 
 _MCP_SESSION: Final = "mcp-session-id"

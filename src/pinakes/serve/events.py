@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog import events
 from pinakes.catalog.events import Event
 from pinakes.errors import InvalidInput

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.settings import Settings, Toolset
 
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -15,7 +15,7 @@ from pinakes.serve.instance import HEADER
 from pinakes.serve.knowledge import distinct
 from pinakes.serve.service import Service
 from pinakes.types import JSON
-from pinakes.watched import courses
+from pinakes.upkeep.watched import courses
 
 
 class Health(BaseModel):

@@ -9,7 +9,7 @@ import mcp_types as mt
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool as McpTool
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.serve.greeting import instructions
 from pinakes.settings import Settings
 from pinakes.tools import Tool

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.errors import http_status
 from pinakes.serve import openapi
 from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, as_response, json_object

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.errors import PinakesError
 from pinakes.ingest import Event, Report
 from pinakes.library import Library
 from pinakes.schedules import pause_s, zone_of
 from pinakes.serve.startup import Stopped
-from pinakes.syncing import LONGEST_PAUSE_S, Plan, next_run
-from pinakes.watched import Watched, read_again, summary, taken
+from pinakes.upkeep.syncing import LONGEST_PAUSE_S, Plan, next_run
+from pinakes.upkeep.watched import Watched, read_again, summary, taken
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool
 from pinakes.tools.declare import as_json
 from pinakes.types import JSON
-from pinakes.watched import being_read_first
+from pinakes.upkeep.watched import being_read_first
 
 Result = TypeVar("Result")
 

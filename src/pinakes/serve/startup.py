@@ -12,10 +12,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pinakes.disk import folder_bytes
 from pinakes.errors import ModelUnavailable, NotFound, PinakesError
 from pinakes.ingest import Event, Report
 from pinakes.library import CollectionStatus, Library
+from pinakes.machine.disk import folder_bytes
 from pinakes.settings import Settings
 from pinakes.types import JSON
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from pinakes.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
+from pinakes.calls.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
 from pinakes.errors import RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
 from pinakes.serve.guard import is_loopback
 from pinakes.serve.instance import Instance, running

@@ -12,7 +12,7 @@ from contextlib import closing, nullcontext
 from functools import partial
 from typing import TypeAlias
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.catalog.engine import now
 from pinakes.errors import PinakesError, SourceError, storing
 from pinakes.ingest import Event, Report
@@ -22,7 +22,7 @@ from pinakes.serve.filesystems import tells_of_changes
 from pinakes.serve.settling import EVERYTHING, Settling
 from pinakes.serve.startup import Stopped
 from pinakes.types import Skipped
-from pinakes.watched import (
+from pinakes.upkeep.watched import (
     Beacon,
     Course,
     Doing,

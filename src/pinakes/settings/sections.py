@@ -244,7 +244,12 @@ class Settings(Section):
     def _place_sources(self) -> Self:
         """Give collections the sources that name them, so that these are found in one place only."""
         placed = dict(self.collections)
-        for source in self.sources:
+        for name, rules in self.collections.items():
+            if rules.sources:
+                seen = tuple(source.seen_from(self.home) for source in rules.sources)
+                placed[name] = rules.model_copy(update={"sources": seen})
+        sources = tuple(source.seen_from(self.home) for source in self.sources)
+        for source in sources:
             rules = placed.get(name := source.collection or self.collection) or CollectionSettings()
             plain = SourceSettings.model_validate(source.model_dump(exclude={"collection"}, exclude_unset=True))
             if plain not in rules.sources:
@@ -253,6 +258,7 @@ class Settings(Section):
         if reason := not_apart(every) or exposed(every):
             raise PydanticCustomError("source", "{reason}", {"reason": reason})
         object.__setattr__(self, "collections", placed)
+        object.__setattr__(self, "sources", sources)
         return self
 
     def of_collection(self, name: str, kept: Mapping[str, JSON] | None = None) -> CollectionSettings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
@@ -16,6 +18,9 @@ from pinakes.settings.base import Section
 _TAGS = "Tags of every file beside its own, with {extension}, {suffix}, {name}, {path}; one for each {folder} above it."
 _METADATA = "Metadata of every file, as `name=text` with {path}, {name}, {extension}, {suffix}; {size} is a number."
 _LINK = "Links to files of a git source on a forge that is not known: {repository}, {commit}, {path}, {first}, {last}."
+
+_HOST = re.compile(r"[^/]*:")
+"""As git has it: what has a colon before the first slash is elsewhere, as ``host:path``."""
 
 NO_LOGIN: Final = "leave it out, and name the environment variable of a token in token_variable"
 """What to do about a login in a URL, in words."""
@@ -51,7 +56,7 @@ class SourceSettings(Section):
         description="folder; git; http: pages and sitemaps; slack, confluence, notion: an export of theirs; "
         "or push: documents are put there by calls, nothing is fetched.",
     )
-    location: str = Field("", description="Path or URL.")
+    location: str = Field("", description="Path or URL; a path that is relative is seen from the home.")
     ref: str | None = Field(None, description="Branch or tag of a git source; none = the default branch.")
     include: tuple[str, ...] = Field((), description="Globs of paths to read; none = all that can be read.")
     exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")
@@ -83,6 +88,14 @@ class SourceSettings(Section):
         if self.kind == "push" and not self.location:
             object.__setattr__(self, "location", self.name)
         return self
+
+    def seen_from(self, home: Path) -> Self:
+        """Return these settings, the location absolute where it is a path: ``home`` is where a relative one begins."""
+        elsewhere = "://" in self.location or (self.kind == "git" and _HOST.match(self.location))
+        if elsewhere or self.kind in ("http", "push"):
+            return self
+        place = os.path.join(os.path.expanduser(home), os.path.expanduser(self.location))  # noqa: PTH111, PTH118
+        return self.model_copy(update={"location": os.path.abspath(place)})  # noqa: PTH100 - without "..", as it is named
 
     def _unfit(self) -> str:
         """Say what is wrong with these settings together, "" where nothing is."""

@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import ClassVar, Final
 
-from pinakes.markup import Element, elements
 from pinakes.sources.confluence_backup import Backup
 from pinakes.sources.exports import Entry, ExportSource, Tree, read
+from pinakes.text.markup import Element, elements
 from pinakes.types import JSON, Item, Skipped
 
 _ENTITIES: Final = "entities.xml"

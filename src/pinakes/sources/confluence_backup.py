@@ -12,8 +12,8 @@ from typing import IO, Any, Final, TypeAlias
 from xml.etree import ElementTree
 
 from pinakes.errors import SourceError, Unreadable
-from pinakes.markup import cut
 from pinakes.sources.exports import Tree
+from pinakes.text.markup import cut
 from pinakes.types import JSON
 
 _KINDS: Final = frozenset(("Page", "BlogPost", "Comment", "BodyContent", "Space", "ConfluenceUserImpl", "InternalUser"))

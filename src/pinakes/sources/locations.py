@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pinakes.cleaning import Cleaner
+from pinakes.calls.cleaning import Cleaner
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.fetching import MAX_URL_CHARS, check_url, shown
 from pinakes.settings import SourceSettings

@@ -26,7 +26,7 @@ from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
 from pinakes.summarizing import Summaries
-from pinakes.suspicion import is_suspicious
+from pinakes.text.suspicion import is_suspicious
 from pinakes.types import JSON, Condition, Filter, Heading, SearchMode, Summary
 
 if TYPE_CHECKING:

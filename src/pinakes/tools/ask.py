@@ -9,9 +9,9 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.asking import Answered, Cited
 from pinakes.chat import Usage
-from pinakes.fence import Fence, one_line
 from pinakes.library import Library
-from pinakes.suspicion import WARNING
+from pinakes.text.fence import Fence, one_line
+from pinakes.text.suspicion import WARNING
 from pinakes.tools.declare import Reply, object_from, tool
 from pinakes.tools.parameters import meant
 

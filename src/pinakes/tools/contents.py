@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pinakes import caller, cutting, readers
+from pinakes import cutting, readers
+from pinakes.calls import caller
 from pinakes.catalog import collections, contents, documents, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import from_json, to_json
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.errors import InvalidInput, PinakesError, Refused
 from pinakes.library import Library
 from pinakes.settings import Settings, refusal

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.completeness import Completeness, FieldReport
 from pinakes.library import Library
+from pinakes.stock.completeness import Completeness, FieldReport
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.parameters import Collection, asked_about
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog import documents, embeddings, listing, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.documents.drafting import MAX_TITLE_CHARS
@@ -22,7 +22,7 @@ from pinakes.readers import READERS, language_of
 from pinakes.readers.decode import scrub
 from pinakes.readers.text import rst_title
 from pinakes.readers.titles import markdown_title
-from pinakes.suspicion import is_suspicious
+from pinakes.text.suspicion import is_suspicious
 from pinakes.tools.chunk_ids import chunk_id, place_of
 from pinakes.tools.declare import Tool, object_from, tool
 from pinakes.tools.knowledge_base import COLLECTION, SOURCE_FIELD, existing, found, remove_at, removed

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from pinakes.errors import InvalidSetting, PinakesError
-from pinakes.fence import one_line
 from pinakes.library import Library
-from pinakes.pages import page_words
 from pinakes.settings import NamedSearch
-from pinakes.suspicion import WARNING
+from pinakes.text.fence import one_line
+from pinakes.text.pages import page_words
+from pinakes.text.suspicion import WARNING
 from pinakes.tools.declare import Tool, parameters_model
 from pinakes.types import JSON, Hit
 

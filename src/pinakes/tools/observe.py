@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes import caller
 from pinakes.audit import as_data
+from pinakes.calls import caller
 from pinakes.catalog.audit import Wanted
 from pinakes.errors import NotFound
 from pinakes.library import Library

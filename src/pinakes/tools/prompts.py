@@ -9,8 +9,8 @@ from typing import Annotated, TypeAlias, get_type_hints
 from pydantic import Field
 
 from pinakes.errors import InvalidInput, NotFound
-from pinakes.fence import Fence
 from pinakes.settings import Settings, Toolset
+from pinakes.text.fence import Fence
 from pinakes.types import JSON
 
 Prompt: TypeAlias = Callable[..., str]

@@ -15,16 +15,16 @@ from urllib.parse import quote, unquote
 
 from sqlalchemy import Connection
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog import briefs, collections, figures
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
 from pinakes.catalog.records import DocumentRecord
 from pinakes.documents.editing import FullDocument
 from pinakes.errors import InvalidInput, NotFound
-from pinakes.fence import Fence, one_line
 from pinakes.library import Library
-from pinakes.suspicion import WARNING, is_suspicious
+from pinakes.text.fence import Fence, one_line
+from pinakes.text.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import as_json
 from pinakes.types import JSON
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from pinakes.errors import InvalidInput, NotFound
-from pinakes.fence import Fence, one_line
 from pinakes.library import CollectionStatus, Library, Text
-from pinakes.pages import page_words
-from pinakes.suspicion import WARNING, is_suspicious
+from pinakes.text.fence import Fence, one_line
+from pinakes.text.pages import page_words
+from pinakes.text.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import object_from, tool
 from pinakes.tools.exactness import exactness
 from pinakes.tools.parameters import asked_about, meant

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from pinakes.library import Library
-from pinakes.syncing import Standing
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.parameters import Collection, asked_about
 from pinakes.types import JSON
+from pinakes.upkeep.syncing import Standing
 
 _MOST_FAILING = 20
 

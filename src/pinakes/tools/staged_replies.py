@@ -9,10 +9,10 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.analysis import estimated_token_starts
 from pinakes.catalog.briefs import Mark
 from pinakes.catalog.records import DocumentRecord
-from pinakes.pages import pages_of
 from pinakes.staged.expanding import Opened, Passage, Wanted
 from pinakes.staged.retrieval import Found, FoundSummaries
-from pinakes.suspicion import is_suspicious
+from pinakes.text.pages import pages_of
+from pinakes.text.suspicion import is_suspicious
 from pinakes.tools.declare import Reply
 from pinakes.types import JSON, Heading
 

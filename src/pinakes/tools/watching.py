@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog import collections, manifest, sources
 from pinakes.catalog.manifest import FileLine
 from pinakes.library import Library
@@ -16,7 +16,7 @@ from pinakes.shelves import Shelves
 from pinakes.sources.stamp import size_of
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.errors import as_word
-from pinakes.watched import Beacon, Watched, knowledge_base, start_over
+from pinakes.upkeep.watched import Beacon, Watched, knowledge_base, start_over
 
 _OFF = "The knowledge base is not in use. Set knowledge_base.enabled to follow its folder."
 _MOST_FAILURES = 20

@@ -14,7 +14,7 @@ import pytest
 
 from pinakes import readers
 from pinakes.errors import Unreadable
-from pinakes.pages import pages_of
+from pinakes.text.pages import pages_of
 from pinakes.types import Document
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA", Path(__file__).parents[3].parent / "shared" / "data"))

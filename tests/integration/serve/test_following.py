@@ -20,7 +20,7 @@ from pinakes.serve.startup import Startup
 from pinakes.serve.upstream import Local
 from pinakes.settings import load
 from pinakes.testing import write_files
-from pinakes.watched import read_again, watched_in
+from pinakes.upkeep.watched import read_again, watched_in
 
 LONG_S = 60.0
 SETTINGS: dict[str, Any] = {

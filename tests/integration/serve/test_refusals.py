@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from serve_support import Running, settings_for
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.library import Library
 from pinakes.serve.app import create_app
 from pinakes.serve.run import Server

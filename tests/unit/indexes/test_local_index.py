@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from pinakes import locks, testing
-from pinakes.disk import folder_bytes
+from pinakes import testing
 from pinakes.errors import Busy, IndexCorrupt, InvalidSetting
 from pinakes.filters import parse
 from pinakes.indexes import open_index
 from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.local import LocalIndex
+from pinakes.machine import locks
+from pinakes.machine.disk import folder_bytes
 from pinakes.ports import Index
 from pinakes.settings import IndexSettings, SearchSettings, Settings
 from pinakes.testing import Corpus

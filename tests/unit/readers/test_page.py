@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from pinakes.markup import cut, elements
 from pinakes.readers import read
 from pinakes.readers.page import main_part
+from pinakes.text.markup import cut, elements
 from pinakes.types import Document
 
 PROSE = "<p>The tortoise walks slowly over the warm stones of the old harbour wall.</p>" * 5

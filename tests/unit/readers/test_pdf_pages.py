@@ -7,10 +7,10 @@ from small_pdf import pdf
 
 from pinakes import readers
 from pinakes.errors import Unreadable
-from pinakes.pages import page_words, pages_of
 from pinakes.readers.office import joined
 from pinakes.readers.pdf import markdown
 from pinakes.readers.running import mended, without_running
+from pinakes.text.pages import page_words, pages_of
 
 PROSE = "Every service signs its messages with a key of its own, which is kept in the vault and renewed each month by"
 

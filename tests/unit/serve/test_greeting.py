@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.library import Library
 from pinakes.serve.greeting import instructions, version_of
 from pinakes.settings import load

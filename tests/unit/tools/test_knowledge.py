@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.catalog.audit import Wanted
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError, StorageFull, Unreadable
 from pinakes.library import Library

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.caller import Caller, calling
+from pinakes.calls.caller import Caller, calling
 from pinakes.documents.editing import Draft
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library

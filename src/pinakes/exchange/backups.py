@@ -18,11 +18,11 @@ from pathlib import Path, PurePosixPath
 
 from filelock import FileLock, Timeout
 
-from pinakes.archives import Kind, Reader, Writer, check_free, damaged, opened, written
 from pinakes.catalog import Catalog, collections
 from pinakes.catalog.engine import translated
 from pinakes.errors import CatalogueCorrupt, InvalidInput, StorageFull, storing
 from pinakes.exchange import OnStep
+from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, opened, written
 from pinakes.shelves import Shelves
 
 CATALOG, INDEX = "catalog.db", "index"

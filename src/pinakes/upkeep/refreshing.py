@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog import sources
 from pinakes.catalog.manifest import Stamp
 from pinakes.errors import PinakesError, worded
 from pinakes.ingest import Event, Report
 from pinakes.shelves import Shelves
-from pinakes.sourcing import settings_of
 from pinakes.types import Hit, Results, Stage
-from pinakes.watched import Watched, read_again
+from pinakes.upkeep.sourcing import settings_of
+from pinakes.upkeep.watched import Watched, read_again
 
 Refresh: TypeAlias = Literal["never", "auto"]
 """Whether files of hits that changed are read again first."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes import identifiers
+from pinakes.text import identifiers
 
 
 def found(text: str) -> list[tuple[str, str]]:

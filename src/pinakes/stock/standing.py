@@ -13,9 +13,9 @@ from pinakes.generations import BesideStatus
 from pinakes.ports import Index
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
-from pinakes.sourcing import settings_of
 from pinakes.types import JSON
-from pinakes.watched import Beacon, Watched
+from pinakes.upkeep.sourcing import settings_of
+from pinakes.upkeep.watched import Beacon, Watched
 
 
 @dataclass(frozen=True, slots=True)

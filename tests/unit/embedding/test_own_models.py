@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.embedding import recorded
+from pinakes.embedding.own_models import recorded
 from pinakes.settings import EmbeddingSettings
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from pinakes import sourcing
 from pinakes.catalog import sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import PinakesError
 from pinakes.shelves import Shelves
 from pinakes.sources.stamp import state_of
-from pinakes.sourcing import in_force
 from pinakes.types import Item, Scan
+from pinakes.upkeep import sourcing
+from pinakes.upkeep.sourcing import in_force
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pinakes.traffic import Traffic
+from pinakes.calls.traffic import Traffic
 
 
 def test_where_nothing_runs_nobody_waits() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.disk import folder_bytes
+from pinakes.machine.disk import folder_bytes
 
 
 def test_files_in_all_folders_count(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 _PROGRAM = """
 import ctypes, sys, threading
-from pinakes.memory import share_arenas
+from pinakes.machine.memory import share_arenas
 
 if sys.argv[1] == "shared":
     share_arenas()

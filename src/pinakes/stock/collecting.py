@@ -12,7 +12,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ValidationError
 
-from pinakes import caller
+from pinakes.calls import caller
 from pinakes.catalog import changes, collections, copying, documents, embeddings, figures, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
@@ -21,9 +21,9 @@ from pinakes.errors import Busy, InvalidInput, InvalidSetting, NotFound, storing
 from pinakes.ingest import keeping_of
 from pinakes.settings import CollectionSettings, refusal
 from pinakes.shelves import Shelves
-from pinakes.sourcing import settings_of
 from pinakes.types import JSON
-from pinakes.watched import knowledge_base
+from pinakes.upkeep.sourcing import settings_of
+from pinakes.upkeep.watched import knowledge_base
 
 KEPT = ("boosts", "chunking", "label", "retrieval")
 """Settings that a collection may be made with; the others belong to sources, which settings files name."""

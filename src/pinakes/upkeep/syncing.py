@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import Connection
 
-from pinakes import caller, schedules, sourcing
+from pinakes import schedules
+from pinakes.calls import caller
 from pinakes.catalog import collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
@@ -20,7 +21,8 @@ from pinakes.settings import Settings, SourceSettings, SyncSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
 from pinakes.types import JSON
-from pinakes.watched import Beacon, Watched, free, knowledge_base
+from pinakes.upkeep import sourcing
+from pinakes.upkeep.watched import Beacon, Watched, free, knowledge_base
 
 State: TypeAlias = Literal["unread", "read", "failed", "reading", "pushed", "no longer configured"]
 

@@ -14,11 +14,12 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from pinakes import readers, sourcing
+from pinakes import readers
 from pinakes.catalog import collections, embeddings, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import embedding_key
 from pinakes.catalog.sources import FileRecord
+from pinakes.embedding.spending import dollars
 from pinakes.errors import ModelUnavailable, PinakesError
 from pinakes.ingest import Event, Tools
 from pinakes.ingest.entries import vanished
@@ -27,8 +28,8 @@ from pinakes.ingest.run import Cutter
 from pinakes.ports import Embedder, Remote, Source
 from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
-from pinakes.spending import dollars
 from pinakes.types import Chunk, Item, Scan
+from pinakes.upkeep import sourcing
 
 _SAMPLE_FILES = 64
 _SAMPLE_BYTES = 3_000_000

@@ -9,11 +9,12 @@ from typing import Any
 
 from pinakes.catalog import Catalog, collections, sources
 from pinakes.catalog.sources import SourceRecord
-from pinakes.embedding import counted_by
+from pinakes.embedding.own_models import counted_by
 from pinakes.home import Home
 from pinakes.ingest import Event, How
-from pinakes.locks import awaited
+from pinakes.machine.locks import awaited
 from pinakes.ports import Embedder
+from pinakes.readers import passwords_in, remedied
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import recognise
 from pinakes.types import JSON
@@ -50,6 +51,7 @@ def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = F
         configured=configured is not None,
         retry=retry,
         keeps_gone=configured is not None and configured.on_delete == "keep",
+        remedied=remedied(passwords_in(settings.ingest.passwords_variable), ocr=settings.ingest.ocr == "auto"),
     )
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pinakes import archives
-from pinakes.archives import MANIFEST, Kind, opened, written
 from pinakes.errors import InvalidInput, NotFound, Unreadable
+from pinakes.machine import archives
+from pinakes.machine.archives import MANIFEST, Kind, opened, written
 
 KIND = Kind("test", 2, "test archive", lambda name: name in ("a.txt", "b.bin"))
 MEMBERS = {"a.txt": b"one\ntwo\n" * 1000, "b.bin": bytes(range(256)) * 40}

@@ -22,13 +22,13 @@ from typing import Final, TypeAlias, cast
 from pinakes import readers
 from pinakes.analysis import estimated_token_starts
 from pinakes.chunking import chunk, sizing_for
+from pinakes.cutting.workers import Confined, Process, Stopped, Workers
 from pinakes.embedders import open_embedder
 from pinakes.errors import Empty, PinakesError, Unreadable
-from pinakes.memory import share_arenas
+from pinakes.machine.memory import share_arenas
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.types import Chunk, Cut, Document, Item
-from pinakes.workers import Confined, Process, Stopped, Workers
 
 _WORTH_BYTES: Final = 4_000_000
 """Where there is so much to read, about two seconds of work, everything is read by processes."""
@@ -232,7 +232,8 @@ def _answered(answer: object) -> Cut | Document:
 
 def collect_seldom() -> None:
     """Have Python look for cycles more seldom: of the time reading takes, it spends a fifth on that otherwise."""
-    gc.freeze()
+    if not gc.get_freeze_count():  # what is garbage by then stays for ever: once in a process, not once a call
+        gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.cleaning import Cleaner
+from pinakes.calls.cleaning import Cleaner
 from pinakes.settings import load
 
 KEY = "sk-abcdefghij0123456789klmnop"

@@ -1,0 +1,1 @@
+"""Models that embed for single collections, and what embedding by a provider costs."""
