@@ -67,7 +67,7 @@ def main() -> None:
     figures = Figures()
     try:
         measure(home, QUICK if given.quick else Effort(), figures)
-        if not given.quick and not limit and LINUX.is_dir():
+        if not given.quick and not limit and LINUX.is_dir() and corpus.name != "linux":
             _say("how soon the Linux subset answers")
             linux = Home(given.work / "linux", prepare("linux", given.work), given.work)
             figures.reached["linux"] = in_new_process(progressive.reached, linux)
@@ -112,7 +112,9 @@ def measure(home: Home, effort: Effort, figures: Figures) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", choices=["keps", "own"], help="what to index; none = keps where its data is")
+    parser.add_argument(
+        "--corpus", choices=["keps", "linux", "own"], help="what to index; none = keps where its data is"
+    )
     parser.add_argument("--limit-files", type=int, default=0, metavar="N", help="only N files, evenly chosen")
     parser.add_argument("--quick", action="store_true", help="some of the own documents, few repetitions")
     parser.add_argument("--install", action="store_true", help="also the installed size: makes an environment")
