@@ -8,6 +8,9 @@ PINAKES := $(BIN)/pinakes --home .pinakes --set collection=pinakes
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
+# Tests start this program hundreds of times: its modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test check bench eval format clean
 
 run: $(INSTALLED)  ## index this project's own documents, answer three questions, serve
