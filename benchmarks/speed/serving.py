@@ -64,7 +64,7 @@ def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
         load = _load(home, port, load_s)
         used = (cpu_seconds(process.pid) - used) * 1000 / load.times.count
         memory = memory_mb(process.pid)
-    with _server(home) as (_, port, _):
+    with _server(home, "--toolsets", "retrieve") as (_, port, _):  # a profile may offer agents other tools
         time.sleep(_SETTLED_S)
         level_1 = _summaries(home, port)
         repeated = _load(home, port, load_s)
