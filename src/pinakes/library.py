@@ -113,7 +113,7 @@ class Library:
         """Read every source of a collection, or of all, again: those it has, and those the settings name.
 
         The folder of the knowledge base is one of these, where it is in use. ``names``: only sources called so (see
-        ``syncing``). ``retry``: also files that failed before and would be tried again later.
+        ``syncing``). ``retry``: also files that failed before, or lacked a password or OCR that is there now.
 
         What the settings say of a source (``ref``, ``include``, ``exclude``) wins over what was given with it. A
         collection that was filled from other places only, such as a copy, is not filled from the configured ones.

@@ -161,7 +161,7 @@ class Shelves:
         return own.settings if own else self.settings.embedding
 
     def embedder_by(self, recorded: Mapping[str, JSON]) -> Embedder:
-        """Return what embeds by a model that is ``embedding.recorded`` like this."""
+        """Return what embeds by a model that is ``own_models.recorded`` like this."""
         own = self._own.by(recorded)
         return own.embedder if own else self.embedder
 
@@ -233,12 +233,13 @@ class Shelves:
     ) -> Ingest:
         """Return a run over one source, or over what it has at ``paths`` and below, to be started with its ``run``.
 
-        ``retry``: files that failed before are tried again at once, as those at ``paths`` always are.
+        ``retry``: files that failed before, or lacked what is there by now, are tried again at once; those that failed
+        at ``paths`` always are.
         """
         source = self.source(in_force(self.settings, record.name, kept))
         if paths is not None and isinstance(source, Lookable):
             source = Part(source, paths)
-        how = how_to(self.settings, record.name, kept, retry=retry or paths is not None)
+        how = how_to(self.settings, record.name, kept, retry=retry, parts=paths is not None)
         return Ingest(self.tools(record), record, kept, source, how)
 
     def embed_waiting(

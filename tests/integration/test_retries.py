@@ -20,6 +20,8 @@ from pinakes.catalog.schema import files
 from pinakes.catalog.sources import FileRecord, failing
 from pinakes.library import Library
 from pinakes.readers import READERS
+from pinakes.settings import SourceSettings
+from pinakes.upkeep.forecasting import Forecasts
 
 OpenLibrary = Callable[..., Library]
 
@@ -76,6 +78,8 @@ def test_a_locked_file_is_read_when_it_is_added_again_and_its_password_known(
     assert (skipped.path, "Set ingest.passwords_variable" in skipped.reason) == ("a.pdf", True)
     monkeypatch.setenv("PASSWORDS_OF_FILES", "first\nsecond")
     assert [one.path for one in library.sync()[0].skipped] == ["a.pdf"]
+    forecast = Forecasts(library.shelves).of("default", SourceSettings(location=str(docs)))
+    assert (forecast.new, forecast.skipped) == (1, {})
     report = library.add(str(docs))
     assert (report.added, report.skipped) == (1, [])
     assert library.search("otters").hits[0].path == "a.pdf"

@@ -220,15 +220,15 @@ def test_what_container_runtimes_set_for_a_service_of_that_name_is_left_alone() 
 @pytest.mark.parametrize(
     ("kind", "location", "seen"),
     [
-        ("folder", "notes/", "/shelf/home/notes"),
-        ("folder", "../notes", "/shelf/notes"),
+        ("folder", "notes", "/shelf/home/notes"),
         ("folder", "a:b/notes", "/shelf/home/a:b/notes"),
         ("slack", "export.zip", "/shelf/home/export.zip"),
-        ("git", "../code", "/shelf/code"),
+        ("git", "../code", "/shelf/home/../code"),
         ("git", "git@forge.example:team/code", "git@forge.example:team/code"),
         ("git", "https://forge.example/code", "https://forge.example/code"),
         ("http", "https://example.com/", "https://example.com/"),
-        ("folder", "/srv/notes", "/srv/notes"),
+        ("folder", "/srv/notes/", "/srv/notes/"),
+        ("folder", "~/notes", "~/notes"),
     ],
 )
 def test_sources_are_seen_from_the_home_wherever_a_program_is_started(kind: str, location: str, seen: str) -> None:
@@ -236,11 +236,3 @@ def test_sources_are_seen_from_the_home_wherever_a_program_is_started(kind: str,
     settings = load(home="/shelf/home", environment={}, sources=[source], collections={"a": {"sources": [source]}})
     places = [one.location for name in ("a", "default") for one in settings.collections[name].sources]
     assert [*places, settings.sources[0].location] == [seen] * 3
-
-
-def test_a_source_below_the_folder_of_the_user_is_the_one_that_is_added_by_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    settings = load(home=tmp_path / "home", environment={}, sources=[{"location": "~/notes"}])
-    assert settings.sources[0].location == str(tmp_path / "notes")

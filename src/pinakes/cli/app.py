@@ -208,7 +208,10 @@ def sync(
     ] = None,
     collection: OneOrAll = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Also files that failed before, which otherwise wait for their time.")
+        bool,
+        typer.Option(
+            "--retry", help="Also files that failed before, or lacked a password or OCR, which wait otherwise."
+        ),
     ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,

@@ -34,7 +34,7 @@ _WORTH_BYTES: Final = 4_000_000
 """Where there is so much to read, about two seconds of work, everything is read by processes."""
 
 _LONG_BYTES: Final = 100_000
-"""A longer file is read by a process, whatever it is. The worst of this length, nothing but headings, takes a second."""
+"""A longer file is read by a process, whatever it is. Nothing but headings, so many, take a second."""
 
 _LONG_CODE_BYTES: Final = 20_000
 """The same of code: parsing what only looks like it may take time and memory by the square of its length."""

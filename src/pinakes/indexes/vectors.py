@@ -101,6 +101,7 @@ class VectorIndex:
         self._exact_max = exact_max_vectors
         self._share = approximate_share
         self._lock = threading.Lock()
+        self._summing = threading.Lock()
         self._disk = FileLock(f"{folder}.lock", timeout=_SNAPSHOT_TIMEOUT_S)
         self._unsaved = 0
         self._view = self._load()
@@ -179,10 +180,12 @@ class VectorIndex:
 
     def sums(self, document_ids: Int64) -> Float32:
         """Return float32 (n, dim): the sum of each document's vectors, NaN where it has none."""
-        view = self._view
-        if (sums := view.sums) is None:
-            sums = Sums.of(view.ids, view.documents, view.matrix, np.flatnonzero(view.alive))
-            self._keep(view, sums)
+        if (sums := self._view.sums) is None:
+            with self._summing:  # once, however many searches wait for it
+                view = self._view
+                if (sums := view.sums) is None:
+                    sums = Sums.of(view.ids, view.documents, view.matrix, np.flatnonzero(view.alive))
+                    self._keep(view, sums)
         return sums.get(document_ids)
 
     def chunk_ids(self) -> Int64:

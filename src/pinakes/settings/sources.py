@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,8 +18,8 @@ _TAGS = "Tags of every file beside its own, with {extension}, {suffix}, {name}, 
 _METADATA = "Metadata of every file, as `name=text` with {path}, {name}, {extension}, {suffix}; {size} is a number."
 _LINK = "Links to files of a git source on a forge that is not known: {repository}, {commit}, {path}, {first}, {last}."
 
-_HOST = re.compile(r"[^/]*:")
-"""As git has it: what has a colon before the first slash is elsewhere, as ``host:path``."""
+_ELSEWHERE = re.compile(r"[/~]|[^/]*://|[^/@]+@[^/:]+:")
+"""What a location begins with that is no relative path: a root, the folder of a user, a URL, ``user@host:path``."""
 
 NO_LOGIN: Final = "leave it out, and name the environment variable of a token in token_variable"
 """What to do about a login in a URL, in words."""
@@ -90,12 +89,10 @@ class SourceSettings(Section):
         return self
 
     def seen_from(self, home: Path) -> Self:
-        """Return these settings, the location absolute where it is a path: ``home`` is where a relative one begins."""
-        elsewhere = "://" in self.location or (self.kind == "git" and _HOST.match(self.location))
-        if elsewhere or self.kind in ("http", "push"):
+        """Return these settings with an absolute location where it is a relative path, which begins at ``home``."""
+        if self.kind in ("http", "push") or _ELSEWHERE.match(self.location):
             return self
-        place = os.path.join(os.path.expanduser(home), os.path.expanduser(self.location))  # noqa: PTH111, PTH118
-        return self.model_copy(update={"location": os.path.abspath(place)})  # noqa: PTH100 - without "..", as it is named
+        return self.model_copy(update={"location": str(home.expanduser().absolute() / self.location)})
 
     def _unfit(self) -> str:
         """Say what is wrong with these settings together, "" where nothing is."""

@@ -116,7 +116,7 @@ class Forecasts:
             on_event(Event("scan", 0, 0, source.location))
             scan = _told(looked_through(opened, state), on_event)
             check_place(scan, known, source.location, name)
-            files = _Files.sorted_out(scan, known, opened)
+            files = _Files.sorted_out(scan, known, opened, sourcing.remedied_now(shelves.settings))
             on_event(Event("scan", len(scan.items), len(scan.items), f"{len(files.wanted)} to read"))
             sample = _Sample(files.wanted)
             with tools.cutting(files.wanted) as cutter:
@@ -216,11 +216,17 @@ class _Files:
     unchanged: int = 0
     removed: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    remedied: tuple[str, ...] = ()
 
     @classmethod
-    def sorted_out(cls, scan: Scan, known: Mapping[str, FileRecord], source: Source) -> _Files:
-        """Compare what a source offers with what is known of it; what was touched is looked into."""
-        files = cls()
+    def sorted_out(
+        cls, scan: Scan, known: Mapping[str, FileRecord], source: Source, remedied: tuple[str, ...]
+    ) -> _Files:
+        """Compare what a source offers with what is known of it; what was touched is looked into.
+
+        What was skipped for a reason that ends with one of ``remedied`` is to be read.
+        """
+        files = cls(remedied=remedied)
         files.skipped.update(one.reason for one in scan.skipped if one.path != ".")
         for item in scan.items:
             files._take(item, known.get(item.path), source)
@@ -232,7 +238,8 @@ class _Files:
         return files
 
     def _take(self, item: Item, before: FileRecord | None, source: Source) -> None:
-        if before is not None and before.fingerprint == item.fingerprint and before.status != "error":
+        tried_again = before is not None and (before.status == "error" or (before.reason or "").endswith(self.remedied))
+        if before is not None and before.fingerprint == item.fingerprint and not tried_again:
             if before.status == "skipped":
                 self.skipped[before.reason or ""] += 1
             else:

@@ -42,17 +42,25 @@ def in_force(settings: Settings, name: str, kept: SourceRecord) -> SourceSetting
     return remembered.model_copy(update={field: getattr(configured, field) for field in _unkept()})
 
 
-def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False) -> How:
-    """Return how a source of the collection ``name`` is read; ``retry``: what failed before is tried at once."""
+def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False, parts: bool = False) -> How:
+    """Return how a source of the collection ``name`` is read; ``retry``: what failed before is tried at once.
+
+    ``parts``: only some of its paths are looked at, and what failed there is tried.
+    """
     configured = _configured(settings, name, kept)
     return How(
         sync=settings.sync,
         name=configured.name if configured else str((kept.report or {}).get("name", "")),
         configured=configured is not None,
-        retry=retry,
+        retry=retry or parts,
         keeps_gone=configured is not None and configured.on_delete == "keep",
-        remedied=remedied(passwords_in(settings.ingest.passwords_variable), ocr=settings.ingest.ocr == "auto"),
+        remedied=() if parts else remedied_now(settings),
     )
+
+
+def remedied_now(settings: Settings) -> tuple[str, ...]:
+    """Return how reasons for skipping a file end that may not hold any more: see ``readers.remedied``."""
+    return remedied(passwords_in(settings.ingest.passwords_variable), ocr=settings.ingest.ocr == "auto")
 
 
 def abandoned(settings: Settings, name: str, kept: SourceRecord) -> bool:
