@@ -2,16 +2,18 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+VENV_TORCH ?= .venv-torch
 PORT ?= 8000
 BIN := $(VENV)/bin
 PINAKES := $(BIN)/pinakes --home .pinakes --set collection=pinakes
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
+INSTALLED_TORCH := $(VENV_TORCH)/.installed
 
 # Tests start this program hundreds of times: its modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check bench eval format clean
+.PHONY: run test test-torch check bench eval format clean
 
 run: $(INSTALLED)  ## index this project's own documents, answer three questions, serve
 	@echo "Reading this project's own documents and source. Stop with Ctrl+C; run again to go on."
@@ -25,6 +27,9 @@ run: $(INSTALLED)  ## index this project's own documents, answer three questions
 # Not --dist loadgroup: with that, xdist waits for ever once a worker has died, as one does whose test hangs.
 test: $(INSTALLED_DEV)  ## all tests
 	$(BIN)/pytest -n 2 --dist worksteal
+
+test-torch: $(INSTALLED_TORCH)  ## the tests that need the extra torch, which takes gigabytes
+	$(VENV_TORCH)/bin/pytest tests/integration/test_torch.py
 
 check: $(INSTALLED_DEV)  ## style and types
 	$(BIN)/ruff check src tests benchmarks
@@ -42,10 +47,10 @@ format: $(INSTALLED_DEV)
 	$(BIN)/ruff format src tests benchmarks
 
 clean:
-	rm -rf $(VENV) .pinakes .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV_TORCH) .pinakes .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/bin/python $(VENV_TORCH)/bin/python:
+	$(PYTHON) -m venv $(@D:/bin=)
 
 $(INSTALLED): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
@@ -54,3 +59,7 @@ $(INSTALLED): pyproject.toml constraints.txt | $(VENV)/bin/python
 $(INSTALLED_DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@ $(INSTALLED)
+
+$(INSTALLED_TORCH): pyproject.toml constraints.txt | $(VENV_TORCH)/bin/python
+	$(VENV_TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,torch]'
+	touch $@

@@ -162,6 +162,7 @@ def time_of_adding(home: Path, docs: Path) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.long
 def test_kills_at_random_moments(home: Path, docs: Path) -> None:
     chance = random.Random(20)
     killed = 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from docs_shell import Shell, environment_of
+from scanned_page import scanned
 
 from pinakes.testing import write_files
 
@@ -48,8 +49,11 @@ KERNEL = {
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A reader's home: documents, a git repository, some enhancement proposals."""
+    """A reader's home: documents, a scan, a git repository, some enhancement proposals."""
     project = {"project/README.md": "# Project\n\nA project with a tag.\n"}
+    scans = tmp_path / "scans"
+    scans.mkdir()
+    (scans / "lease.pdf").write_bytes(scanned("The lease of the cellar ends in May."))
     write_files(tmp_path, {**DOCUMENTS, **PROPOSALS, **KERNEL, **project})
     identity = ["-c", "user.name=Reader", "-c", "user.email=reader@example.org"]
     commit = [*identity, "commit", "--quiet", "--message", "First"]

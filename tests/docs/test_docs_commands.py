@@ -31,7 +31,6 @@ NOT_RUN = {
     "pinakes add Notion-export.zip -c notes": EXPORT,
     "pinakes add ~/exports/old-wiki --kind confluence -c wiki": EXPORT,
     "pip install 'pinakes[ocr]'": NETWORK,
-    "pinakes add ~/scans --set ingest.ocr=auto": "needs the extra ocr",
     "pinakes summarize": "needs a language model",
     'pinakes ask "How often are the signing keys rotated?"': "needs a language model",
     "docker compose up -d": DOCKER,

@@ -28,6 +28,7 @@ def cache(request: pytest.FixtureRequest) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(cache: Path, tmp_path: Path) -> None:
     report = tmp_path / "speed.json"
     done = subprocess.run(
@@ -57,7 +58,8 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert set(figures["served"]["http"]) == {"hybrid", "keyword", "vector"}
     assert set(figures["queries"]) == {*figures["served"]["http"], "filtered hybrid"}
     reached = figures["reached"]["own"]
-    assert 0 < reached["keyword_s"] < reached["hybrid_s"] < reached["exact_s"]
+    assert reached["keyword_s"] > 0  # in a run of its own: no time to be compared with the others
+    assert 0 < reached["hybrid_s"] < reached["exact_s"]
     assert 0 < reached["sampled"] < reached["chunks"]
     assert figures["served"]["load"]["answers_per_s"] > 0
     assert figures["served"]["level_1"]["p50_ms"] > 0
@@ -67,6 +69,7 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert figures["installed"] is None
 
 
+@pytest.mark.long
 def test_the_benchmark_of_followed_folders_measures_what_it_says(tmp_path: Path) -> None:
     sizes = ("--files", "30", "--idle-s", "1", "--changes", "1", "--burst", "10")
     done = subprocess.run(
@@ -85,6 +88,7 @@ def test_the_benchmark_of_followed_folders_measures_what_it_says(tmp_path: Path)
     assert 0 <= figures["idle_share"] < 1
 
 
+@pytest.mark.long
 def test_ten_agents_that_search_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.speed.agents", "--seconds", "5"],

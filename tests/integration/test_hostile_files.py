@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import socket
 import struct
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from small_docx import docx, paragraph, zipped
 
 from pinakes.cutting.workers import Process
 from pinakes.ingest import Report
@@ -23,39 +23,10 @@ TIMEOUT_S = 20
 LONGEST_S = 240
 """For all files together, on a machine that does other things as well."""
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is looked up in /proc")
-
-WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-
-
-def zipped(entries: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", kind) as container:
-        for name, data in entries.items():
-            container.writestr(name, data)
-    return buffer.getvalue()
-
-
-def docx(body: str, head: str = "", **more: bytes) -> bytes:
-    """Return a Word file with ``body`` and, before it, ``head``; ``more`` are further entries."""
-    document = f'<?xml version="1.0"?>{head}<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
-    types = (
-        f'<?xml version="1.0"?><Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" ContentType='
-        '"application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/word/document.xml" '
-        'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
-    )
-    relations = (
-        f'<?xml version="1.0"?><Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
-        f'Type="{RELATIONS}/officeDocument" Target="word/document.xml"/></Relationships>'
-    )
-    entries = {"[Content_Types].xml": types, "_rels/.rels": relations, "word/document.xml": document}
-    return zipped({name: text.encode() for name, text in entries.items()} | more)
-
-
-def paragraph(text: str) -> str:
-    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+pytestmark = [
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is looked up in /proc"),
+    pytest.mark.long,
+]
 
 
 def laughs(root: str, body: str, levels: int = 12) -> str:
@@ -67,7 +38,7 @@ def laughs(root: str, body: str, levels: int = 12) -> str:
 
 def laughing_docx() -> bytes:
     head = laughs("w:document", "").partition("?>")[2]
-    return docx(paragraph("&l11;"), head)
+    return docx(paragraph("&l11;"), head=head)
 
 
 def laughing_odt() -> bytes:

@@ -65,7 +65,8 @@ def make_tiny_bert(folder: Path, *, pooling: str = "mean", prefix: str = "", see
     vocabulary = list(dict.fromkeys(vocabulary))
     config = {
         "model_type": "bert", "hidden_act": "gelu", "hidden_size": 32, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "layer_norm_eps": 1e-12, "max_position_embeddings": 64,
+        "num_attention_heads": 4, "layer_norm_eps": 1e-12, "max_position_embeddings": 64, "intermediate_size": 64,
+        "vocab_size": len(vocabulary),
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 32}))

@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 from chat_server import serving
-from conftest import DETERMINISTIC, Call, executable
 from receiver import receiving
+
+from conftest import DETERMINISTIC, Call, executable
 
 QUESTION = "When are pear trees pruned?"
 

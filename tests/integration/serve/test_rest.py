@@ -375,6 +375,7 @@ serve(settings, on_ready=lambda url: print(url, flush=True))
 """
 
 
+@pytest.mark.long
 def test_a_server_ends_though_a_call_does_not(tmp_path: Path, process: Callable[..., Popen[bytes]]) -> None:
     child = process(BUSY, tmp_path / "home")
     assert child.stdout is not None

@@ -26,6 +26,9 @@ from pinakes.tools import TOOLS
 EXAMPLES = 4
 """Requests of each kind, right and wrong, for every operation."""
 
+ANSWERED_S, STREAMED_S = 30, 5
+"""How long an answer may take, and how long a stream of events, which has no end, is listened to."""
+
 DOCUMENTS_OF_THE_API = ("/openapi.json", "/api/v1/openapi")
 
 
@@ -77,6 +80,8 @@ def test_no_request_is_answered_with_a_server_error(server: Running) -> None:
 def put_to_the_test(
     operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, url: str, session: requests.Session
 ) -> None:
+    timeout = STREAMED_S if operation.path.endswith("/events") else ANSWERED_S
+
     @settings(
         max_examples=EXAMPLES,
         derandomize=True,
@@ -87,7 +92,7 @@ def put_to_the_test(
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def ask(case: Any) -> None:
-        answer = case.call(base_url=url, session=session, timeout=30)
+        answer = case.call(base_url=url, session=session, timeout=timeout)
         assert answer.status_code < 500, f"{case.as_curl_command()}\n{answer.text}"
 
     ask()

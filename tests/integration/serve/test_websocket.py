@@ -30,7 +30,7 @@ def address(server: Running) -> str:
 
 @pytest.fixture
 def socket(server: Running) -> Iterator[ClientConnection]:
-    with connect(address(server), proxy=None) as opened:
+    with connect(address(server), proxy=None, close_timeout=1) as opened:
         yield opened
 
 
