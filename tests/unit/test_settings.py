@@ -223,15 +223,20 @@ def test_what_container_runtimes_set_for_a_service_of_that_name_is_left_alone() 
         ("folder", "notes", "/shelf/home/notes"),
         ("folder", "a:b/notes", "/shelf/home/a:b/notes"),
         ("slack", "export.zip", "/shelf/home/export.zip"),
-        ("git", "../code", "/shelf/home/../code"),
+        ("git", "../code", "/shelf/code"),
         ("git", "git@forge.example:team/code", "git@forge.example:team/code"),
         ("git", "https://forge.example/code", "https://forge.example/code"),
         ("http", "https://example.com/", "https://example.com/"),
-        ("folder", "/srv/notes/", "/srv/notes/"),
-        ("folder", "~/notes", "~/notes"),
+        ("folder", "/srv/notes/", "/srv/notes"),
+        ("folder", "/srv/./a/../notes", "/srv/notes"),
+        ("folder", "~/notes", "/users/me/notes"),
+        ("folder", "~nobody-of-that-name/notes", "/shelf/home/~nobody-of-that-name/notes"),
     ],
 )
-def test_sources_are_seen_from_the_home_wherever_a_program_is_started(kind: str, location: str, seen: str) -> None:
+def test_a_place_is_written_in_one_way_and_seen_from_the_home(
+    kind: str, location: str, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/users/me")
     source = {"kind": kind, "location": location}
     settings = load(home="/shelf/home", environment={}, sources=[source], collections={"a": {"sources": [source]}})
     places = [one.location for name in ("a", "default") for one in settings.collections[name].sources]

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest migration; a test compares it with the migrations folder."""
 
 BUSY_TIMEOUT_S = 60

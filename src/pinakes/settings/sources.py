@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,8 +19,8 @@ _TAGS = "Tags of every file beside its own, with {extension}, {suffix}, {name}, 
 _METADATA = "Metadata of every file, as `name=text` with {path}, {name}, {extension}, {suffix}; {size} is a number."
 _LINK = "Links to files of a git source on a forge that is not known: {repository}, {commit}, {path}, {first}, {last}."
 
-_ELSEWHERE = re.compile(r"[/~]|[^/]*://|[^/@]+@[^/:]+:")
-"""What a location begins with that is no relative path: a root, the folder of a user, a URL, ``user@host:path``."""
+_ELSEWHERE = re.compile(r"[^/]*://|[^/@]+@[^/:]+:")
+"""What a location begins with that is no path: a URL, ``user@host:path``."""
 
 NO_LOGIN: Final = "leave it out, and name the environment variable of a token in token_variable"
 """What to do about a login in a URL, in words."""
@@ -89,10 +90,10 @@ class SourceSettings(Section):
         return self
 
     def seen_from(self, home: Path) -> Self:
-        """Return these settings with an absolute location where it is a relative path, which begins at ``home``."""
+        """Return these settings with the ``whole_path`` of a location that is a path, seen from ``home``."""
         if self.kind in ("http", "push") or _ELSEWHERE.match(self.location):
             return self
-        return self.model_copy(update={"location": str(home.expanduser().absolute() / self.location)})
+        return self.model_copy(update={"location": whole_path(self.location, home.expanduser())})
 
     def _unfit(self) -> str:
         """Say what is wrong with these settings together, "" where nothing is."""
@@ -110,6 +111,22 @@ class PlacedSource(SourceSettings):
     """A source that says which collection it fills."""
 
     collection: str = Field("", description="The collection it fills; none = the default one.")
+
+
+def whole_path(location: str, base: Path) -> str:
+    """Return the one way in which a path is kept: absolute, with no ``~`` and no ``..``; relative to ``base``.
+
+    Links are followed up to the last ``..`` only, where they decide what is meant: one that is pointed elsewhere later
+    stays the same place.
+
+    Raises:
+        OSError: ``base`` is relative, is needed, and the working directory is gone.
+        ValueError: no path has such characters.
+    """
+    path = Path(os.path.expanduser(location))  # noqa: PTH111 - leaves "~nobody" as it is
+    parts = (path if path.is_absolute() else base.absolute() / path).parts
+    up = max((number for number, part in enumerate(parts, start=1) if part == ".."), default=0)
+    return str(Path(os.path.realpath(Path(*parts[:up])), *parts[up:]) if up else Path(*parts))
 
 
 def not_apart(sources: Mapping[str, Iterable[SourceSettings]]) -> str:

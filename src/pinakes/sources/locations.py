@@ -14,6 +14,7 @@ from pinakes.calls.cleaning import Cleaner
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.fetching import MAX_URL_CHARS, check_url, shown
 from pinakes.settings import SourceSettings
+from pinakes.settings.sources import whole_path
 from pinakes.sources import exports, urls
 
 _PAGE: Final = re.compile(
@@ -29,7 +30,7 @@ def recognise(location: str, ref: str | None = None, kind: str | None = None) ->
     An http or https URL is a page or sitemap when it ends like one (``.html``, ``.xml``, ``.pdf``), has a query, or is
     a host alone; all others, and bare repositories, are git. An existing local path is an export of Slack, Confluence
     or Notion when it clearly is one, else a folder or file, also when it is a git checkout, unless a ``ref`` (branch or
-    tag) is asked for. Local paths come back absolute.
+    tag) is asked for. Local paths come back as ``whole_path`` has them.
 
     Raises:
         NotFound: a local path that does not exist; the hint names what is near.
@@ -53,8 +54,16 @@ def recognise(location: str, ref: str | None = None, kind: str | None = None) ->
             if kind not in (None, "git"):
                 raise InvalidInput(f"{urls.redact(location)!r} is no {kind}.", hint="Give a path, or no kind.")
             return _settings("git", urls.check(location), ref)
-        return _settings(kind or "folder", str(local))
-    return _local(location, Path(location).expanduser().absolute(), ref, kind)
+        return _settings(kind or "folder", whole_path(str(local), Path("/")))
+    return _local(location, ref, kind)
+
+
+def path_from_here(location: str) -> str:
+    """Return a typed path as sources are kept; what can be none stays as it is."""
+    try:
+        return whole_path(location, Path())
+    except (OSError, ValueError):
+        return location
 
 
 def check_page(url: str) -> str:
@@ -76,7 +85,11 @@ def is_repository(path: Path) -> bool:
     return os.path.lexists(path / ".git") or _is_bare(path)
 
 
-def _local(location: str, path: Path, ref: str | None, kind: str | None) -> SourceSettings:
+def _local(location: str, ref: str | None, kind: str | None) -> SourceSettings:
+    try:
+        path = Path(whole_path(location, Path()))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{location!r} is no path here: {error}.", hint="Give the whole path.") from error
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:

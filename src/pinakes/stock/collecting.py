@@ -21,6 +21,7 @@ from pinakes.errors import Busy, InvalidInput, InvalidSetting, NotFound, storing
 from pinakes.ingest import keeping_of
 from pinakes.settings import CollectionSettings, refusal
 from pinakes.shelves import Shelves
+from pinakes.sources.locations import path_from_here
 from pinakes.types import JSON
 from pinakes.upkeep.sourcing import settings_of
 from pinakes.upkeep.watched import knowledge_base
@@ -243,7 +244,7 @@ class Collections:
     def _source(self, record: CollectionRecord, location: str) -> SourceRecord:
         """Return the source that ``location`` names: as it is kept, or as a path from here."""
         known = self._sources(record)
-        for wanted in (location, _from_here(location)):
+        for wanted in (location, path_from_here(location)):
             for kept in known:
                 if kept.location == wanted:
                     return kept
@@ -333,14 +334,6 @@ def _held(record: CollectionRecord, locks: Iterable[FileLock]) -> Iterator[None]
                         hint="Try again when that is done, or stop it.",
                     ) from error
         yield
-
-
-def _from_here(location: str) -> str:
-    """Return a path as sources are kept; what is none stays as it is."""
-    try:
-        return str(Path(location).expanduser().absolute())
-    except RuntimeError:  # a home folder of nobody
-        return location
 
 
 def _fetched(kept: SourceRecord) -> tuple[str, str, str | None]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from sqlalchemy import Connection
@@ -20,6 +19,7 @@ from pinakes.errors import InvalidInput, NotFound
 from pinakes.settings import Settings, SourceSettings, SyncSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
+from pinakes.sources.locations import path_from_here
 from pinakes.types import JSON
 from pinakes.upkeep import sourcing
 from pinakes.upkeep.watched import Beacon, Watched, free, knowledge_base
@@ -136,7 +136,7 @@ class Syncing:
             InvalidInput: there are several.
         """
         every = self.everything()
-        there = str(Path(name).expanduser().absolute())
+        there = path_from_here(name)
         for fits in (
             lambda one: one.name == name,
             lambda one: f"{one.collection}/{one.name}" == name,

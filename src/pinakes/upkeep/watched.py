@@ -20,6 +20,7 @@ from pinakes.home import Home
 from pinakes.ingest import Event, Report, check_place
 from pinakes.ports import Lookable
 from pinakes.settings import Settings, SourceSettings
+from pinakes.settings.sources import whole_path
 from pinakes.shelves import Shelves
 from pinakes.types import JSON
 from pinakes.upkeep import sourcing
@@ -102,8 +103,8 @@ def knowledge_base(settings: Settings) -> Watched | None:
     if not rules.enabled:
         return None
     kept = rules.model_dump(include={"include", "exclude", "max_file_bytes", "tags", "metadata"})
-    folder = (settings.home / rules.folder.expanduser()).absolute()
-    source = SourceSettings(kind="folder", location=str(folder), **kept)
+    folder = whole_path(str(rules.folder), settings.home.expanduser())
+    source = SourceSettings(kind="folder", location=folder, **kept)
     return Watched(rules.collection or settings.collection, source)
 
 
