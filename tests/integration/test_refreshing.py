@@ -155,6 +155,25 @@ class TestReadAgain:
         assert states(answer)["first.md"] == "changed"
         assert any(note.startswith("could not be read again: first.md: ") for note in answer.notes)
 
+    def test_a_source_that_the_settings_name_no_more_is_left_alone(self, open_library: Open, docs: Path) -> None:
+        path = write_files(docs, {"a.md": "Rotate the first keys.\n"}) / "a.md"
+        source = {"location": str(docs), "collection": "default"}
+        with open_library(sources=[source]) as library:
+            library.sync()
+        path.write_text("Rotate them never.\n")
+        library = open_library(search__refresh_ms=30_000)
+        answer = ask(library)
+        assert texts(answer) == ["Rotate the first keys."]
+        assert answer.notes == ("could not be read again: a.md: the settings do not name its source any more",)
+
+    def test_a_folder_that_is_the_knowledge_base_by_now_is_read_again(self, open_library: Open, docs: Path) -> None:
+        path = write_files(docs, {"a.md": "Rotate the first keys.\n"}) / "a.md"
+        with open_library(sources=[{"location": str(docs), "collection": "default"}]) as library:
+            library.sync()
+        path.write_text("Rotate them never.\n")
+        base = {"knowledge_base__enabled": True, "knowledge_base__folder": str(docs)}
+        assert texts(ask(open_library(search__refresh_ms=30_000, **base))) == ["Rotate them never."]
+
     def test_unless_it_is_asked_for_nothing_is_read(self, library: Library, keys: Path) -> None:
         keys.write_text("# First\n\nRotate the first keys twice.\n")
         for _ in range(2):

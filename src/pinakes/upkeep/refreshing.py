@@ -6,7 +6,7 @@ import contextvars
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -17,8 +17,8 @@ from pinakes.errors import PinakesError, worded
 from pinakes.ingest import Event, Report
 from pinakes.shelves import Shelves
 from pinakes.types import Hit, Results, Stage
-from pinakes.upkeep.sourcing import settings_of
-from pinakes.upkeep.watched import Watched, read_again
+from pinakes.upkeep.sourcing import abandoned, settings_of
+from pinakes.upkeep.watched import Watched, knowledge_base, read_again
 
 Refresh: TypeAlias = Literal["never", "auto"]
 """Whether files of hits that changed are read again first."""
@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 _NAMED = 3
 _PASSED_OVER = "its source leaves it out by now; a sync removes it"
+_TAKEN_OUT = "its source was taken out meanwhile"
+_UNNAMED = "the settings do not name its source any more"
 _END_S = 5.0
 
 
@@ -158,8 +160,7 @@ class Refreshing:
                 raise _Ended
 
         try:
-            for watched in self._sources(place):
-                run.report = read_again(self._shelves, watched, run.paths, on_event)
+            run.report = read_again(self._shelves, self._source(place), run.paths, on_event)
         except _Ended:
             run.error = PinakesError("it was stopped")
         except PinakesError as error:
@@ -170,13 +171,24 @@ class Refreshing:
         finally:
             run.done.set()
 
-    def _sources(self, place: _Place) -> Iterable[Watched]:
+    def _source(self, place: _Place) -> Watched:
+        """Return the source that is kept for a folder.
+
+        Raises:
+            PinakesError: it was taken out, or the settings do not name it any more.
+        """
+        settings = self._shelves.settings
         record = self._shelves.record(place.collection)
         with self._shelves.catalog.read() as connection:
             known = sources.everything(connection, record.id)
-        found = [settings_of(kept) for kept in known if kept.kind == "folder"]
-        watched = [Watched(place.collection, one) for one in found]
-        return [one for one in watched if str(one.root) == place.location]
+        kept = next((one for one in known if (one.kind, one.location) == ("folder", place.location)), None)
+        if kept is None:
+            raise PinakesError(_TAKEN_OUT)
+        base = knowledge_base(settings)
+        is_base = base is not None and place == _Place(base.collection, base.source.location)
+        if abandoned(settings, place.collection, kept) and not is_base:
+            raise PinakesError(_UNNAMED)
+        return Watched(place.collection, settings_of(kept))
 
 
 def _told(stale: Sequence[Hit], left: Mapping[str, str], gone: Mapping[str, str], budget_ms: float) -> list[str]:
