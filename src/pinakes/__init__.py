@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from pinakes.errors import InvalidInput as InvalidInput
     from pinakes.errors import InvalidName as InvalidName
     from pinakes.errors import InvalidSetting as InvalidSetting
+    from pinakes.errors import Locked as Locked
     from pinakes.errors import MissingExtra as MissingExtra
     from pinakes.errors import ModelCorrupt as ModelCorrupt
     from pinakes.errors import ModelMismatch as ModelMismatch
     from pinakes.errors import ModelUnavailable as ModelUnavailable
+    from pinakes.errors import NeedsOcr as NeedsOcr
     from pinakes.errors import NotConfigured as NotConfigured
+    from pinakes.errors import NoText as NoText
     from pinakes.errors import NotFound as NotFound
     from pinakes.errors import PinakesError as PinakesError
     from pinakes.errors import QueryTooLong as QueryTooLong
@@ -86,11 +89,14 @@ __all__ = [
     "InvalidName",
     "InvalidSetting",
     "Library",
+    "Locked",
     "MissingExtra",
     "ModelCorrupt",
     "ModelMismatch",
     "ModelUnavailable",
+    "NeedsOcr",
     "Neighbour",
+    "NoText",
     "NotConfigured",
     "NotFound",
     "PinakesError",

@@ -14,6 +14,9 @@
     │   └── Unauthorized        … and nobody knows who asks: no valid key was shown
     ├── Unreadable              a file or document that cannot be read as what it claims to be
     │   ├── Empty               … because there is nothing in it
+    │   ├── Locked              … because no known password opens it
+    │   ├── NoText              … because no text can be found on its pages
+    │   │   └── NeedsOcr        … which are pictures that nobody was asked to recognise
     │   ├── Binary              … because it is not text in any format we read
     │   └── TooLarge            … because it exceeds a limit
     ├── SourceError             a folder or repository that cannot be reached
@@ -125,6 +128,24 @@ class Empty(Unreadable):
     """A file with nothing in it."""
 
     code = "EMPTY"
+
+
+class Locked(Unreadable):
+    """A file that no known password opens."""
+
+    code = "LOCKED"
+
+
+class NoText(Unreadable):
+    """A file with pages on which no text can be found."""
+
+    code = "NO_TEXT"
+
+
+class NeedsOcr(NoText):
+    """A file whose pages are pictures, which nobody was asked to recognise."""
+
+    code = "NEEDS_OCR"
 
 
 class Binary(Unreadable):

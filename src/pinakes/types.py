@@ -54,10 +54,12 @@ class Skipped:
     """Something that was deliberately not read, and why, in words for the user.
 
     A ``path`` that ends with ``/`` stands for everything below it; ``"."`` for what rules left out, counted.
+    ``code`` is that of the error for which it was left out, "" where there was none.
     """
 
     path: str
     reason: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 from counting_embedder import CountingEmbedder
+from small_pdf import pdf
 from sqlalchemy import func, select
 
-from pinakes.catalog import schema
+from pinakes.catalog import schema, sources
 from pinakes.errors import InvalidInput, InvalidName, NotFound, StorageFull, Unreadable
 from pinakes.library import Library
 from pinakes.machine.archives import MANIFEST
@@ -117,6 +118,30 @@ class TestThereAndBack:
         one, two = zoo.collection("zoo"), other.collection("zoo")
         assert (one.description, one.kept, one.fingerprint) == (two.description, two.kept, two.fingerprint)
         assert two.embedding is None
+
+    @pytest.mark.parametrize("code", ["LOCKED", None])
+    def test_a_file_that_was_skipped_is_tried_again_there(
+        self, library: Library, other: Library, docs: Path, tmp_path: Path, code: str | None
+    ) -> None:
+        (docs / "a.pdf").write_bytes(pdf("Owls", locked=True))
+        library.add(str(docs), "locked")
+        library.exchange.export("locked", tmp_path / "locked.zip")
+        [line] = lines(tmp_path / "locked.zip", "files.jsonl")
+        assert (line["status"], line["code"]) == ("skipped", "LOCKED")
+        line["code"] = code  # archives from before there were codes have none
+        done = other.exchange.take_in(changed(tmp_path / "locked.zip", {"files.jsonl": json.dumps(line).encode()}))
+        with other.shelves.catalog.read() as connection:
+            [source] = sources.everything(connection, other.collection(done.collection).id)
+            [record] = sources.manifest(connection, source.id).values()
+        assert (record.code, bool(record.fingerprint)) == (code, code is not None)
+
+    def test_a_path_is_kept_as_this_home_keeps_paths(
+        self, other: Library, file: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HOME", str(docs.parent))
+        done = other.exchange.take_in(with_line(file, "sources.jsonl", lambda line: line.update(location="~/docs")))
+        assert [one.location for one in other.syncing.everything()] == [str(docs)]
+        assert other.sync(done.collection)[0].unchanged == len(FILES)
 
     def test_nothing_is_embedded(self, other: Library, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         counting = CountingEmbedder()

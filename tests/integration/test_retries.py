@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import flaky_reader
+import msoffcrypto
 import pypdf
 import pytest
 from flaky_reader import FlakyReader
+from scanned_page import scanned
+from small_docx import docx, paragraph
 from small_pdf import pdf
 from sqlalchemy import update
 
 from pinakes.catalog.schema import files
 from pinakes.catalog.sources import FileRecord, failing
+from pinakes.ingest import Event
 from pinakes.library import Library
 from pinakes.readers import READERS
 from pinakes.settings import SourceSettings
@@ -59,30 +64,57 @@ def pause_s(library: Library) -> float:
     return (datetime.fromisoformat(at) - datetime.now(UTC)).total_seconds()
 
 
-def locked(text: str, password: str) -> bytes:
-    """Return a PDF that wants a password."""
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf(text)))
+def locked_pdf(text: str, password: str) -> bytes:
+    writer, written = pypdf.PdfWriter(clone_from=io.BytesIO(pdf(text))), io.BytesIO()
     writer.encrypt(password, algorithm="RC4-128")
-    written = io.BytesIO()
     writer.write(written)
     return written.getvalue()
 
 
+def locked_docx(text: str, password: str) -> bytes:
+    plain = docx(paragraph(text), picture=random.Random(0).randbytes(5000))  # the library locks no smaller ones right
+    written = io.BytesIO()
+    msoffcrypto.OfficeFile(io.BytesIO(plain)).encrypt(password, written)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(("name", "locked"), [("a.pdf", locked_pdf), ("a.docx", locked_docx)])
 def test_a_locked_file_is_read_when_it_is_added_again_and_its_password_known(
-    open_library: OpenLibrary, docs: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    locked: Callable[[str, str], bytes],
+    open_library: OpenLibrary,
+    docs: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (docs / "a.pdf").write_bytes(locked("otters juggle stones", "second"))
+    (docs / name).write_bytes(locked("otters juggle stones", "second"))
     monkeypatch.setenv("PASSWORDS_OF_FILES", "first")
     library = open_library(ingest__processes=0, ingest__passwords_variable="PASSWORDS_OF_FILES")
     [skipped] = library.add(str(docs)).skipped
-    assert (skipped.path, "Set ingest.passwords_variable" in skipped.reason) == ("a.pdf", True)
+    assert (skipped.path, skipped.code) == (name, "LOCKED")
+    assert "Set ingest.passwords_variable" in skipped.reason
     monkeypatch.setenv("PASSWORDS_OF_FILES", "first\nsecond")
-    assert [one.path for one in library.sync()[0].skipped] == ["a.pdf"]
+    assert [one.path for one in library.sync()[0].skipped] == [name]
     forecast = Forecasts(library.shelves).of("default", SourceSettings(location=str(docs)))
     assert (forecast.new, forecast.skipped) == (1, {})
     report = library.add(str(docs))
     assert (report.added, report.skipped) == (1, [])
-    assert library.search("otters").hits[0].path == "a.pdf"
+    assert library.search("otters").hits[0].path == name
+
+
+def test_a_scanned_file_is_read_when_it_is_added_again_once_ocr_is_installed(
+    open_library: OpenLibrary, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (docs / "scan.pdf").write_bytes(scanned("Otters juggle stones beside the river."))
+    library = open_library(ingest__ocr="auto", ingest__processes=0)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "rapidocr", None)
+        [skipped] = library.add(str(docs)).skipped
+        assert (skipped.code, "It needs OCR" in skipped.reason) == ("NEEDS_OCR", True)
+        assert library.add(str(docs)).skipped == [skipped]
+    report = library.add(str(docs))
+    assert (report.added, report.skipped) == (1, [])
+    [hit] = library.search("otters juggle").hits
+    assert (hit.path, hit.page) == ("scan.pdf", 1)
 
 
 def test_it_is_not_tried_before_its_time(flaky: Library) -> None:
@@ -163,3 +195,15 @@ def test_settings_say_how_long_pauses_are(open_library: OpenLibrary, flaky: Libr
     for _ in range(3):
         library.sync(retry=True)
         assert 11 < pause_s(library) < 19
+
+
+def test_a_page_without_words_is_recognised_once(open_library: OpenLibrary, docs: Path) -> None:
+    (docs / "blank.pdf").write_bytes(scanned(""))
+    library = open_library(ingest__ocr="auto")
+    first: list[Event] = []
+    again: list[Event] = []
+    [skipped] = library.add(str(docs), on_event=first.append).skipped
+    assert (skipped.code, "not by OCR either" in skipped.reason) == ("NO_TEXT", True)
+    assert library.add(str(docs), on_event=again.append).skipped == [skipped]
+    read = [{(event.stage, event.detail) for event in every} for every in (first, again)]
+    assert ("read", "blank.pdf") in read[0] - read[1]

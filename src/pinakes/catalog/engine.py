@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
 
-HEAD = "0010"
+HEAD = "0011"
 """The newest migration; a test compares it with the migrations folder."""
 
 BUSY_TIMEOUT_S = 60

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, delete, func, select, update
@@ -52,10 +52,10 @@ def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp | Non
     return {row.uid: None if row.kind is None else Stamp(*row[1:]) for row in rows}
 
 
-def lines(connection: Connection, source_id: int, most: int, failing: str = "") -> list[FileLine]:
+def lines(connection: Connection, source_id: int, most: int, failing: Collection[str] = ()) -> list[FileLine]:
     """Return files of a source, at most so many: first those that failed, then those left out, then by path.
 
-    A file that was left out for a reason that begins with ``failing``, where that is said, counts as failed.
+    A file that was left out for an error whose code is one of ``failing`` counts as failed.
     """
     status = _status(failing)
     rows = _LINES.with_only_columns(files.c.path, status, *_OTHERS)
@@ -63,17 +63,17 @@ def lines(connection: Connection, source_id: int, most: int, failing: str = "") 
     return [FileLine(*row) for row in connection.execute(ordered, {"source": source_id})]
 
 
-def counts(connection: Connection, source_id: int, failing: str = "") -> dict[str, int]:
+def counts(connection: Connection, source_id: int, failing: Collection[str] = ()) -> dict[str, int]:
     """Return how many files of a source have each status, as ``lines`` tells it."""
     status = _status(failing)
     of_source = select(status, func.count()).where(files.c.source_id == source_id).group_by(status)
     return {row[0]: row[1] for row in connection.execute(of_source)}
 
 
-def _status(failing: str) -> ColumnElement[str]:
+def _status(failing: Collection[str]) -> ColumnElement[str]:
     if not failing:
         return files.c.status
-    return case((files.c.reason.startswith(failing, autoescape=True), "error"), else_=files.c.status)
+    return case((files.c.code.in_(failing), "error"), else_=files.c.status)
 
 
 def source_id(connection: Connection, collection: int, kind: str, location: str) -> int | None:

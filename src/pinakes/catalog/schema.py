@@ -100,9 +100,11 @@ files = Table(
     Column("document_id", _Id, _owner("documents", nullable=True), index=True),
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("retry_at", Text),
+    Column("code", Text),
     UniqueConstraint("source_id", "path"),
 )
-"""``tries`` counts the failures in a row of a file that cannot be read; it is tried again at ``retry_at``."""
+"""``tries`` counts the failures in a row of a file that cannot be read; it is tried again at ``retry_at``.
+``code`` is that of the error which a file was skipped for."""
 
 documents = Table(
     "documents",

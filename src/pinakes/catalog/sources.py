@@ -38,7 +38,7 @@ class FileRecord:
     """What is known of one file: ``content_hash`` and ``document_id`` only once it was indexed.
 
     ``uri`` is where its document stands, told by ``manifest`` only. ``tries`` counts failures in a row; it is tried
-    again at ``retry_at``, ISO 8601 in UTC.
+    again at ``retry_at``, ISO 8601 in UTC. ``code`` is that of the error which it was skipped for.
     """
 
     path: str
@@ -50,6 +50,7 @@ class FileRecord:
     uri: str | None = None
     tries: int = 0
     retry_at: str | None = None
+    code: str | None = None
 
 
 def remember(
@@ -145,11 +146,12 @@ def manifest(connection: Connection, source_id: int) -> dict[str, FileRecord]:
             documents.c.uri,
             files.c.tries,
             files.c.retry_at,
+            files.c.code,
         )
         .outerjoin(documents)
         .where(files.c.source_id == source_id)
     )
-    return {row.path: FileRecord(*row) for row in rows}
+    return {row.path: FileRecord(**row._asdict()) for row in rows}
 
 
 def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) -> None:
@@ -168,6 +170,7 @@ def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) 
             "document_id": record.document_id,
             "tries": record.tries,
             "retry_at": record.retry_at,
+            "code": record.code,
         }
         for record in records
     ]
@@ -213,6 +216,7 @@ _OF_FILE = (
     files.c.reason,
     files.c.tries,
     files.c.retry_at,
+    files.c.code,
 )
 
 

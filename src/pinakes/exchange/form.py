@@ -116,7 +116,10 @@ class SourceLine(_Line):
 
 
 class FileLine(_Line):
-    """What was known of a file of a source; ``document`` is the uid of the one it gave."""
+    """What was known of a file of a source; ``document`` is the uid of the one it gave.
+
+    Archives from before there were codes have none: a file that was skipped is read again then.
+    """
 
     source: _Number
     path: str
@@ -124,7 +127,14 @@ class FileLine(_Line):
     content_hash: str | None
     status: Literal["indexed", "skipped", "error"]
     reason: str | None
+    code: str | None = None
     document: str | None
+
+    @model_validator(mode="after")
+    def _is_told_why(self) -> FileLine:
+        if self.status == "skipped" and self.content_hash and not self.code:
+            self.fingerprint = ""
+        return self
 
 
 class VersionLine(_Line):

@@ -35,11 +35,12 @@ from pinakes.exchange.form import (
     Counts,
     DocumentLine,
     ModelTold,
+    SourceLine,
     line_of,
     told,
 )
 from pinakes.machine.archives import Reader, Stream, damaged, opened
-from pinakes.settings import EmbeddingSettings
+from pinakes.settings import EmbeddingSettings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.stock.collecting import checked
 from pinakes.types import JSON, Chunk, Document, Float32
@@ -105,7 +106,7 @@ def take_in(
         _check_room(shelves.settings.home, archive)
         _check_name(shelves, wanted)
         with shelves.catalog.write() as connection:
-            arriving = _Arriving(connection, archive, file, about, on_step)
+            arriving = _Arriving(connection, shelves.settings.home, archive, file, about, on_step)
             arriving.write(_free(connection, wanted), model, with_sources=sources)
     on_step("index", 0, 0)
     record, _ = shelves.index(unicodedata.normalize("NFC", wanted))
@@ -160,12 +161,13 @@ class _Arriving:
     """Writes what one archive holds into the catalogue, and counts it."""
 
     def __init__(
-        self, connection: Connection, archive: Reader, file: Path, about: CollectionTold, on_step: OnStep
+        self, connection: Connection, home: Path, archive: Reader, file: Path, about: CollectionTold, on_step: OnStep
     ) -> None:
         self.counts = Counts()
         self.uids: dict[str, str] = {}
         self.places: list[str] = []
         self._connection = connection
+        self._home = home
         self._archive = archive
         self._file = file
         self._about = about
@@ -202,13 +204,23 @@ class _Arriving:
         for line in self._lines(SOURCES):
             self.counts.sources += 1
             if wanted:
-                self._sources.append(portable.put_source(self._connection, self._collection, line.model_dump()))
-                self.places.append(line.location)
+                placed = self._placed(line)
+                self._sources.append(portable.put_source(self._connection, self._collection, placed.model_dump()))
+                self.places.append(placed.location)
         for kept in known_sources.everything(self._connection, self._collection):
             try:
                 settings_of(kept)
             except ValidationError as error:
                 raise damaged(self._file, f"its source {kept.location!r}: {told(error)}") from error
+
+    def _placed(self, line: SourceLine) -> SourceLine:
+        """Return a source with its path as this home keeps it, unless another one stands there."""
+        try:
+            source = SourceSettings.model_validate({"kind": line.kind, "location": line.location})
+        except ValidationError as error:
+            raise damaged(self._file, f"its source {line.location!r}: {told(error)}") from error
+        place = source.seen_from(self._home).location
+        return line if place in self.places else line.model_copy(update={"location": place})
 
     def _write_documents(self) -> None:
         batch: list[DocumentLine] = []

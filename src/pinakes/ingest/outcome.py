@@ -20,7 +20,7 @@ class How:
     """How one run is done.
 
     ``name`` is what the settings call the source, ``configured`` whether they name it at all. ``retry``: files that
-    failed are tried again at once, and so are those skipped for a reason that ends with one ``remedied`` since.
+    failed are tried again at once, and so are those skipped for an error whose code is ``remedied`` since.
     ``keeps_gone``: documents stay whose files are gone.
     """
 
@@ -29,12 +29,12 @@ class How:
     configured: bool = False
     retry: bool = False
     keeps_gone: bool = False
-    remedied: tuple[str, ...] = ()
+    remedied: frozenset[str] = frozenset()
 
     def is_due(self, known: FileRecord) -> bool:
         """Say whether a file that failed, or was skipped, is to be tried again now."""
         if known.status == "skipped":
-            return self.retry and (known.reason or "").endswith(self.remedied)
+            return self.retry and known.code in self.remedied
         return known.status == "error" and (self.retry or known.retry_at is None or known.retry_at <= now())
 
     def since(self, state: str | None, before: Mapping[str, JSON] | None) -> str | None:

@@ -236,7 +236,8 @@ class Ingest:
         try:
             new = self._new_document(item, self._waited(cut), digest)
         except Unreadable as error:
-            return Note(FileRecord(item.path, item.fingerprint, digest, "skipped", str(error)), remove=had)
+            record = FileRecord(item.path, item.fingerprint, digest, "skipped", str(error), code=error.code)
+            return Note(record, remove=had)
         except (ChildProcessError, TimeoutError) as error:
             return self._failed(item, str(error))
         except (PinakesError, MemoryError):  # not about this file
@@ -421,7 +422,8 @@ class Ingest:
             left_out = sources.problems(connection, source_id=self._record.id)
             self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched
         for status, entries in (("skipped", self.report.skipped), ("error", self.report.failed)):
-            entries[:] = [Skipped(file.path, file.reason or "") for file in left_out if file.status == status]
+            those = (file for file in left_out if file.status == status)
+            entries[:] = [Skipped(file.path, file.reason or "", file.code or "") for file in those]
 
     def _note_end(self) -> None:
         """Remember how the run ended, and why chunks wait for their vectors."""

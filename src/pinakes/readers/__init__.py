@@ -11,10 +11,8 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Final, cast
 
-from pinakes.errors import Binary
+from pinakes.errors import Binary, Locked, NeedsOcr
 from pinakes.ports import Reader
-from pinakes.readers import encrypted
-from pinakes.readers import ocr as recognition
 from pinakes.readers.code import LANGUAGES, NAMED_LANGUAGES, language_of
 from pinakes.readers.limits import Limits, passwords_in
 from pinakes.readers.office import MIME_TYPES
@@ -144,10 +142,11 @@ def refusal(path: str) -> str | None:
     return f"The file is {what}, which is not read." if what else None
 
 
-def remedied(passwords: Sequence[str], *, ocr: bool) -> tuple[str, ...]:
-    """Return how reasons for skipping a file end that may not hold any more: a password is known, OCR is installed."""
-    hints = encrypted.HINTS if passwords else ()
-    return (*hints, recognition.MISSING) if ocr and importlib.util.find_spec("rapidocr") else hints
+def remedied(passwords: Sequence[str], *, ocr: bool) -> frozenset[str]:
+    """Return the codes of errors that may not come again: a password is known, OCR is installed."""
+    recognises = ocr and importlib.util.find_spec("rapidocr") is not None
+    there = {Locked.code: bool(passwords), NeedsOcr.code: recognises}
+    return frozenset(code for code, is_there in there.items() if is_there)
 
 
 def converts(path: str, data: bytes = b"") -> bool:

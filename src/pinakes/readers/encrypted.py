@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 from typing import Final
 
-from pinakes.errors import Unreadable
+from pinakes.errors import Locked
 from pinakes.readers.limits import Limits
 from pinakes.readers.recognise import OLE
 
 _PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
 _HINT: Final = "Set ingest.passwords_variable to an environment variable with its password, or save a copy without one."
 _INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office files: pip install 'pinakes[passwords]'."
-HINTS: Final = (_HINT, _INSTALL)
-"""What to do about a file that is encrypted."""
 
 
 def is_encrypted(data: bytes) -> bool:
@@ -25,14 +23,14 @@ def decrypted(data: bytes, limits: Limits) -> bytes:
     """Return what is wrapped in ``data``, by the first password that fits.
 
     Raises:
-        Unreadable: there is none that fits, or the extra ``passwords`` is missing.
+        Locked: there is none that fits, or the extra ``passwords`` is missing.
     """
     if not limits.passwords:
         raise encrypted("File")
     try:
         import msoffcrypto
     except ImportError as error:
-        raise Unreadable(encrypted("File").message, hint=_INSTALL) from error
+        raise Locked(encrypted("File").message, hint=_INSTALL) from error
     for password in limits.passwords:
         opened = io.BytesIO()
         try:
@@ -45,6 +43,6 @@ def decrypted(data: bytes, limits: Limits) -> bytes:
     raise encrypted("File")
 
 
-def encrypted(what: str) -> Unreadable:
+def encrypted(what: str) -> Locked:
     """Return the reason for a file that no known password opens."""
-    return Unreadable(f"{what} is encrypted and cannot be decrypted.", hint=_HINT)
+    return Locked(f"{what} is encrypted and cannot be decrypted.", hint=_HINT)

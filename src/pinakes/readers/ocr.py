@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pinakes.errors import Unreadable
+from pinakes.errors import NeedsOcr, Unreadable
 from pinakes.readers.limits import Limits
 
 MISSING: Final = "It needs OCR: pip install 'pinakes[ocr]' and set ingest.ocr to auto; or exclude it."
@@ -39,15 +39,17 @@ def read_pages(data: bytes, pages: Sequence[int], limits: Limits) -> Mapping[int
     """Return page, counted from 0 → its text, of those of ``pages`` on which any was recognised.
 
     Raises:
-        Unreadable: the extra is missing, or it takes longer than ``limits`` allow.
+        NeedsOcr: the extra is missing.
+        Unreadable: it takes longer than ``limits`` allow.
     """
     if not pages:
         return {}
     try:
         import pypdfium2
+        from rapidocr import RapidOCR
     except ImportError as error:
-        raise Unreadable("Its pages are pictures, which need OCR.", hint=MISSING) from error
-    recognise = _engine()
+        raise NeedsOcr("Its pages are pictures, which need OCR.", hint=MISSING) from error
+    recognise = _engine(RapidOCR)
     end = time.monotonic() + limits.timeout_s
     found: dict[int, str] = {}
     with _opened(pypdfium2, data, limits) as document:
@@ -100,14 +102,10 @@ def _words(result: Any) -> list[Word]:
 
 
 @functools.cache
-def _engine() -> Any:
+def _engine(kind: Any) -> Any:
     """Return what recognises text in a picture; the models come with the package."""
-    try:
-        from rapidocr import RapidOCR
-    except ImportError as error:
-        raise Unreadable("Its pages are pictures, which need OCR.", hint=MISSING) from error
     logger = logging.getLogger("RapidOCR")
-    engine = RapidOCR(params={"Global.log_level": "error", "Global.max_side_len": _MAX_SIDE, "Rec.rec_batch_num": 1})
+    engine = kind(params={"Global.log_level": "error", "Global.max_side_len": _MAX_SIDE, "Rec.rec_batch_num": 1})
     logger.setLevel(logging.ERROR)
     return engine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pinakes.errors import Empty, Unreadable
+from pinakes.errors import Empty, NeedsOcr, NoText
 from pinakes.readers import ocr
 from pinakes.readers.decode import scrub
 from pinakes.readers.limits import Limits
@@ -16,7 +16,7 @@ from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import first_line, own_title
 from pinakes.types import Document
 
-NO_TEXT: Final = "No extractable text found in PDF"
+_NO_TEXT: Final = "No extractable text found in PDF"
 _MIME_TYPE: Final = MIME_TYPES[".pdf"]
 _LINKS: Final = "Links: "
 _NOTES: Final = ("text", "highlight", "other")
@@ -63,8 +63,8 @@ class Pdf:
         if text.strip():
             return text
         if not self._limits.ocr:
-            raise Unreadable(f"{NO_TEXT}.", hint=ocr.MISSING)
-        raise Unreadable(f"{NO_TEXT}, not by OCR either.", hint="Exclude the file.")
+            raise NeedsOcr(f"{_NO_TEXT}.", hint=ocr.MISSING)
+        raise NoText(f"{_NO_TEXT}, not by OCR either.", hint="Exclude the file.")
 
 
 def markdown(pages: Sequence[str], title: str = "", links: Sequence[Sequence[str]] = ()) -> list[str]:

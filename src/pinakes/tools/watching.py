@@ -10,8 +10,8 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.calls import caller
 from pinakes.catalog import collections, manifest, sources
 from pinakes.catalog.manifest import FileLine
+from pinakes.errors import NeedsOcr, NoText
 from pinakes.library import Library
-from pinakes.readers.pdf import NO_TEXT
 from pinakes.shelves import Shelves
 from pinakes.sources.stamp import size_of
 from pinakes.tools.declare import Reply, tool
@@ -22,10 +22,12 @@ _OFF = "The knowledge base is not in use. Set knowledge_base.enabled to follow i
 _MOST_FAILURES = 20
 _WORDS = {
     "Empty file": "Empty or unsupported file",
-    NO_TEXT: NO_TEXT,
+    "No extractable text found in PDF": "No extractable text found in PDF",
     "PDF is encrypted and cannot be decrypted": "PDF is encrypted and cannot be decrypted",
 }
 """Beginnings of reasons, and the words in which clients of this tool know them."""
+_FAILING = (NeedsOcr.code, NoText.code)
+"""What other tools leave out, clients of this one know as failed."""
 
 
 class KnowledgeFile(Reply):
@@ -114,7 +116,7 @@ def kb_resync(library: Library) -> Resynced:
     if watched is None:
         return Resynced(enabled=False, message=_OFF)
     deleted, report = start_over(library.shelves, watched)
-    failing = [*report.failed, *(entry for entry in report.skipped if entry.reason.startswith(NO_TEXT))]
+    failing = [*report.failed, *(entry for entry in report.skipped if entry.code in _FAILING)]
     failed = [Failure(relative_path=one.path, error=_words(one.reason)) for one in failing[:_MOST_FAILURES]]
     return Resynced(
         created=report.added,
@@ -139,8 +141,8 @@ def _manifest(shelves: Shelves, watched: Watched, most: int) -> Manifest:
         ours = next((one for one in kept if (one.kind, one.location) == place), None)
         if ours is None:
             return Manifest(total_files=0, total_indexed=0, total_skipped=0, total_errors=0, files=[])
-        counts = manifest.counts(connection, ours.id, NO_TEXT)
-        files = [_file(line) for line in manifest.lines(connection, ours.id, most, NO_TEXT)]
+        counts = manifest.counts(connection, ours.id, _FAILING)
+        files = [_file(line) for line in manifest.lines(connection, ours.id, most, _FAILING)]
     total = sum(counts.values())
     return Manifest(
         total_files=total,

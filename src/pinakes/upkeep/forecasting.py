@@ -216,15 +216,15 @@ class _Files:
     unchanged: int = 0
     removed: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
-    remedied: tuple[str, ...] = ()
+    remedied: frozenset[str] = frozenset()
 
     @classmethod
     def sorted_out(
-        cls, scan: Scan, known: Mapping[str, FileRecord], source: Source, remedied: tuple[str, ...]
+        cls, scan: Scan, known: Mapping[str, FileRecord], source: Source, remedied: frozenset[str]
     ) -> _Files:
         """Compare what a source offers with what is known of it; what was touched is looked into.
 
-        What was skipped for a reason that ends with one of ``remedied`` is to be read.
+        What was skipped for an error with one of the codes ``remedied`` is to be read.
         """
         files = cls(remedied=remedied)
         files.skipped.update(one.reason for one in scan.skipped if one.path != ".")
@@ -238,7 +238,7 @@ class _Files:
         return files
 
     def _take(self, item: Item, before: FileRecord | None, source: Source) -> None:
-        tried_again = before is not None and (before.status == "error" or (before.reason or "").endswith(self.remedied))
+        tried_again = before is not None and (before.status == "error" or before.code in self.remedied)
         if before is not None and before.fingerprint == item.fingerprint and not tried_again:
             if before.status == "skipped":
                 self.skipped[before.reason or ""] += 1

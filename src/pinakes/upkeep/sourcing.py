@@ -54,12 +54,12 @@ def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = F
         configured=configured is not None,
         retry=retry or parts,
         keeps_gone=configured is not None and configured.on_delete == "keep",
-        remedied=() if parts else remedied_now(settings),
+        remedied=frozenset() if parts else remedied_now(settings),
     )
 
 
-def remedied_now(settings: Settings) -> tuple[str, ...]:
-    """Return how reasons for skipping a file end that may not hold any more: see ``readers.remedied``."""
+def remedied_now(settings: Settings) -> frozenset[str]:
+    """Return the codes of errors that files were skipped for and may not come again: see ``readers.remedied``."""
     return remedied(passwords_in(settings.ingest.passwords_variable), ocr=settings.ingest.ocr == "auto")
 
 

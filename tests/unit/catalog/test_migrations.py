@@ -133,3 +133,39 @@ def test_documents_can_be_filtered_by_what_they_are_there_for(old: sqlite3.Conne
     Catalog.at(tmp_path).close()
     found = old.execute("SELECT document_id, value FROM fields WHERE name = 'content_type' ORDER BY document_id, id")
     assert found.fetchall() == [(1, "config"), (2, "text/plain"), (2, "documentation")]
+
+
+def test_a_folder_that_was_kept_in_another_way_stays_one_source(
+    old: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/users/me")
+    kept = {
+        "~/notes": "/users/me/notes",
+        "/users/me/work/../code": "/users/me/code",
+        "/srv/twice": "/srv/twice",
+        "/srv/./twice/": "/srv/./twice/",  # that source is there already
+        "notes": "notes",  # nobody knows any more where it began
+        "https://forge.example/a/../b": "https://forge.example/a/../b",
+    }
+    for number, location in enumerate(kept):
+        kind = "git" if "forge" in location else "folder"
+        old.execute("INSERT INTO sources VALUES (?, 1, ?, ?, '{}', NULL, NULL, NULL)", (number, kind, location))
+    Catalog.at(tmp_path).close()
+    assert [place for (place,) in old.execute("SELECT location FROM sources ORDER BY id")] == list(kept.values())
+
+
+def test_what_a_file_was_skipped_for_is_told_from_its_reason(old: sqlite3.Connection, tmp_path: Path) -> None:
+    old.execute("INSERT INTO sources VALUES (1, 1, 'folder', '/a', '{}', NULL, NULL, NULL)")
+    reasons = {
+        "No extractable text found in PDF. It needs OCR: pip install 'pinakes[ocr]'": "NEEDS_OCR",
+        "No extractable text found in PDF, not by OCR either. Exclude the file.": "NO_TEXT",
+        "PDF is encrypted and cannot be decrypted. Set a password.": "LOCKED",
+        "Empty file": None,
+    }
+    for number, reason in enumerate(reasons):
+        old.execute(
+            "INSERT INTO files (source_id, path, fingerprint, status, reason) VALUES (1, ?, 'f', 'skipped', ?)",
+            (str(number), reason),
+        )
+    Catalog.at(tmp_path).close()
+    assert [code for (code,) in old.execute("SELECT code FROM files ORDER BY path")] == list(reasons.values())

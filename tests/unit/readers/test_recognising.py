@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 
+import msoffcrypto
 import pytest
 
 from pinakes.errors import Unreadable
@@ -119,15 +121,29 @@ def test_an_encrypted_office_file_is_told_by_its_container() -> None:
     assert not is_encrypted(b"EncryptedPackage")
 
 
+NAMESPACE = "http://schemas.openxmlformats.org/package/2006/content-types"
+WORKBOOK = packed(**{"[Content_Types].xml": f'<Types xmlns="{NAMESPACE}"/>', "xl/workbook.xml": "x" * 5000})
+
+
+def locked(plain: bytes, password: str) -> bytes:
+    written = io.BytesIO()
+    msoffcrypto.OfficeFile(io.BytesIO(plain)).encrypt(password, written)
+    return written.getvalue()
+
+
 def test_an_encrypted_workbook_is_opened_by_the_password_that_fits() -> None:
-    msoffcrypto = pytest.importorskip("msoffcrypto", reason="needs the extra passwords")
-    types = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
-    plain = packed(**{"[Content_Types].xml": types, "xl/workbook.xml": "x" * 5000})
-    locked = io.BytesIO()
-    msoffcrypto.OfficeFile(io.BytesIO(plain)).encrypt("second", locked)
-    assert is_encrypted(locked.getvalue())
-    assert decrypted(locked.getvalue(), Limits(1000, passwords=("first", "second"))) == plain
+    data = locked(WORKBOOK, "second")
+    assert is_encrypted(data)
+    assert decrypted(data, Limits(1000, passwords=("first", "second"))) == WORKBOOK
     for passwords in ((), ("first",)):
         with pytest.raises(Unreadable, match="File is encrypted and cannot be decrypted") as caught:
-            decrypted(locked.getvalue(), Limits(1000, passwords=passwords))
+            decrypted(data, Limits(1000, passwords=passwords))
         assert "ingest.passwords_variable" in caught.value.hint
+
+
+def test_where_the_extra_is_missing_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = locked(WORKBOOK, "first")
+    monkeypatch.setitem(sys.modules, "msoffcrypto", None)
+    with pytest.raises(Unreadable, match="File is encrypted and cannot be decrypted") as caught:
+        decrypted(data, Limits(1000, passwords=("first",)))
+    assert "pip install 'pinakes[passwords]'" in caught.value.hint
