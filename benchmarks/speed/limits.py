@@ -33,7 +33,8 @@ _LAZY = ("--set", "embedding.mode=lazy")
 class Memory:
     """Megabytes of all processes of an ingest of ``files`` files; ``parts_mb``: most in each quarter of its time.
 
-    ``own_mb``: the same without the pages of files, as of the catalogue, which the system takes back when it wants to.
+    ``own_mb``: the same without the pages of files, which the system takes back when it wants to. ``writer_mb``: what
+    of that the process has that writes; the others read and cut files.
     """
 
     corpus: str
@@ -43,6 +44,7 @@ class Memory:
     peak_mb: float
     parts_mb: tuple[float, ...]
     own_mb: tuple[float, ...]
+    writer_mb: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +60,18 @@ def ingested(home: Path, corpus: str, folder: Path, files: int, *settings: str) 
     shutil.rmtree(home, ignore_errors=True)
     began = time.perf_counter()
     process = start("add", str(folder), "--home", str(home), *settings, stdout=subprocess.DEVNULL)
-    seen: list[tuple[float, float, int]] = []
+    seen: list[tuple[float, float, float, int]] = []
     while process.poll() is None:
         held = [_resident_mb(pid) for pid in _tree(process.pid)]
-        seen.append((sum(all_of_it for all_of_it, _ in held), sum(own for _, own in held), len(held)))
+        own = [own for _, own in held]
+        seen.append((sum(all_of_it for all_of_it, _ in held), sum(own), own[0], len(held)))
         time.sleep(_EVERY_S)
     if process.returncode:
         raise RuntimeError(f"`pinakes add` ended with exit code {process.returncode}")
     seconds = time.perf_counter() - began
     parts = [seen[len(seen) * n // _PARTS : len(seen) * (n + 1) // _PARTS] for n in range(_PARTS)]
-    most = tuple(max(mb for mb, _, _ in part) for part in parts)
-    own = tuple(max(mb for _, mb, _ in part) for part in parts)
-    return Memory(corpus, files, seconds, max(count for _, _, count in seen), max(most), most, own)
+    most, own_mb, writer = (tuple(max(at[kind] for at in part) for part in parts) for kind in range(3))
+    return Memory(corpus, files, seconds, max(count for *_, count in seen), max(most), most, own_mb, writer)
 
 
 def unchanged(home: Path, files: int, rounds: int) -> Unchanged:
@@ -142,10 +144,11 @@ def main() -> None:
         files = sum(path.is_file() for path in corpus.folder.rglob("*"))
         memory.append(ingested(given.work / "linux", "linux", corpus.folder, files, *_LAZY))
     for one in memory:
-        parts, own = (", ".join(f"{mb:.0f}" for mb in quarters) for quarters in (one.parts_mb, one.own_mb))
+        quarters = (one.parts_mb, one.own_mb, one.writer_mb)
+        parts, own, writer = (", ".join(f"{mb:.0f}" for mb in quarter) for quarter in quarters)
         print(
             f"{one.corpus}, {one.files:,} files: peak {one.peak_mb:.0f} MB of {one.processes} processes "
-            f"(by quarters: {parts}; without pages of files: {own}) in {one.seconds:.0f} s"
+            f"(by quarters: {parts}; without pages of files: {own}; the writer's: {writer}) in {one.seconds:.0f} s"
         )
     found["memory"] = [asdict(one) for one in memory]
     (given.work / "limits.json").write_text(json.dumps(found, indent=1), "utf-8")

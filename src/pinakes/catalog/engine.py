@@ -114,8 +114,7 @@ def _configure(connection: sqlite3.Connection, _record: Any) -> None:
     for pragma in (
         "synchronous=FULL",
         "foreign_keys=ON",
-        "cache_size=-32768",
-        "mmap_size=268435456",
+        "cache_size=-8192",  # of each of many connections; the system caches the file once for all of them
     ):
         connection.execute(f"PRAGMA {pragma}")
 

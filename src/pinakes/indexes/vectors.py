@@ -1,34 +1,31 @@
-"""Vectors in memory: an exact 8-bit scan by FAISS, re-scored with the float16 originals.
+"""Vectors: an exact 8-bit scan by FAISS in memory, re-scored with the float16 originals, which are mapped from files.
 
 New rows are appended; a removed row is marked dead until the next rebuild; a row whose chunk gets another vector
-is written over in place. FAISS holds the first ``scanned`` rows as they were when it was built; those behind them
-and those written over since are compared directly. A reader works on a view that nothing but such writing over
-changes, so searches never wait for changes. What is on disk is a snapshot: losing it costs a re-read of the catalogue.
+is written over in place. FAISS is built for the first search, so that who only writes has no use of memory for it. It
+holds the first ``scanned`` rows as they were when it was built; those behind them and those written over since are
+compared directly. A reader works on a view that nothing but such writing over changes, so searches do not wait for
+changes, but for the first. What is on disk is a snapshot.
 """
 
 from __future__ import annotations
 
 import copy
-import json
-import logging
-import shutil
 import threading
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from filelock import FileLock
 
+from pinakes.errors import storing
 from pinakes.indexes.half import Float16, float32, largest
+from pinakes.indexes.mapped import MappedRows, blocks
 from pinakes.indexes.room import extended
+from pinakes.indexes.snapshots import Snapshot, Snapshots
 from pinakes.indexes.sums import Sums
 from pinakes.types import Bool, Float32, IndexEntry, Int64, Ranking, VectorEntry
-
-_log = logging.getLogger(__name__)
 
 _DIRECT_ROWS = 2048
 """So many rows are compared without FAISS: a scan of them takes less than a millisecond."""
@@ -42,17 +39,10 @@ takes seconds for that, a flat scan milliseconds."""
 _DEAD_SHARE = 0.2
 _EIGHT_BIT = 127
 _TRAINED_ROWS = 50_000
-_ADDED_ROWS = 8192
 _RESCORED = 2
 _NLIST_PER_ROOT = 4
 _SAVE_AFTER_ROWS = 1000
 _LEFT_SHARE = 0.01
-_SNAPSHOT_TIMEOUT_S = 30
-_PARTS = ("ids", "documents", "matrix", "exact")
-_FORMAT = 2
-"""Of a snapshot. 1, not told in the file, did not say which vectors are exact."""
-
-_UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)
@@ -80,14 +70,6 @@ class _View:
         return bool((self.exact | ~self.alive).all())
 
 
-_Snapshot: TypeAlias = tuple[Int64, Int64, Float16, Bool, int]
-"""Chunk ids, document ids, vectors, which of these are exact, and the position."""
-
-
-class _OutdatedError(ValueError):
-    """A snapshot from before the collection got its model, of another one, or of an older format: as it should be."""
-
-
 class VectorIndex:
     """Cosine ranking over the vectors of one collection generation."""
 
@@ -95,16 +77,15 @@ class VectorIndex:
         self, folder: Path, dimension: int, label: str, exact_max_vectors: int, approximate_share: float
     ) -> None:
         """Open the newest snapshot in ``folder``; one of vectors with another ``label`` is not used."""
-        self._folder = folder
         self._dimension = dimension
-        self._label = label
         self._exact_max = exact_max_vectors
         self._share = approximate_share
         self._lock = threading.Lock()
         self._summing = threading.Lock()
-        self._disk = FileLock(f"{folder}.lock", timeout=_SNAPSHOT_TIMEOUT_S)
+        self._snapshots = Snapshots(folder, dimension, label)
+        self._room = MappedRows(folder, dimension)
         self._unsaved = 0
-        self._view = self._load()
+        self._view = _living(self._snapshots.newest())
         self._saved_position = self._view.position
 
     def position(self) -> int:
@@ -118,8 +99,11 @@ class VectorIndex:
 
         A vector for a living row is written over it: a search that reads the row at that very moment may score a mix
         of both. The others are appended; those of documents that are also in ``removed`` or ``added`` are ignored.
+
+        Raises:
+            StorageFull: the rows cannot be written.
         """
-        with self._lock:
+        with storing("The search index"), self._lock:
             view = self._view
             if position <= view.position:
                 return
@@ -153,8 +137,11 @@ class VectorIndex:
             return _ranked(view, rows[found], query, limit)
         allowed = view.alive if documents is None else view.alive & _members(view.documents, documents)
         total = int(np.count_nonzero(allowed))
-        if total <= _DIRECT_ROWS or view.scanner is None:
+        if total <= _DIRECT_ROWS:
             return _ranked(view, np.flatnonzero(allowed), query, limit)
+        if view.scanner is None:
+            self._build()
+            return self.search(query, limit, documents, among)
         held = (allowed & ~view.unscanned)[: view.scanned]
         scanned = _scan(view.scanner, query, min(limit * _RESCORED, total), held, self._share)
         rows = np.concatenate([scanned, np.flatnonzero(allowed & view.unscanned)])
@@ -201,7 +188,7 @@ class VectorIndex:
         """Say how many vectors there are and how they are searched."""
         view = self._view
         count = int(np.count_nonzero(view.alive))
-        method = "approximate (IVF, 8 bit)" if view.scanned > self._exact_max else "exact (8 bit, re-scored)"
+        method = "approximate (IVF, 8 bit)" if len(view.ids) > self._exact_max else "exact (8 bit, re-scored)"
         about: dict[str, str | int] = {"vectors": count}
         if not view.all_exact:
             about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
@@ -213,6 +200,13 @@ class VectorIndex:
             unseen = self._view.position - self._saved_position
             if max(self._unsaved, unseen) > _LEFT_SHARE * len(self._view.ids):
                 self._save()
+            self._room.close()
+
+    def _build(self) -> None:
+        """Build FAISS, once, however many searches wait for it."""
+        with self._lock:
+            if self._view.scanner is None:
+                self._view = self._with_scanner(self._view)
 
     def _keep(self, view: _View, sums: Sums) -> None:
         """Keep the sums of a view, unless it is being changed: that is not waited for, the next search makes others."""
@@ -241,9 +235,9 @@ class VectorIndex:
         changed = int(np.count_nonzero(other | (view.exact[rows] != exact)))
         unscanned = view.unscanned.copy()
         unscanned[rows[other]] = True
-        view.matrix[rows[other]] = vectors[other]
+        matrix = self._room.overwritten(view.matrix, rows[other], vectors[other]) if other.any() else view.matrix
         view.exact[rows] = exact
-        return replace(view, unscanned=unscanned), missing, changed
+        return replace(view, matrix=matrix, unscanned=unscanned), missing, changed
 
     def _appended(self, view: _View, entries: Sequence[IndexEntry | VectorEntry]) -> _View:
         count, fresh = len(view.ids), np.array([entry.chunk_id for entry in entries], np.int64)
@@ -257,7 +251,7 @@ class VectorIndex:
             view,
             ids=ids,
             documents=extended(view.documents, np.array([entry.document_id for entry in entries], np.int64)),
-            matrix=extended(view.matrix, self._rows(entries)),
+            matrix=self._room.extended(view.matrix, self._rows(entries)),
             exact=extended(view.exact, np.array([entry.exact for entry in entries])),
             alive=extended(view.alive, every),
             unscanned=extended(view.unscanned, every),
@@ -266,23 +260,27 @@ class VectorIndex:
 
     def _arranged(self, view: _View) -> _View:
         """Return the view without its dead rows and with FAISS built anew, where either has become worth it."""
-        alive = view.alive
+        alive, scanner = view.alive, view.scanner
         if len(alive) - int(np.count_nonzero(alive)) > max(_DIRECT_ROWS, _DEAD_SHARE * len(alive)):
-            parts = (view.ids[alive], view.documents[alive], view.matrix[alive], view.exact[alive])
-            view = replace(_living(*parts, view.position), sums=view.sums)
+            rows = np.flatnonzero(alive)
+            matrix = self._room.of(blocks(view.matrix, rows))
+            kept = Snapshot(view.ids[rows], view.documents[rows], matrix, view.exact[rows], view.position)
+            view = replace(_living(kept), sums=view.sums)
         share = _TRAINED_TAIL_SHARE if len(view.ids) > self._exact_max else _TAIL_SHARE
         beside = int(np.count_nonzero(view.unscanned))
-        if len(view.ids) > _DIRECT_ROWS and beside > max(_TAIL_ROWS, share * view.scanned):
-            scanned, unscanned = len(view.ids), np.zeros(len(view.ids), np.bool_)
-            scanner = self._scanner(view.matrix, self._exact_max)
-            view = replace(view, scanner=scanner, scanned=scanned, unscanned=unscanned)
+        if scanner is not None and len(view.ids) > _DIRECT_ROWS and beside > max(_TAIL_ROWS, share * view.scanned):
+            view = self._with_scanner(view)
         return view
+
+    def _with_scanner(self, view: _View) -> _View:
+        scanner, rows = self._scanner(view.matrix, self._exact_max), len(view.ids)
+        return replace(view, scanner=scanner, scanned=rows, unscanned=np.zeros(rows, np.bool_))
 
     def _scanner(self, matrix: Any, exact_max: int) -> Any:
         """Return a FAISS index over all rows: a flat 8-bit scan, or an inverted file when there are many."""
         faiss = _faiss()
         eight_bit, inner = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
-        scale = _EIGHT_BIT / max(largest(matrix), 1e-6)
+        scale = _EIGHT_BIT / max(*map(largest, blocks(matrix)), 1e-6)
         if len(matrix) > exact_max:
             lists = max(1, int(_NLIST_PER_ROOT * len(matrix) ** 0.5))
             quantizer = faiss.IndexFlatIP(self._dimension)
@@ -293,89 +291,34 @@ class VectorIndex:
             scanner.train(_eight_bit(float32(matrix[:: max(1, len(matrix) // _TRAINED_ROWS)]), scale))
         else:
             scanner = faiss.IndexScalarQuantizer(self._dimension, eight_bit, inner)
-        for start in range(0, len(matrix), _ADDED_ROWS):
-            scanner.add(_eight_bit(float32(matrix[start : start + _ADDED_ROWS]), scale))
+        for block in blocks(matrix):
+            scanner.add(_eight_bit(float32(block), scale))
         return scanner
 
-    def _load(self) -> _View:
-        return self._arranged(_living(*self._newest()))
-
-    def _newest(self) -> _Snapshot:
-        """Return the newest snapshot that is whole, or an empty one; those that are not whole are removed."""
-        try:
-            with self._disk:
-                for folder in self._snapshots():
-                    try:
-                        return _read_snapshot(folder, self._dimension, self._label)
-                    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-                        level = logging.INFO if isinstance(error, _OutdatedError) else logging.WARNING
-                        _log.log(level, "vector snapshot %s is unusable: %s", folder, error)
-                        shutil.rmtree(folder, ignore_errors=True)
-        except OSError as error:
-            _log.warning("vector snapshots in %s cannot be read: %s", self._folder, error)
-        nothing = np.empty(0, np.int64)
-        return nothing, nothing, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_), 0
-
-    def _snapshots(self) -> list[Path]:
-        """Return the folders of the snapshots, newest first."""
-        folders = [path for path in self._folder.glob("*") if path.name.isdigit()]
-        return sorted(folders, key=lambda path: -int(path.name))
-
     def _save(self) -> None:
-        """Write a snapshot beside the old ones, then drop those. Failing costs time at the next start only."""
         view = self._view
-        if not self._folder.parent.is_dir():
-            return  # another process has built the index anew elsewhere
-        try:
-            with self._disk:
-                old = self._snapshots()
-                if not old or int(old[0].name) < view.position:
-                    temporary = self._folder / _UNFINISHED
-                    shutil.rmtree(temporary, ignore_errors=True)
-                    temporary.mkdir(parents=True)
-                    _write_snapshot(temporary, view, self._label)
-                    temporary.rename(self._folder / str(view.position))
-                    for folder in old:
-                        shutil.rmtree(folder, ignore_errors=True)
+        rows = Snapshot(view.ids, view.documents, view.matrix, view.exact, view.position)
+        if self._snapshots.save(rows, np.flatnonzero(view.alive)):
             self._unsaved, self._saved_position = 0, view.position
-        except OSError as error:
-            _log.warning("the vector snapshot could not be saved: %s", error)
+        self._room.rest()
 
 
-def _write_snapshot(folder: Path, view: _View, label: str) -> None:
-    parts = [part[view.alive] for part in (view.ids, view.documents, view.matrix, view.exact)]
-    for name, part in zip(_PARTS, parts, strict=True):
-        np.save(folder / f"{name}.npy", part)
-    about = {"format": _FORMAT, "position": view.position, "label": label, "checksum": _checksum(parts)}
-    (folder / "about.json").write_text(json.dumps(about), "utf-8")
-
-
-def _read_snapshot(folder: Path, dimension: int, label: str) -> _Snapshot:
-    """Return what a snapshot holds.
-
-    Raises:
-        OSError, ValueError, KeyError, TypeError, EOFError: it is not whole, or of other vectors.
-    """
-    about = json.loads((folder / "about.json").read_text("utf-8"))
-    if about["label"] != label:
-        raise _OutdatedError(f"its vectors are those of {about['label']!r}, not of {label!r}")
-    if about.get("format", 1) != _FORMAT:
-        raise _OutdatedError(f"it is of format {about.get('format', 1)}, not {_FORMAT}")
-    ids, documents, matrix, exact = parts = [np.load(folder / f"{name}.npy", allow_pickle=False) for name in _PARTS]
-    if _checksum(parts) != about["checksum"]:
-        raise ValueError("the checksum differs")
-    if not len(ids):
-        matrix = np.empty((0, dimension), np.float16)
-    if matrix.shape != (len(ids), dimension):
-        raise ValueError(f"its vectors are of another length than {dimension}")
-    return ids, documents, matrix, exact, int(about["position"])
-
-
-def _living(ids: Int64, documents: Int64, matrix: Float16, exact: Bool, position: int) -> _View:
+def _living(rows: Snapshot) -> _View:
     """Return a view of living rows that has no scanner yet."""
-    every = np.ones(len(ids), np.bool_)
-    order = np.argsort(ids, kind="stable")
-    return _View(ids, documents, matrix, exact, every, every, order, None, 0, position)
+    every = np.ones(len(rows.ids), np.bool_)
+    order = np.argsort(rows.ids, kind="stable")
+    return _View(
+        rows.ids,
+        rows.documents,
+        rows.matrix,
+        rows.exact,
+        every,
+        every,
+        order,
+        scanner=None,
+        scanned=0,
+        position=rows.position,
+    )
 
 
 def _faiss() -> Any:
@@ -389,13 +332,6 @@ def _faiss() -> Any:
 def _eight_bit(rows: Float32, scale: float) -> Float32:
     scaled: Float32 = np.clip(np.rint(rows * scale), -_EIGHT_BIT, _EIGHT_BIT)
     return scaled
-
-
-def _checksum(parts: Sequence[Any]) -> int:
-    value = 0
-    for part in parts:
-        value = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, value)
-    return value
 
 
 def _members(values: Int64, sorted_set: Int64) -> Any:

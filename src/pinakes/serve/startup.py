@@ -12,12 +12,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pinakes.errors import ModelUnavailable, NotFound, PinakesError
+from pinakes.errors import ModelMismatch, ModelUnavailable, NotFound, PinakesError
 from pinakes.ingest import Event, Report
 from pinakes.library import CollectionStatus, Library
 from pinakes.machine.disk import folder_bytes
+from pinakes.ports import Embedder
 from pinakes.settings import Settings
-from pinakes.types import JSON
+from pinakes.types import JSON, Float32
 
 _log = logging.getLogger(__name__)
 
@@ -124,17 +125,23 @@ class Startup:
 
     def _warm_up(self) -> None:
         shelves = self._library.shelves
+        queries: dict[Embedder, Float32] = {}
         try:
             wanted = [shelves.embedder_of(record) for record in self._library.collections()]
             for embedder in dict.fromkeys(wanted if wanted and not self._waiting else [*wanted, shelves.embedder]):
-                embedder.embed_query(_WARMING_TEXT)
+                queries[embedder] = embedder.embed_query(_WARMING_TEXT)
             self.model_loaded = True
         except ModelUnavailable as error:
             self._say(f"Searching by keywords only: {error}")
         for record in self._library.collections():
             self._check()
             if record.name not in self._waiting:
-                self._library.shelves.index(record.name)
+                found, index = shelves.index(record.name)
+                query = queries.get(shelves.embedder_of(found))
+                if query is not None:
+                    with suppress(ModelMismatch):
+                        shelves.check_model(found)
+                        index.vector(query, 1, None)  # its first search takes longer
         self._warm.set()
 
     def _welcome(self) -> None:

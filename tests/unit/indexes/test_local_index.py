@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -363,6 +364,9 @@ class TestDamage:
         assert not place.exists()
 
 
+Filled: TypeAlias = Callable[[int, int], tuple[LocalIndex, Float32, list[IndexEntry]]]
+
+
 class TestManyVectors:
     """Sizes at which FAISS is used; the rows are clustered, as embeddings of real texts are."""
 
@@ -377,7 +381,14 @@ class TestManyVectors:
             IndexEntry(i, i // 2, "", "", "", "heron" if i % 2 else "otter", (), matrix[i]) for i in range(count)
         ], matrix
 
-    def index(self, folder: Path, count: int, exact_max: int) -> tuple[LocalIndex, Float32, list[IndexEntry]]:
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Iterator[Filled]:
+        with ExitStack() as stack:
+            yield lambda count, exact_max: self.filled(stack, tmp_path, count, exact_max)
+
+    def filled(
+        self, stack: ExitStack, folder: Path, count: int, exact_max: int
+    ) -> tuple[LocalIndex, Float32, list[IndexEntry]]:
         def select(where: Filter) -> Int64:
             low, high = where[0].low, where[0].high
             assert isinstance(low, float)
@@ -386,6 +397,7 @@ class TestManyVectors:
 
         entries, matrix = self.entries(count)
         index = make(folder, self.DIMENSION, select, IndexSettings(exact_max_vectors=exact_max))
+        stack.enter_context(closing(index))
         index.apply([], entries, 1)
         return index, matrix, entries
 
@@ -402,49 +414,49 @@ class TestManyVectors:
             shares.append(len(set(best.tolist()) & set(found.ids.tolist())) / 20)
         return float(np.mean(shares))
 
-    def test_the_exact_scan_finds_all(self, tmp_path: Path) -> None:
-        index, matrix, _ = self.index(tmp_path, 6000, 250_000)
-        assert str(index.describe()["vector_search"]).startswith("exact")
-        assert self.recall(index, matrix, None, range(3000)) > 0.995
+    def test_the_exact_scan_finds_all(self, index: Filled) -> None:
+        large, matrix, _ = index(6000, 250_000)
+        assert str(large.describe()["vector_search"]).startswith("exact")
+        assert self.recall(large, matrix, None, range(3000)) > 0.995
         few, many = parse({"n": {"gte": 100, "lte": 199}}), parse({"n": {"gte": 100, "lte": 2500}})
-        assert self.recall(index, matrix, few, range(100, 200)) == 1.0
-        assert self.recall(index, matrix, many, range(100, 2501)) > 0.995
+        assert self.recall(large, matrix, few, range(100, 200)) == 1.0
+        assert self.recall(large, matrix, many, range(100, 2501)) > 0.995
 
-    def test_the_approximate_index_finds_nearly_all(self, tmp_path: Path) -> None:
-        index, matrix, _ = self.index(tmp_path, 8000, 1000)
-        assert str(index.describe()["vector_search"]).startswith("approximate")
-        assert self.recall(index, matrix, None, range(4000)) >= 0.95
+    def test_the_approximate_index_finds_nearly_all(self, index: Filled) -> None:
+        large, matrix, _ = index(8000, 1000)
+        assert str(large.describe()["vector_search"]).startswith("approximate")
+        assert self.recall(large, matrix, None, range(4000)) >= 0.95
         few, many = parse({"n": {"gte": 100, "lte": 199}}), parse({"n": {"gte": 100, "lte": 1199}})
-        assert self.recall(index, matrix, few, range(100, 200)) == 1.0
-        assert self.recall(index, matrix, many, range(100, 1200)) >= 0.95
+        assert self.recall(large, matrix, few, range(100, 200)) == 1.0
+        assert self.recall(large, matrix, many, range(100, 1200)) >= 0.95
 
-    def test_keyword_hits_are_the_same_for_many_documents_as_for_few(self, tmp_path: Path) -> None:
-        index, _, _ = self.index(tmp_path, 6000, 250_000)
+    def test_keyword_hits_are_the_same_for_many_documents_as_for_few(self, index: Filled) -> None:
+        large, _, _ = index(6000, 250_000)
         for low, high in ((0, 999), (0, 1000), (500, 2500), (2900, 2999)):
-            found = index.keyword("heron", 10_000, parse({"n": {"gte": low, "lte": high}}))
+            found = large.keyword("heron", 10_000, parse({"n": {"gte": low, "lte": high}}))
             assert found.ids.tolist() == [i for i in range(2 * low, 2 * high + 2) if i % 2]
-        assert len(index.keyword("heron", 7, parse({"n": {"gte": 1000, "lte": 2999}}))) == 7
+        assert len(large.keyword("heron", 7, parse({"n": {"gte": 1000, "lte": 2999}}))) == 7
 
-    def test_rows_of_removed_documents_are_cleared_away(self, tmp_path: Path) -> None:
-        index, matrix, entries = self.index(tmp_path, 6000, 250_000)
-        index.apply(range(1500), [], 2)
-        assert index.describe()["vectors"] == 3000
-        assert index.describe()["vector_bytes"] == 3000 * self.DIMENSION * 2
-        assert index.contents()["vector"].tolist() == list(range(3000, 6000))
-        assert self.recall(index, matrix, parse({"n": {"gte": 0, "lte": 2999}}), range(1500, 3000)) > 0.995
-        index.apply([], entries[:3000], 3)
-        assert self.recall(index, matrix, None, range(3000)) > 0.995
+    def test_rows_of_removed_documents_are_cleared_away(self, index: Filled) -> None:
+        large, matrix, entries = index(6000, 250_000)
+        large.apply(range(1500), [], 2)
+        assert large.describe()["vectors"] == 3000
+        assert large.describe()["vector_bytes"] == 3000 * self.DIMENSION * 2
+        assert large.contents()["vector"].tolist() == list(range(3000, 6000))
+        assert self.recall(large, matrix, parse({"n": {"gte": 0, "lte": 2999}}), range(1500, 3000)) > 0.995
+        large.apply([], entries[:3000], 3)
+        assert self.recall(large, matrix, None, range(3000)) > 0.995
 
-    def test_new_rows_are_found_before_and_after_they_reach_faiss(self, tmp_path: Path) -> None:
-        index, _, _ = self.index(tmp_path, 6000, 250_000)
+    def test_new_rows_are_found_before_and_after_they_reach_faiss(self, index: Filled) -> None:
+        large, _, _ = index(6000, 250_000)
         for position, count in ((2, 10), (3, 2100)):
             chance = np.random.default_rng(position)
             rows = chance.standard_normal((count, self.DIMENSION))
             rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
             first = position * 100_000
             fresh = [IndexEntry(first + i, first + i, "", "", "", "", (), row) for i, row in enumerate(rows)]
-            index.apply([], fresh, position)
-            assert index.vector(rows[3], 1, None).ids.tolist() == [first + 3]
+            large.apply([], fresh, position)
+            assert large.vector(rows[3], 1, None).ids.tolist() == [first + 3]
 
 
 class TestSharing:
@@ -525,8 +537,9 @@ class TestSharing:
                 impatient.apply([], corpus.entries, 1)
             assert "lock_timeout_s" in caught.value.hint
             other.communicate("")
-        impatient.apply([], corpus.entries, 1)
-        assert impatient.position() == 1
+        with closing(impatient):
+            impatient.apply([], corpus.entries, 1)
+            assert impatient.position() == 1
 
     def test_the_position_is_a_small_readable_file(self, tmp_path: Path) -> None:
         filled(tmp_path, Corpus()).close()

@@ -204,6 +204,8 @@ class TestFaiss:
         with closing(opened(tmp_path, exact_max)) as index:
             entries = world.entries(range(100))
             index.apply([], entries, 1)
+            assert built == [], "who only writes needs none"
+            exact(index, world)
             given = world.vectors([3, 40, 99])
             index.apply([], [], 2, given)
             assert built == [100]
@@ -223,6 +225,7 @@ class TestFaiss:
     ) -> None:
         with closing(opened(tmp_path, exact_max)) as index:
             index.apply([], world.entries(range(100), exact=False), 1)
+            exact(index, world)
             for position in range(2, 30):
                 index.apply([], [], position, world.vectors([position % 10]))
             assert built == [100], "ten rows, however often written, are ten rows"
@@ -239,6 +242,7 @@ class TestFaiss:
     ) -> None:
         with closing(opened(tmp_path, exact_max)) as index:
             index.apply([], world.entries(range(100)), 1)
+            exact(index, world)
             given = world.vectors([0, 1, 2, 3])
             index.apply([], [], 2, given)
             index.apply([0, 30], [], 3)
@@ -393,6 +397,7 @@ def test_other_settings_are_tried_on_the_same_vectors_and_leave_the_index_as_it_
     entries = [IndexEntry(i, i, "", "", "", "", (), matrix[i]) for i in range(len(matrix))]
     with closing(opened(tmp_path)) as index:
         index.apply([], entries, 1)
+        index.search(matrix[0], 1, None, None)
         some, most = index.under(0, 0.05), index.under(0, 1.0)
         narrow = most.under(0, 0.05)
         assert built == [400] * 3, "once for the index, once for each that is approximate; not for another share"

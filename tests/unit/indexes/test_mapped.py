@@ -1,0 +1,86 @@
+"""Arrays in a file without a name: they grow at their end, are written over, and outlast the file's being let go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_disk import small_file_system
+
+from pinakes.indexes import mapped
+from pinakes.indexes.mapped import MappedRows, blocks
+
+WIDTH = 3
+
+
+def rows(first: int, count: int) -> np.ndarray:
+    return np.arange(first, first + count).repeat(WIDTH).reshape(count, WIDTH).astype(np.float16)
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[MappedRows]:
+    with closing(MappedRows(tmp_path / "rows", WIDTH)) as one:
+        yield one
+
+
+def test_rows_are_appended_and_older_arrays_stay_as_they_were(room: MappedRows) -> None:
+    arrays = [room.extended(rows(0, 0), rows(0, 5))]
+    for _ in range(300):
+        arrays.append(room.extended(arrays[-1], rows(len(arrays[-1]), 4)))
+    for count, array in enumerate(arrays):
+        assert np.array_equal(array, rows(0, 5 + 4 * count))
+        assert array.dtype == np.float16
+
+
+def test_what_comes_from_elsewhere_is_copied_and_not_written_over(room: MappedRows) -> None:
+    before = rows(0, 10)
+    longer = room.extended(before, rows(10, 2))
+    changed = room.overwritten(longer, np.array([1, 11]), rows(100, 2))
+    other = room.overwritten(before, np.array([3]), rows(200, 1))
+    assert np.array_equal(before, rows(0, 10))
+    assert changed[:, 0].tolist() == [0, 100, 2, 3, 4, 5, 6, 7, 8, 9, 10, 101]
+    assert other[:, 0].tolist() == [0, 1, 2, 200, 4, 5, 6, 7, 8, 9]
+    assert np.array_equal(changed, longer), "the same rows of the same file"
+
+
+def test_a_part_of_an_array_is_not_taken_for_its_beginning(room: MappedRows) -> None:
+    whole = room.extended(rows(0, 0), rows(0, 10))
+    longer = room.extended(whole[4:6], rows(100, 1))
+    assert np.array_equal(longer, np.concatenate([rows(4, 2), rows(100, 1)]))
+    assert np.array_equal(whole, rows(0, 10))
+
+
+def test_rows_may_be_made_of_those_they_take_the_place_of(room: MappedRows) -> None:
+    whole = room.extended(rows(0, 0), rows(0, 2000))
+    kept = room.of(blocks(whole, np.arange(0, len(whole), 2)))
+    assert np.array_equal(kept, whole[::2])
+    assert np.array_equal(room.extended(kept, rows(7, 1)), np.concatenate([whole[::2], rows(7, 1)]))
+
+
+def test_arrays_outlast_the_file_and_nothing_of_it_is_seen(room: MappedRows, tmp_path: Path) -> None:
+    array = room.extended(rows(0, 0), rows(0, 1000))
+    assert list((tmp_path / "rows").iterdir()) == []
+    room.close()
+    assert np.array_equal(array, rows(0, 1000))
+    assert np.array_equal(room.extended(array, rows(1000, 5)), rows(0, 1005))
+
+
+def test_a_full_disk_is_an_error_and_leaves_what_is_there_readable(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "small", 1) as small, closing(MappedRows(small, WIDTH)) as room:
+        array = room.extended(rows(0, 0), rows(0, 1000))
+        with pytest.raises(OSError, match="No space left"):
+            room.extended(array, np.zeros((1_000_000, WIDTH), np.float16))
+        assert np.array_equal(array, rows(0, 1000))
+        assert np.array_equal(room.extended(array, rows(1000, 5)), rows(0, 1005))
+
+
+def test_blocks_are_all_rows_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped, "_ROWS_AT_ONCE", 4)
+    matrix = rows(0, 10)
+    assert [len(block) for block in blocks(matrix)] == [4, 4, 2]
+    assert np.array_equal(np.concatenate(list(blocks(matrix))), matrix)
+    assert np.array_equal(np.concatenate(list(blocks(matrix, np.array([9, 1, 5, 0, 2])))), matrix[[9, 1, 5, 0, 2]])
+    assert list(blocks(matrix[:0])) == []
