@@ -1,21 +1,27 @@
 """Vectors in a file without a name: the memory they take is the system's to take back.
 
-They are written as a file is and read as an array: a full disk is an error then, not the end of the process.
+They are written as a file is and read as an array: a full disk is an error then, not the end of the process. Since an
+index must answer on a full disk, too, its vectors are held in memory there.
 """
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import numpy as np
 
 from pinakes.indexes.half import Float16
+from pinakes.indexes.room import extended
 from pinakes.types import Int64
+
+_log = logging.getLogger(__name__)
 
 _SPARE_SHARE = 8
 _SPARE_ROWS = 256
@@ -26,51 +32,50 @@ class MappedRows:
     """Makes float16 (n, ``width``) arrays that grow at their end without being copied, one after the other."""
 
     def __init__(self, folder: Path, width: int) -> None:
-        """Keep the file in ``folder``, which is made when it is needed."""
+        """Keep the file in ``folder``, which is made when it is needed, unless that in which it is has gone."""
         self._folder = folder
         self._width = width
-        self._file: IO[bytes] | None = None
+        self._file = -1
+        self._letting_go: Any = None
         self._room = np.empty((0, width), np.float16)
         self._pages: mmap.mmap | None = None
 
-    def of(self, parts: Iterable[Float16]) -> Float16:
-        """Return the rows of all ``parts``, in a file of their own.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        self.close()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._file = tempfile.TemporaryFile(buffering=0, dir=self._folder)  # noqa: SIM115 - kept open
-        count = 0
-        for part in parts:
-            self._write(self._file, count, part)
-            count += len(part)
-        self._map(self._file, count)
-        return self._room[:count]
+    def of(self, matrix: Float16, rows: Int64) -> Float16:
+        """Return a copy of the rows with these numbers, in a file of its own."""
+        try:
+            self._begin(matrix, rows)
+            return self._room[: len(rows)]
+        except OSError as error:
+            _tell(error)
+            return matrix[rows]
 
     def extended(self, rows: Float16, more: Float16) -> Float16:
-        """Return ``rows`` followed by ``more``. Only the newest may be extended; older ones stay as they are.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        file, count, total = self._file_of(rows), len(rows), len(rows) + len(more)
-        self._write(file, count, more)
-        if len(self._room) < total:
-            self._map(file, total)
-        return self._room[:total]
+        """Return ``rows`` followed by ``more``. Only the newest may be extended; older ones stay as they are."""
+        count, total = len(rows), len(rows) + len(more)
+        try:
+            self._take(rows)
+            self._write(count, more)
+            if len(self._room) < total:
+                self._map(total)
+            return self._room[:total]
+        except OSError as error:
+            if self._file >= 0:
+                os.ftruncate(self._file, self._offset(len(self._room)))
+            _tell(error)
+            return extended(rows, more)
 
     def overwritten(self, rows: Float16, places: Int64, others: Float16) -> Float16:
-        """Return ``rows`` with ``others`` at these places; who reads the array as it was may see them too.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        file = self._file_of(rows)
-        for place, other in zip(places.tolist(), others, strict=True):
-            self._write(file, place, other)
-        return self._room[: len(rows)]
+        """Return ``rows`` with ``others`` at these places; who reads the array as it was may see them too."""
+        try:
+            self._take(rows)
+            for place, other in zip(places.tolist(), others, strict=True):
+                self._write(place, other)
+            return self._room[: len(rows)]
+        except OSError as error:
+            _tell(error)
+            changed = rows if rows.flags.writeable else rows.copy()
+            changed[places] = others
+            return changed
 
     def rest(self) -> None:
         """Give back the memory of what was read: read again, it comes from the system's cache or from the disk."""
@@ -79,28 +84,43 @@ class MappedRows:
 
     def close(self) -> None:
         """Let go of the file; arrays stay as they are."""
-        if self._file is not None:
-            self._file.close()
-        self._file, self._pages, self._room = None, None, self._room[:0]
+        if self._letting_go is not None:
+            self._letting_go()
+        self._file, self._letting_go, self._pages, self._room = -1, None, None, self._room[:0]
 
-    def _file_of(self, rows: Float16) -> IO[bytes]:
-        """Return the file that holds ``rows``, which are copied where they come from elsewhere."""
-        if self._file is None or rows.ctypes.data != self._room.ctypes.data:
-            self.of(blocks(rows))
-        assert self._file is not None
-        return self._file
+    def _begin(self, matrix: Float16, rows: Int64 | None = None) -> None:
+        """Begin a file with the rows with these numbers, or with all."""
+        self.close()
+        self._folder.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            self._file = os.dup(file.fileno())
+        self._letting_go = weakref.finalize(self, os.close, self._file)
+        count = 0
+        try:
+            for block in blocks(matrix, rows):
+                self._write(count, block)
+                count += len(block)
+            self._map(count)
+        except OSError:
+            self.close()
+            raise
 
-    def _write(self, file: IO[bytes], place: int, rows: Float16) -> None:
+    def _take(self, rows: Float16) -> None:
+        """Make sure that ``rows`` are those of the file; they are copied where they come from elsewhere."""
+        if self._file < 0 or rows.ctypes.data != self._room.ctypes.data:
+            self._begin(rows)
+
+    def _write(self, place: int, rows: Float16) -> None:
         data, offset = memoryview(rows.tobytes()), self._offset(place)
         while data:
-            written = os.pwrite(file.fileno(), data, offset)
+            written = os.pwrite(self._file, data, offset)
             data, offset = data[written:], offset + written
 
-    def _map(self, file: IO[bytes], count: int) -> None:
+    def _map(self, count: int) -> None:
         """Map the file anew, with room for more than ``count`` rows."""
         size = self._offset(count + max(_SPARE_ROWS, count // _SPARE_SHARE))
-        file.truncate(size)
-        self._pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        os.ftruncate(self._file, size)
+        self._pages = mmap.mmap(self._file, size, access=mmap.ACCESS_READ)
         self._room = np.frombuffer(self._pages, np.float16).reshape(-1, self._width)
 
     def _offset(self, rows: int) -> int:
@@ -112,3 +132,7 @@ def blocks(matrix: Float16, rows: Int64 | None = None) -> Iterator[Float16]:
     for start in range(0, len(matrix) if rows is None else len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         yield matrix[part] if rows is None else matrix[rows[part]]
+
+
+def _tell(error: OSError) -> None:
+    _log.warning("vectors are held in memory, since a file for them cannot be written: %s", error)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from pinakes.errors import storing
 from pinakes.indexes.half import Float16, float32, largest
 from pinakes.indexes.mapped import MappedRows, blocks
 from pinakes.indexes.room import extended
@@ -99,11 +98,8 @@ class VectorIndex:
 
         A vector for a living row is written over it: a search that reads the row at that very moment may score a mix
         of both. The others are appended; those of documents that are also in ``removed`` or ``added`` are ignored.
-
-        Raises:
-            StorageFull: the rows cannot be written.
         """
-        with storing("The search index"), self._lock:
+        with self._lock:
             view = self._view
             if position <= view.position:
                 return
@@ -263,7 +259,7 @@ class VectorIndex:
         alive, scanner = view.alive, view.scanner
         if len(alive) - int(np.count_nonzero(alive)) > max(_DIRECT_ROWS, _DEAD_SHARE * len(alive)):
             rows = np.flatnonzero(alive)
-            matrix = self._room.of(blocks(view.matrix, rows))
+            matrix = self._room.of(view.matrix, rows)
             kept = Snapshot(view.ids[rows], view.documents[rows], matrix, view.exact[rows], view.position)
             view = replace(_living(kept), sums=view.sums)
         share = _TRAINED_TAIL_SHARE if len(view.ids) > self._exact_max else _TAIL_SHARE

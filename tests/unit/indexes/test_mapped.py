@@ -55,7 +55,7 @@ def test_a_part_of_an_array_is_not_taken_for_its_beginning(room: MappedRows) -> 
 
 def test_rows_may_be_made_of_those_they_take_the_place_of(room: MappedRows) -> None:
     whole = room.extended(rows(0, 0), rows(0, 2000))
-    kept = room.of(blocks(whole, np.arange(0, len(whole), 2)))
+    kept = room.of(whole, np.arange(0, len(whole), 2))
     assert np.array_equal(kept, whole[::2])
     assert np.array_equal(room.extended(kept, rows(7, 1)), np.concatenate([whole[::2], rows(7, 1)]))
 
@@ -68,13 +68,32 @@ def test_arrays_outlast_the_file_and_nothing_of_it_is_seen(room: MappedRows, tmp
     assert np.array_equal(room.extended(array, rows(1000, 5)), rows(0, 1005))
 
 
-def test_a_full_disk_is_an_error_and_leaves_what_is_there_readable(tmp_path: Path) -> None:
-    with small_file_system(tmp_path / "small", 1) as small, closing(MappedRows(small, WIDTH)) as room:
+def test_on_a_full_disk_rows_are_held_in_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with small_file_system(tmp_path / "small", 1) as small, closing(MappedRows(small / "rows", WIDTH)) as room:
         array = room.extended(rows(0, 0), rows(0, 1000))
-        with pytest.raises(OSError, match="No space left"):
-            room.extended(array, np.zeros((1_000_000, WIDTH), np.float16))
-        assert np.array_equal(array, rows(0, 1000))
-        assert np.array_equal(room.extended(array, rows(1000, 5)), rows(0, 1005))
+        many = np.ones((1_000_000, WIDTH), np.float16)
+        longer = room.extended(array, many)
+        assert "held in memory" in caplog.text
+        longer = room.extended(longer, rows(5, 1))
+        longer = room.overwritten(longer, np.array([3, 2000]), rows(100, 2))
+        expected = np.concatenate([rows(0, 1000), many, rows(5, 1)])
+        expected[[3, 2000]] = rows(100, 2)
+        assert np.array_equal(longer, expected)
+        assert np.array_equal(room.of(longer, np.arange(2, 900_000)), expected[2:900_000])
+        assert np.array_equal(array, rows(0, 1000)), "what was there before stays"
+        caplog.clear()
+        assert np.array_equal(room.extended(longer[:10], rows(1, 1)), np.concatenate([expected[:10], rows(1, 1)]))
+        assert caplog.text == "", "the file of what did not fit is gone"
+
+
+def test_what_is_in_no_file_can_be_written_over_on_a_full_disk(tmp_path: Path) -> None:
+    with closing(MappedRows(tmp_path / "gone" / "rows", WIDTH)) as room:
+        before = rows(0, 10)
+        before.flags.writeable = False
+        changed = room.overwritten(before, np.array([2]), rows(50, 1))
+        assert changed[:, 0].tolist() == [0, 1, 50, 3, 4, 5, 6, 7, 8, 9]
+        assert np.array_equal(before, rows(0, 10))
+        assert not (tmp_path / "gone").exists()
 
 
 def test_blocks_are_all_rows_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
