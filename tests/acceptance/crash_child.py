@@ -24,7 +24,7 @@ from pinakes.catalog import changes, collections, documents, embeddings, generat
 from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import PinakesError, exit_code
-from pinakes.indexes import keyword, vectors
+from pinakes.indexes import keyword, snapshots, vectors
 from pinakes.ingest import embedding, progressive, run
 from pinakes.library import Library
 
@@ -43,7 +43,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "position": (keyword, "_replace"),
     "vectors": (vectors.VectorIndex, "apply"),
     "array": (numpy, "save"),
-    "snapshot": (vectors, "_write_snapshot"),
+    "snapshot": (snapshots.Snapshots, "_write"),
     "old snapshot": (shutil, "rmtree"),
     "generation": (collections, "next_generation"),
     "old folder": (rebuilding.Rebuilder, "_drop_folders"),

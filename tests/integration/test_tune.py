@@ -176,6 +176,7 @@ class TestApproximateIndexes:
         library = open_library(embedding__mode="full", index__exact_max_vectors=1300)
         questions = [Question(str(n), f"item{n} tells", {f"{n}.txt": 1}) for n in range(0, 2600, 520)]
         trials = Trials(subject(library, questions, "hybrid"), questions, NDCG)
+        library.search("item0 tells")
         monkeypatch.setattr(VectorIndex, "_scanner", scanner)
         found = approximate.sweep(trials, NDCG.name, Budget())
         assert [way.recall for way in found.ways if way.tried.settings == {"index.exact_max_vectors": 2600}] == [1.0]

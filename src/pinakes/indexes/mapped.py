@@ -47,7 +47,8 @@ class MappedRows:
             return self._room[: len(rows)]
         except OSError as error:
             _tell(error)
-            return matrix[rows]
+            kept: Float16 = matrix[rows]
+            return kept
 
     def extended(self, rows: Float16, more: Float16) -> Float16:
         """Return ``rows`` followed by ``more``. Only the newest may be extended; older ones stay as they are."""
@@ -62,7 +63,8 @@ class MappedRows:
             if self._file >= 0:
                 os.ftruncate(self._file, self._offset(len(self._room)))
             _tell(error)
-            return extended(rows, more)
+            longer: Float16 = extended(rows, more)
+            return longer
 
     def overwritten(self, rows: Float16, places: Int64, others: Float16) -> Float16:
         """Return ``rows`` with ``others`` at these places; who reads the array as it was may see them too."""

@@ -145,6 +145,8 @@ class VectorIndex:
 
     def under(self, exact_max_vectors: int, approximate_share: float) -> VectorIndex:
         """Return the same vectors, scanned by other settings; what they need is built in memory."""
+        if len(self._view.ids) > _DIRECT_ROWS:
+            self._build()
         view, rows = self._view, len(self._view.ids)
         if view.scanner is not None and (rows > exact_max_vectors) != hasattr(view.scanner, "nlist"):
             scanner = self._scanner(view.matrix, exact_max_vectors)
@@ -184,7 +186,11 @@ class VectorIndex:
         """Say how many vectors there are and how they are searched."""
         view = self._view
         count = int(np.count_nonzero(view.alive))
-        method = "approximate (IVF, 8 bit)" if len(view.ids) > self._exact_max else "exact (8 bit, re-scored)"
+        method = (
+            "approximate (IVF, 8 bit)"
+            if len(view.ids) > max(self._exact_max, _DIRECT_ROWS)
+            else "exact (8 bit, re-scored)"
+        )
         about: dict[str, str | int] = {"vectors": count}
         if not view.all_exact:
             about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
