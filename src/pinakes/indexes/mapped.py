@@ -10,8 +10,10 @@ import logging
 import mmap
 import os
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ _log = logging.getLogger(__name__)
 _SPARE_SHARE = 8
 _SPARE_ROWS = 256
 _ROWS_AT_ONCE = 8192
+_RETRY_S = 60.0
 
 
 class MappedRows:
@@ -39,45 +42,41 @@ class MappedRows:
         self._letting_go: Any = None
         self._room = np.empty((0, width), np.float16)
         self._pages: mmap.mmap | None = None
+        self._retry_at = 0.0
 
     def of(self, matrix: Float16, rows: Int64) -> Float16:
         """Return a copy of the rows with these numbers, in a file of its own."""
-        try:
-            self._begin(matrix, rows)
+        if self._begun(matrix, rows):
             return self._room[: len(rows)]
-        except OSError as error:
-            _tell(error)
-            kept: Float16 = matrix[rows]
-            return kept
+        kept: Float16 = matrix[rows]
+        return kept
 
     def extended(self, rows: Float16, more: Float16) -> Float16:
         """Return ``rows`` followed by ``more``. Only the newest may be extended; older ones stay as they are."""
         count, total = len(rows), len(rows) + len(more)
         try:
-            self._take(rows)
-            self._write(count, more)
-            if len(self._room) < total:
-                self._map(total)
-            return self._room[:total]
+            if self._holds(rows):
+                self._write(count, more)
+                if len(self._room) < total:
+                    self._map(total)
+                return self._room[:total]
         except OSError as error:
-            if self._file >= 0:
-                os.ftruncate(self._file, self._offset(len(self._room)))
-            _tell(error)
-            longer: Float16 = extended(rows, more)
-            return longer
+            self._give_up(error)
+        longer: Float16 = extended(rows, more)
+        return longer
 
     def overwritten(self, rows: Float16, places: Int64, others: Float16) -> Float16:
         """Return ``rows`` with ``others`` at these places; who reads the array as it was may see them too."""
         try:
-            self._take(rows)
-            for place, other in zip(places.tolist(), others, strict=True):
-                self._write(place, other)
-            return self._room[: len(rows)]
+            if self._holds(rows):
+                for place, other in zip(places.tolist(), others, strict=True):
+                    self._write(place, other)
+                return self._room[: len(rows)]
         except OSError as error:
-            _tell(error)
-            changed = rows if rows.flags.writeable else rows.copy()
-            changed[places] = others
-            return changed
+            self._give_up(error)
+        changed = rows if rows.flags.writeable else rows.copy()
+        changed[places] = others
+        return changed
 
     def rest(self) -> None:
         """Give back the memory of what was read: read again, it comes from the system's cache or from the disk."""
@@ -88,29 +87,45 @@ class MappedRows:
         """Let go of the file; arrays stay as they are."""
         if self._letting_go is not None:
             self._letting_go()
-        self._file, self._letting_go, self._pages, self._room = -1, None, None, self._room[:0]
+        self._file, self._letting_go, self._pages = -1, None, None
+        self._room = np.empty((0, self._width), np.float16)
 
-    def _begin(self, matrix: Float16, rows: Int64 | None = None) -> None:
-        """Begin a file with the rows with these numbers, or with all."""
+    def _holds(self, rows: Float16) -> bool:
+        """Say whether ``rows`` are those of the file, into which they are copied where they come from elsewhere."""
+        return (self._file >= 0 and rows.ctypes.data == self._room.ctypes.data) or self._begun(rows)
+
+    def _begun(self, matrix: Float16, rows: Int64 | None = None) -> bool:
+        """Begin a file with the rows with these numbers, or with all; say whether that was possible."""
         self.close()
-        self._folder.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=self._folder) as file:
-            self._file = os.dup(file.fileno())
-        self._letting_go = weakref.finalize(self, os.close, self._file)
-        count = 0
+        if time.monotonic() < self._retry_at:
+            return False
         try:
+            self._folder.mkdir(exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._folder) as file:
+                self._file = os.dup(file.fileno())
+            self._letting_go = weakref.finalize(self, os.close, self._file)
+            self._letting_go.atexit = False  # threads that still write must not find another file there
+            count = 0
             for block in blocks(matrix, rows):
                 self._write(count, block)
                 count += len(block)
             self._map(count)
-        except OSError:
+            return True
+        except OSError as error:
+            self._give_up(error)
+            return False
+        except BaseException:
             self.close()
             raise
 
-    def _take(self, rows: Float16) -> None:
-        """Make sure that ``rows`` are those of the file; they are copied where they come from elsewhere."""
-        if self._file < 0 or rows.ctypes.data != self._room.ctypes.data:
-            self._begin(rows)
+    def _give_up(self, error: OSError) -> None:
+        """Hold what comes in memory for a while: trying each time would fill the disk for others again and again."""
+        _log.warning("vectors are held in memory, since a file for them cannot be written: %s", error)
+        if self._file >= 0:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._offset(len(self._room)))
+        self.close()
+        self._retry_at = time.monotonic() + _RETRY_S
 
     def _write(self, place: int, rows: Float16) -> None:
         data, offset = memoryview(rows.tobytes()), self._offset(place)
@@ -134,7 +149,3 @@ def blocks(matrix: Float16, rows: Int64 | None = None) -> Iterator[Float16]:
     for start in range(0, len(matrix) if rows is None else len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         yield matrix[part] if rows is None else matrix[rows[part]]
-
-
-def _tell(error: OSError) -> None:
-    _log.warning("vectors are held in memory, since a file for them cannot be written: %s", error)

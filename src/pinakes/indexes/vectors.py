@@ -107,6 +107,7 @@ class VectorIndex:
             given = {entry.chunk_id: entry for entry in vectors if entry.document_id not in replaced}
             touched = replaced | {entry.document_id for entry in given.values()}
             view, missing, written = self._overwritten(view, list(given.values()))
+            self._view = view  # should what follows fail: FAISS has the rows as they were
             owners = np.fromiter(touched, np.int64)
             all_new = bool(touched) and min(touched) > view.documents.max(initial=-1)
             first = len(view.ids) if all_new else 0
@@ -186,11 +187,9 @@ class VectorIndex:
         """Say how many vectors there are and how they are searched."""
         view = self._view
         count = int(np.count_nonzero(view.alive))
-        method = (
-            "approximate (IVF, 8 bit)"
-            if len(view.ids) > max(self._exact_max, _DIRECT_ROWS)
-            else "exact (8 bit, re-scored)"
-        )
+        many = len(view.ids) > max(self._exact_max, _DIRECT_ROWS)
+        is_approximate = many if view.scanner is None else hasattr(view.scanner, "nlist")
+        method = "approximate (IVF, 8 bit)" if is_approximate else "exact (8 bit, re-scored)"
         about: dict[str, str | int] = {"vectors": count}
         if not view.all_exact:
             about["exact_vectors"] = int(np.count_nonzero(view.alive & view.exact))
@@ -207,7 +206,7 @@ class VectorIndex:
     def _build(self) -> None:
         """Build FAISS, once, however many searches wait for it."""
         with self._lock:
-            if self._view.scanner is None:
+            if self._view.scanner is None and len(self._view.ids) > _DIRECT_ROWS:
                 self._view = self._with_scanner(self._view)
 
     def _keep(self, view: _View, sums: Sums) -> None:
@@ -238,8 +237,9 @@ class VectorIndex:
         unscanned = view.unscanned.copy()
         unscanned[rows[other]] = True
         matrix = self._room.overwritten(view.matrix, rows[other], vectors[other]) if other.any() else view.matrix
-        view.exact[rows] = exact
-        return replace(view, matrix=matrix, unscanned=unscanned), missing, changed
+        flags = view.exact.copy()  # who reads the view as it was may have the rows from another file
+        flags[rows] = exact
+        return replace(view, matrix=matrix, exact=flags, unscanned=unscanned), missing, changed
 
     def _appended(self, view: _View, entries: Sequence[IndexEntry | VectorEntry]) -> _View:
         count, fresh = len(view.ids), np.array([entry.chunk_id for entry in entries], np.int64)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +17,7 @@ from pinakes.indexes import mapped
 from pinakes.indexes.mapped import MappedRows, blocks
 
 WIDTH = 3
+ROOM_BYTES = 100_000
 
 
 def rows(first: int, count: int) -> np.ndarray:
@@ -68,22 +72,66 @@ def test_arrays_outlast_the_file_and_nothing_of_it_is_seen(room: MappedRows, tmp
     assert np.array_equal(room.extended(array, rows(1000, 5)), rows(0, 1005))
 
 
-def test_on_a_full_disk_rows_are_held_in_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let a disk be full when so many bytes were written since the list was emptied; record what is written."""
+    written: list[int] = []
+    write = os.pwrite
+
+    def limited(file: int, data: memoryview, offset: int) -> int:
+        written.append(len(data))
+        if sum(written) > ROOM_BYTES:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", limited)
+    return written
+
+
+def test_on_a_full_disk_rows_are_held_in_memory(
+    room: MappedRows, full: list[int], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = room.extended(rows(0, 0), rows(0, 1000))
+    many = np.ones((100_000, WIDTH), np.float16)
+    longer = room.extended(array, many)
+    tried = len(full)
+    longer = room.extended(longer, rows(5, 1))
+    longer = room.overwritten(longer, np.array([3, 2000]), rows(100, 2))
+    expected = np.concatenate([rows(0, 1000), many, rows(5, 1)])
+    expected[[3, 2000]] = rows(100, 2)
+    assert np.array_equal(longer, expected)
+    assert np.array_equal(room.of(longer, np.arange(2, 90_000)), expected[2:90_000])
+    assert np.array_equal(array, rows(0, 1000)), "what was there before stays"
+    assert len(full) == tried, "it is not tried each time"
+    assert caplog.text.count("held in memory") == 1
+    full.clear()
+    monkeypatch.setattr(mapped, "_RETRY_S", 0.0)
+    monkeypatch.setattr(room, "_retry_at", 0.0)
+    again = room.extended(longer[:10], rows(1, 1))
+    assert np.array_equal(again, np.concatenate([expected[:10], rows(1, 1)]))
+    assert not again.flags.writeable, "it lies in a file once more"
+
+
+def test_a_full_disk_gets_its_room_back(tmp_path: Path) -> None:
     with small_file_system(tmp_path / "small", 1) as small, closing(MappedRows(small / "rows", WIDTH)) as room:
         array = room.extended(rows(0, 0), rows(0, 1000))
-        many = np.ones((1_000_000, WIDTH), np.float16)
-        longer = room.extended(array, many)
-        assert "held in memory" in caplog.text
-        longer = room.extended(longer, rows(5, 1))
-        longer = room.overwritten(longer, np.array([3, 2000]), rows(100, 2))
-        expected = np.concatenate([rows(0, 1000), many, rows(5, 1)])
-        expected[[3, 2000]] = rows(100, 2)
-        assert np.array_equal(longer, expected)
-        assert np.array_equal(room.of(longer, np.arange(2, 900_000)), expected[2:900_000])
-        assert np.array_equal(array, rows(0, 1000)), "what was there before stays"
-        caplog.clear()
-        assert np.array_equal(room.extended(longer[:10], rows(1, 1)), np.concatenate([expected[:10], rows(1, 1)]))
-        assert caplog.text == "", "the file of what did not fit is gone"
+        room.extended(array, np.ones((1_000_000, WIDTH), np.float16))
+        del array
+        assert shutil.disk_usage(small).free > 900_000
+
+
+def test_what_fails_otherwise_is_not_taken_for_rows(room: MappedRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = room.extended(rows(0, 0), rows(0, 2000))
+
+    def fails(place: int, more: np.ndarray) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room, "_write", fails)
+        with pytest.raises(MemoryError):
+            room.of(array, np.arange(100))
+    longer = room.extended(array, rows(7, 1))
+    assert np.array_equal(longer, np.concatenate([rows(0, 2000), rows(7, 1)]))
 
 
 def test_what_is_in_no_file_can_be_written_over_on_a_full_disk(tmp_path: Path) -> None:

@@ -237,6 +237,39 @@ class TestFaiss:
             index.apply([], [], 33, world.vectors([70]))
             assert built == [100, 100, 104], "written over and new rows count together"
 
+    def test_what_was_written_over_before_a_failure_is_found_by_its_new_vector(
+        self, exact_max: int, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with closing(opened(tmp_path, exact_max)) as index:
+            index.apply([], world.entries(range(100)), 1)
+            exact(index, world)
+            added, given = world.entries([200]), world.vectors([3])
+
+            def fails(*_: object) -> None:
+                raise MemoryError
+
+            with monkeypatch.context() as patch:
+                patch.setattr(index, "_appended", fails)
+                with pytest.raises(MemoryError):
+                    index.apply([], added, 2, given)
+            assert index.position() == 1
+            index.apply([], added, 2, given)
+            assert index.search(given[0].vector, 1, None, None).ids.tolist() == [3]
+
+    def test_where_all_is_removed_while_the_first_search_waits_it_finds_nothing(
+        self, exact_max: int, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        build = VectorIndex._build
+
+        def late(index: VectorIndex) -> None:
+            index.apply(range(50), [], 2)
+            build(index)
+
+        monkeypatch.setattr(VectorIndex, "_build", late)
+        with closing(opened(tmp_path, exact_max)) as index:
+            index.apply([], world.entries(range(100)), 1)
+            assert index.search(world.vector(), 5, None, None).ids.tolist() == []
+
     def test_dead_rows_and_written_over_rows_together(
         self, exact_max: int, tmp_path: Path, world: World, built: list[int]
     ) -> None:
@@ -337,6 +370,18 @@ class TestSnapshots:
             assert index.position() == 2
             assert (held(index, 5) == given[1].vector).all()
             assert index.exact_ids().tolist() == [1, 5]
+
+    def test_who_still_reads_the_snapshot_is_not_told_of_vectors_that_are_not_in_it(
+        self, tmp_path: Path, world: World
+    ) -> None:
+        with closing(opened(tmp_path)) as index:
+            index.apply([], world.entries(range(6), exact=False), 1)
+        with closing(opened(tmp_path)) as index:
+            before, old = index._view, held(index, 2)
+            index.apply([], [], 2, world.vectors([2]))
+            assert not before.exact.any()
+            assert np.array_equal(before.matrix[2], old.astype(np.float16))
+            assert index.exact_ids().tolist() == [2]
 
     def test_a_snapshot_of_the_older_format_is_dropped_quietly(
         self, tmp_path: Path, world: World, caplog: pytest.LogCaptureFixture
