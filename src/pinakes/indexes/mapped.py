@@ -20,13 +20,11 @@ from typing import Any
 import numpy as np
 
 from pinakes.indexes.half import Float16
-from pinakes.indexes.room import extended
+from pinakes.indexes.room import extended, with_spare
 from pinakes.types import Int64
 
 _log = logging.getLogger(__name__)
 
-_SPARE_SHARE = 8
-_SPARE_ROWS = 256
 _ROWS_AT_ONCE = 8192
 _RETRY_S = 60.0
 
@@ -135,7 +133,7 @@ class MappedRows:
 
     def _map(self, count: int) -> None:
         """Map the file anew, with room for more than ``count`` rows."""
-        size = self._offset(count + max(_SPARE_ROWS, count // _SPARE_SHARE))
+        size = self._offset(with_spare(count))
         os.ftruncate(self._file, size)
         self._pages = mmap.mmap(self._file, size, access=mmap.ACCESS_READ)
         self._room = np.frombuffer(self._pages, np.float16).reshape(-1, self._width)

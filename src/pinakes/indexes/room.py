@@ -19,7 +19,12 @@ def extended(rows: Any, more: Any) -> Any:
     room, count, total = rows.base, len(rows), len(rows) + len(more)
     begins_room = room is not None and room.ndim == rows.ndim and room.ctypes.data == rows.ctypes.data
     if not begins_room or len(room) < total:
-        room = np.empty((total + max(_SPARE_ROWS, total // _SPARE_SHARE), *rows.shape[1:]), rows.dtype)
+        room = np.empty((with_spare(total), *rows.shape[1:]), rows.dtype)
         room[:count] = rows
     room[count:total] = more
     return room[:total]
+
+
+def with_spare(rows: int) -> int:
+    """Return for how many rows to make room where there are so many."""
+    return rows + max(_SPARE_ROWS, rows // _SPARE_SHARE)
