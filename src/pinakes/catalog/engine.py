@@ -13,11 +13,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.exc import DBAPIError
 
+from pinakes.catalog.schema import metadata
 from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
 
 HEAD = "0011"
 """The newest migration; a test compares it with the migrations folder."""
 
+_SCHEMA = "alembic_version"
 BUSY_TIMEOUT_S = 60
 _SWITCH_STEP_S = 0.02
 
@@ -138,22 +140,42 @@ def _begin(connection: Connection) -> None:
 
 
 def _migrate(engine: Engine) -> None:
-    """Bring the database to ``HEAD``; Alembic is only loaded when there is something to do."""
+    """Bring the database to ``HEAD``; Alembic is only loaded where there are tables of an older schema."""
     with engine.connect() as connection:
-        if inspect(connection).has_table("alembic_version"):
-            found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-            if found == HEAD:
-                return
-            if found is not None and found > HEAD:
-                raise PinakesError(
-                    f"The catalogue was written by a newer Pinakes (schema {found}, this one knows {HEAD}).",
-                    hint="Update Pinakes.",
-                )
+        if _schema(connection) == HEAD:
+            return
+    with engine.connect().execution_options(pinakes_write=True) as connection, connection.begin():
+        found = _schema(connection)
+        if found is None:
+            metadata.create_all(connection, checkfirst=False)
+            connection.exec_driver_sql(f"CREATE TABLE {_SCHEMA} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+            connection.exec_driver_sql(f"INSERT INTO {_SCHEMA} VALUES ('{HEAD}')")
+        elif found != HEAD:
+            _upgrade(connection)
+
+
+def _schema(connection: Connection) -> str | None:
+    """Return which schema the database has; "" where a migration was cut short, None where it has none yet.
+
+    Raises:
+        PinakesError: it is newer than ``HEAD``.
+    """
+    if not inspect(connection).has_table(_SCHEMA):
+        return None
+    found: str = connection.exec_driver_sql(f"SELECT version_num FROM {_SCHEMA}").scalar() or ""
+    if found > HEAD:
+        raise PinakesError(
+            f"The catalogue was written by a newer Pinakes (schema {found}, this one knows {HEAD}).",
+            hint="Update Pinakes.",
+        )
+    return found
+
+
+def _upgrade(connection: Connection) -> None:
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with engine.connect().execution_options(pinakes_write=True) as connection, connection.begin():
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 
 import typer
 from typer.exceptions import TyperException
@@ -23,6 +24,8 @@ from pinakes.types import JSON
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 USAGE = 2
+
+_built = cache(get_command)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -49,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
-    command = get_command(app)
+    command = _built(app)
     try:
         with command.make_context("pinakes", list(arguments), obj=invocation) as context:
             command.invoke(context)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
@@ -230,10 +230,13 @@ def _answered(answer: object) -> Cut | Document:
     return answer
 
 
+@cache
 def collect_seldom() -> None:
-    """Have Python look for cycles more seldom: of the time reading takes, it spends a fifth on that otherwise."""
-    if not gc.get_freeze_count():  # what is garbage by then stays for ever: once in a process, not once a call
-        gc.freeze()
+    """Have Python look for cycles more seldom: of the time reading takes, it spends a fifth on that otherwise.
+
+    Once in a process: what is garbage when things are frozen stays for ever.
+    """
+    gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
 
 

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from alembic import command
+from alembic.config import Config
 
-from pinakes.catalog import Catalog, collections, documents
+from pinakes.catalog import Catalog, collections, documents, engine
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument
 from pinakes.types import Chunk, Document, Float32
+
+
+MIGRATIONS = Path(engine.__file__).parent / "migrations"
+
+
+def first_schema(home: Path) -> None:
+    """Make the catalogue in ``home`` that the first migration alone makes."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    made = engine._engine(f"sqlite:///{home / 'catalog.db'}")
+    with made.connect().execution_options(pinakes_write=True) as connection, connection.begin():
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    made.dispose()
 
 
 def new(

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,32 +16,45 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from catalog_making import new, put
+from catalog_making import MIGRATIONS, first_schema, new, put
 from sqlalchemy import inspect, text
 
 from pinakes.catalog import Catalog, collections, documents, engine, schema
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull
 
-MIGRATIONS = Path(engine.__file__).parent / "migrations"
+
+@pytest.fixture
+def migrated(tmp_path: Path) -> Iterator[Catalog]:
+    """A catalogue that began with the first schema and went through every migration."""
+    first_schema(tmp_path)
+    opened = Catalog.at(tmp_path)
+    yield opened
+    opened.close()
 
 
-def test_the_migrated_schema_is_that_of_the_tables(catalog: Catalog) -> None:
-    with catalog.read() as connection:
+def test_the_migrated_schema_is_that_of_the_tables(migrated: Catalog) -> None:
+    with migrated.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
         assert compare_metadata(context, schema.metadata) == []
 
 
-def test_the_migrated_schema_has_every_constraint_of_the_tables(catalog: Catalog, tmp_path: Path) -> None:
-    fresh = Catalog.__new__(Catalog)
-    fresh.engine = engine._engine(f"sqlite:///{tmp_path / 'fresh.db'}")
-    schema.metadata.create_all(fresh.engine)
-    by_migration, by_tables = inspect(catalog.engine), inspect(fresh.engine)
+def test_the_migrated_schema_has_every_constraint_of_a_new_one(migrated: Catalog, catalog: Catalog) -> None:
+    by_migration, by_tables = inspect(migrated.engine), inspect(catalog.engine)
+    assert set(by_migration.get_table_names()) == set(by_tables.get_table_names())
     for table in schema.metadata.tables:
         for what in ("get_foreign_keys", "get_unique_constraints", "get_indexes", "get_pk_constraint"):
             found, expected = getattr(by_migration, what)(table), getattr(by_tables, what)(table)
             assert _in_words(found) == _in_words(expected)
-    fresh.close()
+        assert _columns(migrated, table) == _columns(catalog, table)
+
+
+def _columns(catalog: Catalog, table: str) -> tuple[bool, list[tuple[Any, ...]]]:
+    """Return whether ids of ``table`` are never given twice, and its columns: name, type, bound, default, key."""
+    with catalog.read() as connection:
+        made = str(connection.exec_driver_sql(f"SELECT sql FROM sqlite_master WHERE name = '{table}'").scalar_one())
+        columns = connection.exec_driver_sql(f"PRAGMA table_info({table})").all()
+    return "AUTOINCREMENT" in made, sorted(tuple(column[1:]) for column in columns)
 
 
 def _in_words(found: Any) -> Any:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
-from alembic.config import Config
+from catalog_making import first_schema
 
 from pinakes.catalog import Catalog, changes, collections, documents, engine, history, schema
 from pinakes.catalog.changes import Change
@@ -19,13 +18,7 @@ from pinakes.catalog.changes import Change
 @pytest.fixture
 def old(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """A catalogue of schema 0001 with a collection, two documents, and changes of which the newest is gone."""
-    made = engine._engine(f"sqlite:///{tmp_path / 'catalog.db'}")
-    config = Config()
-    config.set_main_option("script_location", str(Path(engine.__file__).parent / "migrations"))
-    with made.connect().execution_options(pinakes_write=True) as connection, connection.begin():
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-    made.dispose()
+    first_schema(tmp_path)
     with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO models VALUES (1, 'm/3', 3)")
         connection.execute("INSERT INTO collections VALUES (1, 'kept', 'Words.', 1, 4, 'then')")
