@@ -1,19 +1,15 @@
-"""One process that works on a home, and is killed or runs out of room where the arguments say.
-
-Usage: crash_child.py HOME ACTION LOCATION COLLECTION POINT NUMBER [SETTINGS]
-
-LOCATION is a model where ACTION builds one beside. SETTINGS, in JSON, are added to those every child has.
-"""
+"""What a child process does with a home: it is killed, or runs out of room, where the arguments say."""
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +92,12 @@ def limit_files(size_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, resource.RLIM_INFINITY))
 
 
-def put(library: Library, salt: str, collection: str) -> None:
+def put(library: Library, salt: str, collection: str, say: Callable[[str], None]) -> None:
     """Put twelve documents, one by one, saying which."""
     for number in range(12):
         text = f"A heron {salt}.\n\n## Number{number}\n\nIt eats fish."
         library.documents.put(text, title=f"Bird {number}", uri=f"x:{number}", collection=collection)
-        print(number, flush=True)
+        say(str(number))
 
 
 def update(library: Library, name: str, collection: str) -> None:
@@ -113,21 +109,31 @@ def update(library: Library, name: str, collection: str) -> None:
         )
 
 
-def main() -> int:
-    """Do ``ACTION`` once a line arrives; say what went wrong in one line."""
-    folder, action, location, collection, point, number, *settings = sys.argv[1:]
-    chosen = SMALL | json.loads(settings[0] if settings else "{}")
+def work(
+    pipe: Connection,
+    home: Path,
+    action: str,
+    location: str,
+    collection: str,
+    point: str,
+    number: int,
+    settings: dict[str, Any],
+) -> None:
+    """Do ``action`` once a word arrives, and exit; say what went wrong.
+
+    ``location`` is a model where ``action`` builds one beside; ``settings`` are added to those every child has.
+    """
     # Small steps, so that a small corpus has as many moments to die at as a large one.
     run._FOLLOW_AFTER_CHUNKS = 10
     vectors._SAVE_AFTER_ROWS = 10
     if point == "limit":
-        limit_files(int(number))
+        limit_files(number)
     elif point:
-        die_at(point, int(number))
+        die_at(point, number)
     actions: dict[str, Callable[[Library], object]] = {
         "add": lambda library: library.add(location, collection),
         "reindex": lambda library: library.reindex(collection),
-        "put": lambda library: put(library, location, collection),
+        "put": lambda library: put(library, location, collection, pipe.send),
         "update": lambda library: update(library, location, collection),
         "delete": lambda library: library.collecting.delete(collection),
         "search": lambda library: library.search("heron", collection),
@@ -136,18 +142,15 @@ def main() -> int:
         "rollback": lambda library: library.roll_back(collection),
         "drop": lambda library: library.drop_beside(collection),
     }
-    sys.path.append(str(Path(__file__).parents[1] / "shared"))
     EMBEDDERS["named"] = "named_embedder:NamedEmbedder"
     try:
-        print("ready", flush=True)
-        sys.stdin.readline()
-        with Library.open(folder, **chosen) as library:
+        pipe.send("ready")
+        pipe.recv()
+        with Library.open(home, **SMALL | settings) as library:
             actions[action](library)
     except PinakesError as error:
-        print(f"{type(error).__name__}: {error}", flush=True)
-        return exit_code(error)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        pipe.send(f"{type(error).__name__}: {error}")
+        sys.exit(exit_code(error))
+    except Exception:  # noqa: BLE001 - the parent is to see it
+        pipe.send(traceback.format_exc())
+        sys.exit(1)

@@ -7,53 +7,20 @@ the home and adds the folder again: every file must be there exactly once and th
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from children import KILLED, Child, run, together
 from small_disk import small_file_system
 
 from pinakes.library import Library
 from pinakes.testing import write_files
 
-CHILD = Path(__file__).parent / "crash_child.py"
 FILES = 30
-KILLED = -signal.SIGKILL
-
-
-def start(
-    home: Path, action: str, location: Path, collection: str = "c", point: str = "", number: int = 0
-) -> subprocess.Popen[str]:
-    """Start a child; it waits for a line before it does anything."""
-    arguments = [str(home), action, str(location), collection, point, str(number)]
-    child = subprocess.Popen(
-        [sys.executable, str(CHILD), *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n", child.communicate()
-    return child
-
-
-def finish(child: subprocess.Popen[str]) -> tuple[int, str]:
-    """Let a child run to its end; return its exit code and what it said."""
-    out, err = child.communicate("go\n", timeout=120)
-    assert "Traceback" not in err, err
-    return child.returncode, out
-
-
-def run(
-    home: Path, action: str, location: Path, collection: str = "c", point: str = "", number: int = 0
-) -> tuple[int, str]:
-    return finish(start(home, action, location, collection, point, number))
 
 
 def files(salt: str = "") -> dict[str, str]:
@@ -156,9 +123,9 @@ def time_of_adding(home: Path, docs: Path) -> float:
     """Return how many seconds a child takes for a dozen changed files, from when it is told to go."""
     fill(home, docs)
     write_files(docs, dict(list(files("timed").items())[:12]))
-    child = start(home, "add", docs)
+    child = Child(home, "add", docs)
     began = time.monotonic()
-    assert release([child]) == [(0, "")]
+    assert together([child]) == [(0, "")]
     return time.monotonic() - began
 
 
@@ -171,22 +138,18 @@ def test_kills_at_random_moments(home: Path, docs: Path) -> None:
         write_files(docs, dict(chance.sample(list(files(f"salt{attempt}").items()), 12)))
         if attempt % 3 == 2:
             chance.choice(sorted(docs.rglob("*.md"))).unlink()
-        child = start(home, "reindex" if attempt % 5 == 4 else "add", docs)
-        assert child.stdin is not None
-        child.stdin.write("go\n")
-        child.stdin.flush()
+        child = Child(home, "reindex" if attempt % 5 == 4 else "add", docs)
+        child.go()
         time.sleep(chance.uniform(0.02, 0.8) * took)
-        child.kill()
-        child.communicate()
-        killed += child.returncode == KILLED
+        killed += child.kill() == KILLED
     assert killed >= 4, "the children were too fast to be killed at work"
     check(home, docs)
 
 
 def test_two_processes_may_add_to_one_collection_at_once(home: Path, docs: Path, tmp_path: Path) -> None:
     more = write_files(tmp_path / "more", {f"more{number}.md": f"Heron more{number}.\n" for number in range(FILES)})
-    children = [start(home, "add", docs), start(home, "add", docs), start(home, "add", more)]
-    assert release(children) == [(0, "")] * 3
+    children = [Child(home, "add", docs), Child(home, "add", docs), Child(home, "add", more)]
+    assert together(children) == [(0, "")] * 3
     with opened(home) as library:
         assert library.verify() == {"c": []}
         [about] = library.status()
@@ -202,25 +165,16 @@ def test_processes_may_add_to_collections_of_their_own_while_others_search_and_r
     more = write_files(tmp_path / "more", {f"more{number}.md": f"Heron more{number}.\n" for number in range(FILES)})
     fill(home, docs, "one")
     children = [
-        start(home, "add", more, "one"),
-        start(home, "add", more, "two"),
-        start(home, "reindex", docs, "one"),
-        start(home, "search", docs, "one"),
+        Child(home, "add", more, "one"),
+        Child(home, "add", more, "two"),
+        Child(home, "reindex", docs, "one"),
+        Child(home, "search", docs, "one"),
     ]
-    assert release(children) == [(0, "")] * 4
+    assert together(children) == [(0, "")] * 4
     with opened(home) as library:
         assert library.verify() == {"one": [], "two": []}
         assert [about.documents for about in library.status()] == [2 * FILES, FILES]
         assert len(library.search("heron", "one", mode="keyword", top_k=1000).hits) == 2 * FILES
-
-
-def release(children: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
-    """Let all children go at the same time."""
-    for child in children:
-        assert child.stdin is not None
-        child.stdin.write("go\n")
-        child.stdin.flush()
-    return [finish(child) for child in children]
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from test_crash import FILES, KILLED, files, finish, opened, run, start
+from children import KILLED, Child, run
+from test_crash import FILES, files, opened
 
 from pinakes.testing import write_files
 
@@ -116,20 +117,18 @@ def test_kills_at_random_moments(prepared: Path, tmp_path: Path) -> None:
     chance = random.Random(5)
     identity = number_of(prepared)
     took = 0.0
-    seen = set()
+    seen: set[tuple[int, bool]] = set()
     for attempt in range(KILLS + 1):
         home = Path(shutil.copytree(prepared, tmp_path / f"home{attempt}"))
-        child = start(home, "delete", tmp_path)
-        assert child.stdin is not None
+        child = Child(home, "delete", tmp_path)
         began = time.monotonic()
-        if not attempt:
-            assert finish(child)[0] == 0
-            took = time.monotonic() - began
-        else:
-            child.stdin.write("go\n")
-            child.stdin.flush()
+        child.go()
+        if attempt:
             time.sleep(chance.uniform(0.05, 0.9) * took)
-            child.kill()
-            child.communicate()
-        seen.add((child.returncode, check(home, identity)))
+            code = child.kill()
+        else:
+            code, _ = child.finish()
+            took = time.monotonic() - began
+        seen.add((code, check(home, identity)))
+    assert (0, False) in seen
     assert KILLED in {code for code, _ in seen}, "the children were too fast to be killed at work"

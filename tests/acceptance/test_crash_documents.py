@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
-from test_crash import opened, release, run, start
+from children import KILLED, Child, run, together
+from test_crash import opened
 
-KILLED = -signal.SIGKILL
 DOCUMENTS = 12
 
 
@@ -73,8 +72,8 @@ def test_a_kill_while_replacing(point: str, number: int, home: Path) -> None:
 def test_processes_that_change_one_document_lose_nothing_of_each_other(home: Path) -> None:
     with opened(home) as library:
         uid = library.documents.put("A heron.", title="Shared", uri="x:shared", collection="c").document.uid
-    children = [start(home, "update", Path(name)) for name in ("a", "b", "c")]
-    assert release(children) == [(0, "")] * 3
+    children = [Child(home, "update", Path(name)) for name in ("a", "b", "c")]
+    assert together(children) == [(0, "")] * 3
     with opened(home) as library:
         document = library.documents.get(uid, collection="c")
         assert dict(document.metadata) == {f"{name}{number}": number for name in "abc" for number in range(15)}

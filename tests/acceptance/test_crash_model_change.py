@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import children
 import pytest
+from children import KILLED
 
 from pinakes.embedders import EMBEDDERS
 from pinakes.library import Library
 from pinakes.testing import write_files
 
-CHILD = Path(__file__).parent / "crash_child.py"
-KILLED = -signal.SIGKILL
 OLD, NEW = "old/32", "new/48"
 SETTINGS: dict[str, Any] = {"embedding__provider": "named", "embedding__model": OLD, "embedding__mode": "full"}
 QUERIES = ("heron", "number7 words", "more")
@@ -31,12 +26,7 @@ Answers = list[list[tuple[str, int, float]]]
 
 
 def run(home: Path, action: str, point: str = "", number: int = 0) -> int:
-    words = [str(home), action, NEW, "c", point, str(number), json.dumps(SETTINGS)]
-    done = subprocess.run(
-        [sys.executable, str(CHILD), *words], input="go\n", capture_output=True, text=True, timeout=120, check=False
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode
+    return children.run(home, action, NEW, "c", point, number, **SETTINGS)[0]
 
 
 def answers(library: Library, **how: Any) -> Answers:
@@ -146,13 +136,8 @@ def test_kills_at_any_moment(home: Path, expected: tuple[Answers, Answers]) -> N
     usual = time.monotonic() - began
     run(home, "drop")
     for _ in range(RANDOM_KILLS):
-        words = [str(home), "beside", NEW, "c", "", "0", json.dumps(SETTINGS)]
-        child = subprocess.Popen([sys.executable, str(CHILD), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        with child:
-            assert child.stdin is not None
-            child.stdin.write(b"go\n")
-            child.stdin.flush()
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(moments.uniform(0.3, 0.95) * usual)
-            child.kill()
+        child = children.Child(home, "beside", NEW, **SETTINGS)
+        child.go()
+        time.sleep(moments.uniform(0.1, 0.95) * usual)
+        child.kill()
     check(home, expected)

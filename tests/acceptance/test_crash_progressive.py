@@ -5,19 +5,17 @@ Whatever happened, the next run goes on, and in the end every passage has the ve
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
-import signal
-import subprocess
-import sys
-import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import children
 import pytest
 from bert_reference import make_tiny_bert
+from children import KILLED, Child
 from progressive_support import (
     assert_sound,
     directly,
@@ -33,8 +31,6 @@ from pinakes.errors import StorageFull
 from pinakes.library import Library
 from pinakes.types import Float32, Results
 
-CHILD = Path(__file__).parent / "crash_child.py"
-KILLED = -signal.SIGKILL
 NAMES = [f"file{number}" for number in range(25)]
 
 Vectors = dict[tuple[str, int], Float32]
@@ -67,13 +63,7 @@ def docs(tmp_path: Path) -> Path:
 def run(
     home: Path, action: str, location: Path, settings: dict[str, Any], point: str = "", number: int = 0
 ) -> tuple[int, str]:
-    """Let a child work on a home; return its exit code and what it said."""
-    arguments = [str(home), action, str(location), "default", point, str(number), json.dumps(settings)]
-    done = subprocess.run(
-        [sys.executable, str(CHILD), *arguments], input="go\n", capture_output=True, text=True, timeout=120, check=False
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout.removeprefix("ready\n")
+    return children.run(home, action, location, "default", point, number, **settings)
 
 
 def check(home: Path, docs: Path, settings: dict[str, Any], expected: Vectors) -> None:
@@ -314,12 +304,12 @@ def test_kills_at_random_moments(home: Path, docs: Path, settings: dict[str, Any
     slow = {**settings, "ingest__batch_chunks": 2}
     killed, longest = 0, 0.8
     for action in ["add", "add", "search", "reindex", "add", "search", *["reindex"] * 20]:
-        child = started(home, action, docs, slow)
-        threading.Event().wait(chance.uniform(0.1, 1) * longest)
-        child.kill()
-        child.communicate()
-        killed += child.returncode == KILLED
-        longest *= 1 if child.returncode == KILLED else 0.7  # it was too fast to be killed at work
+        child = Child(home, action, docs, "default", **slow)
+        child.go()
+        time.sleep(chance.uniform(0.1, 1) * longest)
+        code = child.kill()
+        killed += code == KILLED
+        longest *= 1 if code == KILLED else 0.7  # it was too fast to be killed at work
         with Library.open(home, **settings) as library:
             assert not any(library.verify().values())
         if killed == 4:
@@ -334,20 +324,6 @@ def test_processes_may_embed_search_and_reindex_at_once(
     with Library.open(home, **settings) as library:
         stopped_at_searchable(library, docs)
     small = {**settings, "ingest__batch_chunks": 2}
-    children = [started(home, action, docs, small) for action in ("add", "search", "reindex", "search")]
-    said = [child.communicate(timeout=120) for child in children]
-    assert [child.returncode for child in children] == [0, 0, 0, 0], said
+    at_once = [Child(home, action, docs, "default", **small) for action in ("add", "search", "reindex", "search")]
+    assert children.together(at_once) == [(0, "")] * 4
     check(home, docs, settings, expected)
-
-
-def started(home: Path, action: str, location: Path, settings: dict[str, Any]) -> subprocess.Popen[str]:
-    """Start a child and let it go."""
-    arguments = [str(home), action, str(location), "default", "", "0", json.dumps(settings)]
-    pipe = subprocess.PIPE
-    child = subprocess.Popen([sys.executable, str(CHILD), *arguments], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-    assert child.stdin is not None
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    child.stdin.write("go\n")
-    child.stdin.flush()
-    return child

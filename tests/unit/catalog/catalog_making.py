@@ -16,7 +16,6 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument
 from pinakes.types import Chunk, Document, Float32
 
-
 MIGRATIONS = Path(engine.__file__).parent / "migrations"
 
 
