@@ -45,12 +45,13 @@ class Effort:
     http: int = 3
     starts: int = 5
     load_s: float = 10.0
+    settled_s: float = 15.0
     handshakes: int = 7
     reranks: int = 20
 
 
-QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, handshakes=1, reranks=2)
-_QUICK_FILES = 24
+QUICK = Effort(unchanged=1, changed=2, queries=1, http=1, starts=1, load_s=1.0, settled_s=1.0, handshakes=1, reranks=2)
+_QUICK_FILES = 10
 QUICK_SETTINGS = {"embedding__sample_chunks": 40, "embedding__progressive_chunks": 80}
 """The project's own documents are so few that they would be embedded at once."""
 
@@ -100,7 +101,7 @@ def measure(home: Home, effort: Effort, figures: Figures) -> None:
     _say("queries while it is embedded")
     figures.meanwhile = in_new_process(progressive.meanwhile, fresh, effort.queries, **settings)
     _say("server")
-    figures.served = serving.serving(home, effort.http, effort.starts, effort.load_s)
+    figures.served = serving.serving(home, effort.http, effort.starts, effort.load_s, effort.settled_s)
     _say("nothing changed, one file changed")
     figures.unchanged = in_new_process(ingest.unchanged, home, effort.unchanged)
     figures.changed = in_new_process(ingest.changed, home, effort.changed)

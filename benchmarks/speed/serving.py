@@ -26,8 +26,6 @@ CLIENTS = 8
 NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0", "--set", "search.remembered_answers=0")
 _START_TIMEOUT_S = 120.0
 _POLL_S = 0.01
-_SETTLED_S = 15.0
-"""A server that has been up so long has the summaries of the corpus at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,11 @@ class Served:
     memory_anonymous_mb: float
 
 
-def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
-    """Start the server ``starts`` times; ask the last one every question ``rounds`` times a mode, then load it."""
+def serving(home: Home, rounds: int, starts: int, load_s: float, settled_s: float) -> Served:
+    """Start the server ``starts`` times; ask the last one every question ``rounds`` times a mode, then load it.
+
+    One that has been up ``settled_s`` seconds has the summaries of the corpus at hand.
+    """
     times = []
     for _ in range(starts - 1):
         with _server(home) as (_, _, seconds):
@@ -65,7 +66,7 @@ def serving(home: Home, rounds: int, starts: int, load_s: float) -> Served:
         used = (cpu_seconds(process.pid) - used) * 1000 / load.times.count
         memory = memory_mb(process.pid)
     with _server(home, "--toolsets", "retrieve") as (_, port, _):  # a profile may offer agents other tools
-        time.sleep(_SETTLED_S)
+        time.sleep(settled_s)
         level_1 = _summaries(home, port)
         repeated = _load(home, port, load_s)
     return Served(
