@@ -26,7 +26,7 @@ run: $(INSTALLED)  ## index this project's own documents, answer three questions
 
 # Not --dist loadgroup: with that, xdist waits for ever once a worker has died, as one does whose test hangs.
 test: $(INSTALLED_DEV)  ## all tests
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 test-torch: $(INSTALLED_TORCH)  ## the tests that need the extra torch, which takes gigabytes
 	$(VENV_TORCH)/bin/pytest tests/integration/test_torch.py

@@ -79,8 +79,8 @@ def command(home: Path, settings: dict[str, Any], *words: str) -> list[str]:
 
 
 @contextmanager
-def serving(home: Path, settings: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run a server; give its process and its URL once it is healthy."""
+def serving(home: Path, settings: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """Run a server; give its process and a client of it once it is healthy."""
     server = subprocess.Popen(
         command(home, settings, "serve", "--port", "0"), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -92,21 +92,22 @@ def serving(home: Path, settings: dict[str, Any]) -> Iterator[tuple[subprocess.P
             if url is not None:
                 break
         assert url is not None, server.communicate()
-        until(lambda: health(url[0])["status"] == "healthy")
-        yield server, url[0]
+        with httpx.Client(base_url=url[0], timeout=30) as client:
+            until(lambda: health(client)["status"] == "healthy")
+            yield server, client
     finally:
         if server.poll() is None:
             server.kill()
         server.communicate()
 
 
-def health(url: str) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{url}/health", timeout=30).json()
+def health(client: httpx.Client) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/health").json()
     return found
 
 
-def pending(url: str) -> int:
-    return int(health(url)["components"]["index"]["pending"])
+def pending(client: httpx.Client) -> int:
+    return int(health(client)["components"]["index"]["pending"])
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -119,7 +120,7 @@ def until(true: Callable[[], bool]) -> None:
 class Reader:
     """Asks for one file after the other and looks at every answer."""
 
-    def __init__(self, url: str, stop: threading.Event) -> None:
+    def __init__(self, url: httpx.URL, stop: threading.Event) -> None:
         self._client = httpx.Client(base_url=url, timeout=30)
         self._stop = stop
         self.answers = 0
@@ -162,11 +163,11 @@ def test_every_answer_is_right_until_all_is_exact(
     home: Path, docs: Path, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     stop = threading.Event()
-    with serving(home, settings) as (server, url), ThreadPoolExecutor(3) as pool:
-        before = pending(url)
+    with serving(home, settings) as (server, client), ThreadPoolExecutor(3) as pool:
+        before = pending(client)
         assert before > 300
-        until(lambda: pending(url) < before)
-        readers = [Reader(url, stop) for _ in range(3)]
+        until(lambda: pending(client) < before)
+        readers = [Reader(client.base_url, stop) for _ in range(3)]
         reading = [pool.submit(reader.run, number) for number, reader in enumerate(readers)]
         try:
             for version in (1, 2):
@@ -181,7 +182,7 @@ def test_every_answer_is_right_until_all_is_exact(
                     capture_output=True, text=True, check=False, timeout=120,
                 )  # fmt: skip
                 assert added.returncode == 0, added.stderr
-            until(lambda: pending(url) == 0 or any(one.done() for one in reading))
+            until(lambda: pending(client) == 0 or any(one.done() for one in reading))
             until(lambda: sum(reader.answers for reader in readers) > 30 or any(one.done() for one in reading))
         finally:
             stop.set()
@@ -197,9 +198,9 @@ def test_every_answer_is_right_until_all_is_exact(
 
 
 def test_a_server_that_embeds_stops_promptly(home: Path, docs: Path, tmp_path: Path, settings: dict[str, Any]) -> None:
-    with serving(home, settings) as (server, url):
-        before = pending(url)
-        until(lambda: pending(url) < before)
+    with serving(home, settings) as (server, client):
+        before = pending(client)
+        until(lambda: pending(client) < before)
         start = time.monotonic()
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=30)

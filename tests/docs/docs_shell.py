@@ -92,7 +92,8 @@ class Server:
         self._listener.start()
         try:
             self._wait_for(lambda: bool(self.address))
-            self._wait_for(lambda: httpx.get(f"http://{self.address}/health").json()["status"] == "healthy")
+            with httpx.Client(base_url=f"http://{self.address}") as client:
+                self._wait_for(lambda: client.get("/health").json()["status"] == "healthy")
         except BaseException:
             self._kill()
             raise
@@ -117,7 +118,7 @@ class Server:
         while not true():
             assert self._process.poll() is None, "".join(self._said)
             assert time.monotonic() < end, "".join(self._said)
-            time.sleep(0.01)
+            time.sleep(0.02)
 
     def _kill(self) -> None:
         """End it, if it has not, before its pipe is closed: that waits for the thread which reads from it."""

@@ -19,7 +19,7 @@ from pinakes.ingest import Report
 from pinakes.library import Library
 
 MEMORY_MB = 512
-TIMEOUT_S = 20
+TIMEOUT_S = 8
 LONGEST_S = 240
 """For all files together, on a machine that does other things as well."""
 

@@ -22,7 +22,7 @@ PINAKES = (str(Path(sys.executable).with_name("pinakes")), *DETERMINISTIC)
 def many(tmp_path):
     folder = tmp_path / "many"
     folder.mkdir()
-    for number in range(2000):
+    for number in range(800):
         (folder / f"{number}.md").write_text(
             f"# Report {number}\n\nThe yield of field {number} was {number * 7} tons.\n"
         )
@@ -63,7 +63,7 @@ def test_ctrl_c_stops_with_what_was_committed_and_the_next_run_goes_on(many, pro
     assert re.fullmatch(r"stopped( at .*)?; what was committed stays; run again to resume\n", stopped.stderr)
     assert json.loads(stopped.stdout)["error"]["code"] == "INTERRUPTED"
     (report,) = program("add", many, "--json").document["reports"]
-    assert report["added"] + report["unchanged"] == 2000
+    assert report["added"] + report["unchanged"] == 800
     assert program("verify").code == 0
 
 
@@ -85,8 +85,8 @@ main()
 """Ctrl+C while a command works, and again when it closes the catalogue."""
 
 
-def test_ctrl_c_twice_ends_in_one_line(program, corpus):
-    program("add", corpus)
+def test_ctrl_c_twice_ends_in_one_line(pinakes, corpus):
+    pinakes("add", corpus)
     stopped = subprocess.run(
         [sys.executable, "-c", IMPATIENT, "status"], capture_output=True, text=True, check=False, timeout=120
     )
@@ -94,8 +94,8 @@ def test_ctrl_c_twice_ends_in_one_line(program, corpus):
     assert stopped.stderr == "stopped at once; what was committed stays; run again to resume\n"
 
 
-def test_a_closed_pipe_is_no_error(program, corpus):
-    program("add", corpus)
+def test_a_closed_pipe_is_no_error(pinakes, corpus):
+    pinakes("add", corpus)
     done = subprocess.run(
         ["bash", "-c", 'set -o pipefail; "$@" | true', "bash", *PINAKES, "read", "guide.md"],
         capture_output=True, text=True, check=False,
@@ -144,42 +144,42 @@ def on_terminal(*words: str | Path) -> str:
 def test_a_terminal_gets_a_bar_and_marked_words(many, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert re.search(r"━.* of 2,000 files read, [\d,]+ chunks embedded", on_terminal("add", many))
+    assert re.search(r"━.* of 800 files read, [\d,]+ chunks embedded", on_terminal("add", many))
     assert re.search(r"\x1b\[1;33myield\x1b\[0m", on_terminal("search", "yields"))
 
 
-def test_no_color_is_respected(corpus, monkeypatch, program):
+def test_no_color_is_respected(corpus, monkeypatch, pinakes):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("NO_COLOR", "1")
-    program("add", corpus)
+    pinakes("add", corpus)
     assert "\x1b[1;33m" not in on_terminal("search", "tree")
 
 
-def test_a_document_cannot_steer_the_terminal_but_a_file_gets_it_whole(program, corpus):
+def test_a_document_cannot_steer_the_terminal_but_a_file_gets_it_whole(pinakes, program, corpus):
     (corpus / "evil.txt").write_text("before \x1b]0;owned\x07 and \u202edenwo after\n")
-    program("add", corpus)
+    pinakes("add", corpus)
     for shown in (on_terminal("read", "evil.txt"), program("search", "before after").out):
         assert not {"\x1b", "\x07", "\u202e"} & set(shown)
     assert "\u202edenwo" in program("read", "evil.txt").out
 
 
-def test_stdout_that_is_not_utf8_gets_readable_text_and_valid_json(program, corpus, monkeypatch):
+def test_stdout_that_is_not_utf8_gets_readable_text_and_valid_json(pinakes, program, corpus, monkeypatch):
     (corpus / "café.md").write_text("# Café\n\nEspresso for pickers ☕.\n")
-    program("add", corpus)
+    pinakes("add", corpus)
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     assert program("search", "espresso", "-k", "1", "--json").document["hits"][0]["path"] == "café.md"
     assert program("search", "espresso", "-k", "1").code == 0
 
 
-def test_log_level_comes_from_the_flag_or_the_environment(program, corpus, monkeypatch):
-    program("add", corpus)
+def test_log_level_comes_from_the_flag_or_the_environment(pinakes, program, corpus, monkeypatch):
+    pinakes("add", corpus)
     assert "Traceback" not in program("search", "tree", "-vv").err
     monkeypatch.setenv("PINAKES_LOG", "debug")
     assert program("search", "tree").code == 0
 
 
-def test_a_taken_port_is_an_error_with_a_way_out(program, corpus):
-    program("add", corpus)
+def test_a_taken_port_is_an_error_with_a_way_out(pinakes, program, corpus):
+    pinakes("add", corpus)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -193,11 +193,11 @@ def test_an_open_address_is_refused_without_authentication(program):
     assert program("serve", "--host", "0.0.0.0", "--port", "0", "--json").code == 4
 
 
-def test_serve_says_how_to_connect_and_stops_on_ctrl_c(program, corpus):
+def test_serve_says_how_to_connect_and_stops_on_ctrl_c(pinakes, corpus):
     import signal
     import urllib.request
 
-    program("add", corpus)
+    pinakes("add", corpus)
     server = subprocess.Popen(
         [*PINAKES, "serve", "--port", "0"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

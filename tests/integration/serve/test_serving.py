@@ -31,9 +31,11 @@ QUESTION = {"query": "CRD versioning"}
 def until_healthy(url: str) -> dict[str, object]:
     health: dict[str, object] = {"status": "starting"}
     deadline = time.monotonic() + 60
-    while health["status"] == "starting":
-        assert time.monotonic() < deadline, health
-        health = httpx.get(f"{url}/health").json()
+    with httpx.Client(base_url=url) as client:
+        while health["status"] == "starting":
+            assert time.monotonic() < deadline, health
+            time.sleep(0.02)
+            health = client.get("/health").json()
     return health
 
 
