@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, create_engine, event, inspect, select
 from sqlalchemy.exc import DBAPIError
 
 from pinakes.catalog.schema import metadata
@@ -19,7 +19,7 @@ from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, Stora
 HEAD = "0011"
 """The newest migration; a test compares it with the migrations folder."""
 
-_SCHEMA = "alembic_version"
+_version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 BUSY_TIMEOUT_S = 60
 _SWITCH_STEP_S = 0.02
 
@@ -148,8 +148,8 @@ def _migrate(engine: Engine) -> None:
         found = _schema(connection)
         if found is None:
             metadata.create_all(connection, checkfirst=False)
-            connection.exec_driver_sql(f"CREATE TABLE {_SCHEMA} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
-            connection.exec_driver_sql(f"INSERT INTO {_SCHEMA} VALUES ('{HEAD}')")
+            _version.create(connection)
+            connection.execute(_version.insert().values(version_num=HEAD))
         elif found != HEAD:
             _upgrade(connection)
 
@@ -160,9 +160,9 @@ def _schema(connection: Connection) -> str | None:
     Raises:
         PinakesError: it is newer than ``HEAD``.
     """
-    if not inspect(connection).has_table(_SCHEMA):
+    if not inspect(connection).has_table(_version.name):
         return None
-    found: str = connection.exec_driver_sql(f"SELECT version_num FROM {_SCHEMA}").scalar() or ""
+    found: str = connection.execute(select(_version.c.version_num)).scalar() or ""
     if found > HEAD:
         raise PinakesError(
             f"The catalogue was written by a newer Pinakes (schema {found}, this one knows {HEAD}).",

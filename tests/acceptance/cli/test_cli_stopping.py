@@ -71,7 +71,7 @@ def test_ctrl_c_while_a_file_is_read_ends_its_reader_and_the_next_run_reads_it(t
     (folder / "a.txt").write_text("The heron stands in the reeds.\n")
     (folder / "slow.md").write_text(SLOW)
     with adding(folder, *DETERMINISTIC) as process:
-        wait(lambda: any(seconds > 0.5 for _, seconds in children(process.pid)))
+        wait(lambda: any(seconds > 2.5 for _, seconds in children(process.pid)))
         readers = [pid for pid, _ in children(process.pid)]
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
