@@ -131,13 +131,17 @@ def test_a_kill_while_dropping(point: str, number: int, home: Path, expected: tu
 
 def test_kills_at_any_moment(home: Path, expected: tuple[Answers, Answers]) -> None:
     moments = random.Random(4)
+    child = children.Child(home, "beside", NEW, **SETTINGS)
     began = time.monotonic()
-    assert run(home, "beside") == 0
+    child.go()
+    assert child.finish()[0] == 0
     usual = time.monotonic() - began
     run(home, "drop")
+    killed = 0
     for _ in range(RANDOM_KILLS):
         child = children.Child(home, "beside", NEW, **SETTINGS)
         child.go()
         time.sleep(moments.uniform(0.1, 0.95) * usual)
-        child.kill()
+        killed += child.kill() == KILLED
+    assert killed, "the children were too fast to be killed at work"
     check(home, expected)
