@@ -9,6 +9,7 @@ import multiprocessing
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import crash_child
@@ -34,8 +35,9 @@ class Child:
         **settings: Any,
     ) -> None:
         self._pipe, theirs = _forking.Pipe()
-        arguments = (theirs, home, action, str(location), collection, point, number, settings)
-        self.process = _forking.Process(target=crash_child.work, args=arguments)
+        self._stderr = NamedTemporaryFile()  # noqa: SIM115 - finish closes it
+        arguments = (theirs, home, action, str(location), collection, point, number, settings, self._stderr.name)
+        self.process = _forking.Process(target=crash_child.work, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
         assert self._pipe.recv() == "ready"
@@ -59,7 +61,9 @@ class Child:
             self.process.join(_TIMEOUT_S)
         code = self.process.exitcode
         assert code is not None
-        assert not any("Traceback" in line for line in said), said
+        with self._stderr:
+            told = self._stderr.read().decode()
+        assert "Traceback" not in told, told
         return code, "\n".join(said)
 
 

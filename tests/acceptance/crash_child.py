@@ -7,7 +7,6 @@ import resource
 import shutil
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -118,11 +117,14 @@ def work(
     point: str,
     number: int,
     settings: dict[str, Any],
+    stderr: str,
 ) -> None:
     """Do ``action`` once a word arrives, and exit; say what went wrong.
 
-    ``location`` is a model where ``action`` builds one beside; ``settings`` are added to those every child has.
+    ``location`` is a model where ``action`` builds one beside; ``settings`` are added to those every child has. What
+    any thread or library writes to stderr goes to the file of that name.
     """
+    os.dup2(os.open(stderr, os.O_WRONLY), 2)
     # Small steps, so that a small corpus has as many moments to die at as a large one.
     run._FOLLOW_AFTER_CHUNKS = 10
     vectors._SAVE_AFTER_ROWS = 10
@@ -151,6 +153,3 @@ def work(
     except PinakesError as error:
         pipe.send(f"{type(error).__name__}: {error}")
         sys.exit(exit_code(error))
-    except Exception:  # noqa: BLE001 - the parent is to see it
-        pipe.send(traceback.format_exc())
-        sys.exit(1)

@@ -299,14 +299,20 @@ def refined(results: Results) -> int:
     return found
 
 
-def test_kills_at_random_moments(home: Path, docs: Path, settings: dict[str, Any], expected: Vectors) -> None:
+def test_kills_at_random_moments(
+    home: Path, docs: Path, tmp_path: Path, settings: dict[str, Any], expected: Vectors
+) -> None:
     chance = random.Random(20)
     slow = {**settings, "ingest__batch_chunks": 2}
-    killed, longest = 0, 0.8
+    child = Child(tmp_path / "timed", "add", docs, "default", **slow)
+    began = time.monotonic()
+    child.go()
+    assert child.finish() == (0, "")
+    killed, longest = 0, time.monotonic() - began
     for action in ["add", "add", "search", "reindex", "add", "search", *["reindex"] * 20]:
         child = Child(home, action, docs, "default", **slow)
         child.go()
-        time.sleep(chance.uniform(0.1, 1) * longest)
+        time.sleep(chance.uniform(0.1, 0.9) * longest)
         code = child.kill()
         killed += code == KILLED
         longest *= 1 if code == KILLED else 0.7  # it was too fast to be killed at work

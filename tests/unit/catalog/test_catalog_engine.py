@@ -178,7 +178,10 @@ def test_waiting_too_long_for_another_writer_is_busy(tmp_path: Path, monkeypatch
     two.close()
 
 
-def test_processes_may_open_a_new_home_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
+def test_processes_may_open_a_new_or_an_old_home_at_once(old: bool, tmp_path: Path) -> None:
+    if old:
+        first_schema(tmp_path)
     script = "import sys, pathlib, pinakes.catalog as c; c.Catalog.at(pathlib.Path(sys.argv[1])).close()"
     running = [
         subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.PIPE, text=True)
@@ -199,9 +202,12 @@ def test_our_own_errors_pass_through(catalog: Catalog) -> None:
         collections.get(connection, "nothing")
 
 
-def test_many_may_open_a_new_home_at_once(tmp_path: Path) -> None:
+def test_many_may_open_a_new_or_an_old_home_at_once(tmp_path: Path) -> None:
     for number in range(6):
         begin = threading.Barrier(6)
+        (tmp_path / str(number)).mkdir()
+        if number % 2:
+            first_schema(tmp_path / str(number))
 
         def opened(_: int, home: Path = tmp_path / str(number), begin: threading.Barrier = begin) -> None:
             begin.wait(30)
