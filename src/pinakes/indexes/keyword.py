@@ -190,12 +190,19 @@ class KeywordIndex:
         return self._folder.is_dir() and tantivy.Index.exists(str(self._folder))
 
     def _searcher(self) -> Any:
-        """Return a searcher over the newest commit, whichever process made it."""
+        """Return a searcher over the newest commit, whichever process made it.
+
+        Once the folder was dropped, as another generation answers, it is the last that was read.
+        """
         committed = self.committed()
         if committed != self._seen:
             with self._reloading:
-                self._index.reload()
-                self._seen = committed
+                try:
+                    self._index.reload()
+                    self._seen = committed
+                except ValueError:
+                    if self._stands.exists():
+                        raise
         return self._index.searcher()
 
     def _write(self, removed: Sequence[int], added: Sequence[Words], tail: Tail) -> None:

@@ -35,7 +35,9 @@ def until_healthy(url: str) -> dict[str, object]:
         while health["status"] == "starting":
             assert time.monotonic() < deadline, health
             time.sleep(0.02)
-            health = client.get("/health").json()
+            answer = client.get("/health")
+            assert answer.status_code == 200, answer.text
+            health = answer.json()
     return health
 
 

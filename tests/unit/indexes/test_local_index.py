@@ -209,6 +209,20 @@ class TestVectorsAlone:
             assert len(index.contents()["exact"]) == len(corpus.entries) - 7
 
 
+@pytest.mark.parametrize("searched", [True, False], ids=["searched before", "only opened"])
+def test_what_is_open_when_its_folder_is_dropped_answers_to_its_end(searched: bool, tmp_path: Path) -> None:
+    corpus = Corpus(documents=40)
+    filled(tmp_path / "index", corpus).close()
+    with closing(make(tmp_path / "index", corpus.dimension, corpus.select)) as local:
+        if searched:
+            local.keyword("heron", 5, None)
+        shutil.rmtree(tmp_path / "index")
+        assert local.describe()["keyword_chunks"] == len(corpus.entries)
+        assert len(local.keyword("heron", 5, None).ids) == 5
+        assert local.lexicon().has("heron")
+        assert len(local.contents()["documents"]) == 40
+
+
 def test_what_whole_documents_take_is_told_beside_what_passages_do(tmp_path: Path) -> None:
     corpus = Corpus()
     with closing(filled(tmp_path, corpus)) as index:
