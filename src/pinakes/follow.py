@@ -12,11 +12,12 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+from sqlalchemy import Connection
 
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import Busy, IndexCorrupt, NotFound
+from pinakes.errors import Busy, IndexCorrupt, NotFound, StorageFull
 from pinakes.ports import Index
 from pinakes.types import Float32, IndexEntry, Int64, VectorEntry
 
@@ -49,14 +50,14 @@ class Difference:
     examples: tuple[int, ...]
 
 
-class ModelChanged(Busy):
-    """A collection got another model than the one its index was opened for; ``collection`` is it as it is now.
+class Superseded(Busy):
+    """A collection got another model, or another index, than the one opened; ``collection`` is it as it is now.
 
     Where the generation was dropped, it is the one that answers.
     """
 
     def __init__(self, collection: CollectionRecord) -> None:
-        super().__init__(f"Collection {collection.name!r} gets vectors of another model.", hint="Try again.")
+        super().__init__(f"Collection {collection.name!r} gets another index.", hint="Try again.")
         self.collection = collection
 
 
@@ -73,17 +74,14 @@ def catch_up(
 
     Raises:
         IndexCorrupt: the index has seen changes that the catalogue does not know.
-        ModelChanged: the index was opened for another model than the collection has now.
+        Superseded: the collection has another model now, or an index that was built meanwhile: this one is dropped.
     """
     seen = 0
     position = index.position()
     written_at: dict[int, int] = {}
     while True:
         with catalog.read() as connection:
-            now = collections.again(connection, collection)
-            if now is None or now.model_id != collection.model_id:
-                raise ModelChanged(now or collections.get(connection, collection.name))
-            head = now.head
+            head = _unless_superseded(connection, collection).head
             if position == head:
                 return
             found = changes.since(connection, collection.id, position, at_once, _CHARS_PER_STEP)
@@ -101,9 +99,25 @@ def catch_up(
         position = found[-1].seq
         if fill is not None:
             entries, waiting = fill(entries), fill(waiting)
-        index.apply(written, entries, position, embedded + _vectors(waiting))
+        try:
+            index.apply(written, entries, position, embedded + _vectors(waiting))
+        except (IndexCorrupt, StorageFull):
+            with catalog.read() as connection:
+                _unless_superseded(connection, collection)  # its folder may be gone
+            raise
         seen += len(found)
         yield seen
+
+
+def _unless_superseded(connection: Connection, collection: CollectionRecord) -> CollectionRecord:
+    """Return a collection as it is now, unless an index that was opened for it has been replaced.
+
+    One that is being built has a higher number than the one that answers.
+    """
+    now = collections.again(connection, collection)
+    if now is None or now.model_id != collection.model_id or now.generation > collection.generation:
+        raise Superseded(now or collections.get(connection, collection.name))
+    return now
 
 
 def _of(found: Sequence[Change], *ops: Op, but: Sequence[int] = ()) -> list[int]:
@@ -255,7 +269,7 @@ class Followers:
                 return collection, opened.index
             try:
                 self._follow(opened, wait=wait or not opened.ready)
-            except ModelChanged as changed:
+            except Superseded as changed:
                 collection = changed.collection
                 self._discard(opened)
             except NotFound:  # the collection was deleted
@@ -267,7 +281,7 @@ class Followers:
     def hurry(self, collection: CollectionRecord) -> bool:
         """Have an index catch up, as far as that takes no time; say whether it has, or is about to in this process."""
         opened = self._opened(collection)
-        with suppress(ModelChanged):
+        with suppress(Superseded):
             self._follow(opened, wait=False)
         with self._catalog.read() as connection:
             head = changes.head(connection, collection.id)
@@ -282,7 +296,7 @@ class Followers:
                     if time.monotonic() > until:
                         return
                 opened.ready = True
-            except ModelChanged:
+            except Superseded:
                 raise
             except Busy:
                 if wait:

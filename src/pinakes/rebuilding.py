@@ -10,7 +10,7 @@ from filelock import FileLock
 
 from pinakes.catalog import Catalog, collections
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.follow import Fill, Followers, ModelChanged, catch_up
+from pinakes.follow import Fill, Followers, Superseded, catch_up
 from pinakes.home import Home
 from pinakes.ingest import Event
 from pinakes.machine.locks import held
@@ -64,7 +64,7 @@ class Rebuilder:
                     for done in catch_up(self.catalog, fresh, index, self.fill_of(fresh)):
                         yield Event("index", done, max(done, total))
                 return
-            except ModelChanged:
+            except Superseded:
                 fresh = replace(self.again(fresh), generation=fresh.generation)
 
     def _drop_folders(self, record: CollectionRecord) -> None:

@@ -20,7 +20,9 @@ from filelock import FileLock
 from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
-from pinakes.follow import ModelChanged, catch_up, compare
+from pinakes.follow import Superseded, catch_up, compare
+from pinakes.indexes import keyword
+from pinakes.indexes.vectors import VectorIndex
 from pinakes.ingest import Event
 from pinakes.library import Library
 from pinakes.ports import Index
@@ -143,7 +145,7 @@ class TestVectorsThatComeLate:
         (tmp_path / "model/arrived").touch()
         with Library(library.settings) as other:
             other.embed_pending()
-        with pytest.raises(ModelChanged):
+        with pytest.raises(Superseded):
             list(catch_up(library.shelves.catalog, record, index))
         after, index = library.shelves.followers.current(replace(record, head=0))
         assert after.fingerprint == "late/16"
@@ -584,6 +586,43 @@ class TestSharing:
                 library.verify()
         assert library.search("newts", mode="keyword").hits[0].path == "new.md"
         assert problems(library) == []
+
+    @pytest.mark.parametrize(
+        ("owner", "step"),
+        [(keyword.KeywordIndex, "_write"), (keyword, "_replace"), (VectorIndex, "apply")],
+        ids=["words", "position", "vectors"],
+    )
+    def test_an_index_that_another_replaces_while_it_is_written_to_gives_way(
+        self, filled: Library, docs: Path, home: Path, monkeypatch: pytest.MonkeyPatch, owner: object, step: str
+    ) -> None:
+        as_usual = getattr(owner, step)
+        assert filled.search("earthworms").hits
+        with Library(filled.settings) as other:
+
+            def replaced_first(*given: Any) -> Any:
+                if threading.get_ident() == asking:  # words of documents are written by a thread beside
+                    monkeypatch.setattr(owner, step, as_usual)
+                    other.reindex()
+                return as_usual(*given)
+
+            asking = threading.get_ident()
+            monkeypatch.setattr(owner, step, replaced_first)
+            report = filled.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
+            assert getattr(owner, step) is as_usual, "it was replaced meanwhile"
+            assert report.added == 1
+            for library in (filled, other):
+                assert library.search("newts", mode="keyword").hits[0].path == "new.md"
+                assert problems(library) == []
+        assert folder(home).name == "1-2"
+
+    def test_an_index_that_another_replaced_is_not_made_again(self, filled: Library, home: Path) -> None:
+        record = filled.collection("default")
+        with Library(filled.settings) as other:
+            other.reindex()
+        with Library(filled.settings) as late:
+            found, _ = late.shelves.followers.current(record)
+            assert found.generation == 2
+            assert not list((home / "index/1-1").glob("*/position.json")), "nothing was put into its folder"
 
     def test_collections_do_not_see_each_other(self, filled: Library, tmp_path: Path) -> None:
         write_files(tmp_path / "other", {"a.md": "Zebras graze.\n"})
