@@ -1,9 +1,32 @@
-"""For all tests: the longest begin first, so that no process waits for one of them at the end."""
+"""For all tests: the longest begin first, so that no process waits for one of them; statements are compiled once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from sqlalchemy import Dialect, Engine
+
+from pinakes.catalog import engine as catalogue
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_compiled_once() -> Iterator[None]:
+    """Have catalogues share the SQL that statements become: each makes its own, a sixth of the time tests took."""
+    make = catalogue.create_engine
+    compiled: dict[Any, Any] = {}
+    shared: dict[str, Dialect] = {}
+
+    def sharing(url: str, **options: Any) -> Engine:
+        engine = make(url, execution_options={"compiled_cache": compiled}, **options)
+        engine.dialect = shared.setdefault("dialect", engine.dialect)
+        return engine
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(catalogue, "create_engine", sharing)
+        yield
