@@ -19,7 +19,6 @@ from pinakes.types import Document
 _NO_TEXT: Final = "No extractable text found in PDF"
 _MIME_TYPE: Final = MIME_TYPES[".pdf"]
 _LINKS: Final = "Links: "
-_NOTES: Final = ("text", "highlight", "other")
 
 
 class Pdf:

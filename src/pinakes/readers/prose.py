@@ -31,7 +31,7 @@ _BULLET: Final = re.compile(r"[•▪■●◦‣∙·▸➢❑*–-]\s+(?=\S)|[
 _ITEM: Final = re.compile(r"(?:\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]|\[\d{1,3}\])\s+\S")
 _SENTENCE_END: Final = (".", "!", "?", ":", ".”", '."', ".)", "。")
 _GOING_ON: Final = (",", ";", "–", "—", "(")
-_FIGURES: Final = re.compile(r"\S*\d\S*")
+_FIGURE: Final = re.compile(r"\d")
 _RULE: Final = re.compile(r"[-=_*~.·]{4,}")
 _MARKS: Final = re.compile(r"#{1,6}\s|>|\+\s|~~~|```")
 
@@ -130,8 +130,10 @@ def _between(line: str, following: str, width: int) -> str:
 
 
 def _is_row(line: str) -> bool:
-    figures = len(_FIGURES.findall(line))
-    return figures > 0 and " " in line and figures >= len(line.split()) * _FIGURES_SHARE
+    if _FIGURE.search(line) is None:
+        return False
+    words = line.split()
+    return len(words) > 1 and sum(_FIGURE.search(word) is not None for word in words) >= len(words) * _FIGURES_SHARE
 
 
 def _goes_on(line: str) -> bool:

@@ -34,7 +34,7 @@ _NAMED_NUMBER: Final = re.compile(
 _BREAK: Final = "(?:[\x02\ufffe]\n?|[-‐]\n)"
 """How a hyphen at the end of a line comes: as a mark of its own, or as it is printed."""
 _BREAKS: Final = ("\x02", "\ufffe", "-\n", "‐\n")
-_BROKEN: Final = re.compile(rf"(?P<head>[^\W\d_]{{2,}}){_BREAK}(?P<tail>\w+)")
+_BROKEN: Final = re.compile(rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{2,}}){_BREAK}(?P<tail>\w+)")
 _MARKS: Final = re.compile("[\x02\ufffe]\n?")
 _SOFT_HYPHEN: Final = re.compile("\u00ad\n?")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}(?:[-‐]\w{2,})*")
