@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -264,25 +263,29 @@ class Followers:
             NotFound: the collection was deleted.
         """
         while True:
-            opened = self._opened(collection)
-            if opened.ready and collection.head == opened.index.position():
-                return collection, opened.index
+            opened: _Open | None = None
             try:
-                self._follow(opened, wait=wait or not opened.ready)
+                opened = self._opened(collection)
+                if not opened.ready or collection.head != opened.index.position():
+                    self._follow(opened, wait=wait or not opened.ready)
+                return collection, opened.index
             except Superseded as changed:
                 collection = changed.collection
                 self._discard(opened)
             except NotFound:  # the collection was deleted
                 self._discard(opened)
                 raise
-            else:
-                return collection, opened.index
 
     def hurry(self, collection: CollectionRecord) -> bool:
-        """Have an index catch up, as far as that takes no time; say whether it has, or is about to in this process."""
+        """Have an index catch up, as far as that takes no time; say whether it has, or is about to in this process.
+
+        Raises:
+            Superseded: ``collection`` has another index by now.
+        """
         opened = self._opened(collection)
-        with suppress(Superseded):
-            self._follow(opened, wait=False)
+        if opened.collection.generation != collection.generation:
+            raise Superseded(opened.collection)
+        self._follow(opened, wait=False)
         with self._catalog.read() as connection:
             head = changes.head(connection, collection.id)
         return opened.following.locked() or opened.index.position() >= head
@@ -330,7 +333,9 @@ class Followers:
                 opened.index.close()
             self._open.clear()
 
-    def _discard(self, opened: _Open) -> None:
+    def _discard(self, opened: _Open | None) -> None:
+        if opened is None:
+            return
         with self._opening:
             key = (opened.collection.id, opened.collection.line)
             if self._open.get(key) is opened:
@@ -342,6 +347,8 @@ class Followers:
         with self._opening:
             opened = self._open.get(key)
             if opened is None or not opened.serves(collection):
+                with self._catalog.read() as connection:  # opening makes a folder where there is none
+                    _unless_superseded(connection, collection)
                 if opened is not None:
                     opened.index.close()
                 index, fill = self._open_index(collection), self._fill_of(collection)

@@ -17,6 +17,8 @@ from pinakes.errors import storing
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
 """What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
 
+_DROPPED = ".dropped"
+
 _FETCHED = re.compile(r"[0-9a-f]{16}")
 """The names of the folders in ``sources`` in which sources keep what they fetched."""
 
@@ -44,7 +46,7 @@ class Home:
         wanted = {self.index(record) for record in kept}
         for path in folder.glob(f"{number}-*"):
             if path not in wanted:
-                shutil.rmtree(path, ignore_errors=True)
+                shutil.rmtree(_set_aside(path), ignore_errors=True)
         maps = {self.map(record).stem for record in kept}
         for path in folder.glob(f"map-{number}-*"):
             if path.name.partition(".")[0] not in maps:
@@ -120,6 +122,15 @@ class Home:
         with storing(f"The folder {str(folder)!r}"):
             folder.mkdir(exist_ok=True)
         return FileLock(folder / name, timeout=timeout_s, thread_local=False)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Rename a folder that is to be removed, so that whoever has it open finds all of it or nothing; return it."""
+    if folder.suffix == _DROPPED:
+        return folder
+    with suppress(OSError):
+        return folder.rename(folder.with_suffix(_DROPPED))
+    return folder
 
 
 def _remove(path: Path) -> None:

@@ -25,9 +25,8 @@ from pinakes.embedding.spending import Charges
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
 from pinakes.exchange import Exchange
 from pinakes.filters import parse
-from pinakes.follow import Difference
+from pinakes.follow import Difference, Superseded
 from pinakes.ingest import Event, Report
-from pinakes.ports import Index
 from pinakes.search import Parts, explaining, several
 from pinakes.settings import SearchSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves
@@ -478,23 +477,24 @@ def _answer(
     shelves: Shelves, asked: search.Request | Callable[[CollectionRecord], search.Request], name: str, *, beside: bool
 ) -> Results:
     watch = search.Watch()
-    with watch.stage("follow"):
-        record, index = shelves.index(name, wait=False, beside=beside)
-    request = asked(record) if callable(asked) else asked
-    try:
-        return _ask(shelves, request, record, index, watch)
-    except IndexCorrupt as error:
-        with watch.stage("mend"):
-            record, index = shelves.mend(record, error)
-        return _ask(shelves, request, record, index, watch)
+    while True:
+        with watch.stage("follow"):
+            record, index = shelves.index(name, wait=False, beside=beside)
+        request = asked(record) if callable(asked) else asked
+        try:
+            return _ask(shelves, request, shelves.parts(record, index, watch))
+        except Superseded:  # the index was built anew while it was asked
+            continue
+        except IndexCorrupt as error:
+            with watch.stage("mend"):
+                record, index = shelves.mend(record, error)
+            return _ask(shelves, request, shelves.parts(record, index, watch))
 
 
-def _ask(
-    shelves: Shelves, request: search.Request, record: CollectionRecord, index: Index, watch: search.Watch
-) -> Results:
-    """Answer by one generation: ``record`` decides on index, model and refiner, whatever is switched meanwhile."""
+def _ask(shelves: Shelves, request: search.Request, parts: Parts) -> Results:
+    """Answer by one generation, which decides on index, model and refiner, whatever is switched meanwhile."""
+    record = parts.collection
     if request.mode != "keyword":
         shelves.check_model(record)
-    parts = shelves.parts(record, index, watch)
     answer = shelves.answers.get(request, parts, search.search)
     return answer if request.bare else shelves.freshness.told(shelves.links.told(answer, record), record)

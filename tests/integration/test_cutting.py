@@ -94,9 +94,10 @@ def test_what_is_wrong_with_a_file_is_told_as_it_is_here(tmp_path: Path, embedde
 
 def test_a_file_whose_process_is_killed_gets_another_chance(tmp_path: Path, embedder: Embedder) -> None:
     with started(recipe(tmp_path), embedder) as (beside, workers):
-        first = beside.begin(SLOW[: len(SLOW) // 8], "slow.md")
+        first = beside.begin(SLOW[: len(SLOW) // 4], "slow.md")
         os.kill(busy(workers), signal.SIGKILL)
         assert first().document.title == "A"
+        assert len(workers.seen) == 2
 
 
 def test_a_file_that_ends_two_processes_costs_itself_only(tmp_path: Path, embedder: Embedder) -> None:

@@ -22,6 +22,7 @@ from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
 from pinakes.follow import Superseded, catch_up, compare
 from pinakes.indexes import keyword
+from pinakes.indexes.local import LocalIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.ingest import Event
 from pinakes.library import Library
@@ -428,10 +429,24 @@ class TestReindex:
         (home / "index/1-2/keyword").mkdir(parents=True)
         (home / "index/1-2/keyword/junk").write_text("half")
         (home / "index/1-9").mkdir()
+        (home / "index/1-1.dropped/keyword").mkdir(parents=True)
         (home / "index/10-1").mkdir()
         filled.reindex()
         assert sorted(path.name for path in (home / "index").iterdir() if path.is_dir()) == ["1-2", "10-1"]
         assert problems(filled) == []
+
+    def test_the_old_index_goes_all_at_once(self, filled: Library, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[bool] = []
+        remove = shutil.rmtree
+
+        def looked(path: Path, **how: Any) -> None:
+            if path.name.startswith("1-1"):
+                seen.append((home / "index/1-1").exists())
+            remove(path, **how)
+
+        monkeypatch.setattr(shutil, "rmtree", looked)
+        filled.reindex()
+        assert seen == [False]
 
     def test_a_step_is_bounded_by_its_text(self, library: Library, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_files(
@@ -589,8 +604,13 @@ class TestSharing:
 
     @pytest.mark.parametrize(
         ("owner", "step"),
-        [(keyword.KeywordIndex, "_write"), (keyword, "_replace"), (VectorIndex, "apply")],
-        ids=["words", "position", "vectors"],
+        [
+            (LocalIndex, "apply"),
+            (keyword.KeywordIndex, "_write"),
+            (keyword, "_replace"),
+            (VectorIndex, "apply"),
+        ],
+        ids=["all", "words", "position", "vectors"],
     )
     def test_an_index_that_another_replaces_while_it_is_written_to_gives_way(
         self, filled: Library, docs: Path, home: Path, monkeypatch: pytest.MonkeyPatch, owner: object, step: str
@@ -622,7 +642,42 @@ class TestSharing:
         with Library(filled.settings) as late:
             found, _ = late.shelves.followers.current(record)
             assert found.generation == 2
-            assert not list((home / "index/1-1").glob("*/position.json")), "nothing was put into its folder"
+        assert folder(home).name == "1-2"
+
+    def test_a_search_whose_index_is_replaced_finds_what_was_changed_since(
+        self, filled: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        filled.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
+        embedder = filled.shelves.embedder
+        assert isinstance(embedder, DeterministicEmbedder)
+        as_usual = embedder.embed_query
+        with Library(filled.settings) as other:
+
+            def meanwhile(text: str) -> Any:
+                monkeypatch.setattr(embedder, "embed_query", as_usual)
+                other.reindex()
+                other.add(str(write_files(docs, {"new.md": "Newts swim and dive.\n"})))
+                return as_usual(text)
+
+            monkeypatch.setattr(embedder, "embed_query", meanwhile)
+            [first, *_] = filled.search("newts").hits
+        assert first.text.strip() == "Newts swim and dive."
+
+    def test_an_index_that_is_replaced_while_it_is_compared_is_compared_again(
+        self, filled: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        as_usual = LocalIndex.contents
+        with Library(filled.settings) as other:
+
+            def replaced_first(index: LocalIndex) -> Any:
+                monkeypatch.setattr(LocalIndex, "contents", as_usual)
+                other.reindex()
+                other.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
+                return as_usual(index)
+
+            monkeypatch.setattr(LocalIndex, "contents", replaced_first)
+            assert problems(filled) == []
+        assert filled.collection().generation == 2
 
     def test_collections_do_not_see_each_other(self, filled: Library, tmp_path: Path) -> None:
         write_files(tmp_path / "other", {"a.md": "Zebras graze.\n"})

@@ -155,7 +155,7 @@ def _migrate(engine: Engine) -> None:
 
 
 def _schema(connection: Connection) -> str | None:
-    """Return which schema the database has; "" where a migration was cut short, None where it has none yet.
+    """Return which schema the database has; "" where the table of versions is empty, None where it has none yet.
 
     Raises:
         PinakesError: it is newer than ``HEAD``.

@@ -80,9 +80,15 @@ class KeywordIndex:
         return self._positions()[1]
 
     def apply(self, removed: Sequence[int], added: Sequence[Words], position: int) -> None:
-        """Write changes, unless another process has written them already; without any, only the position moves."""
+        """Write changes, unless another process has written them already; without any, only the position moves.
+
+        Raises:
+            IndexCorrupt: the folder is not there any more. Taking the lock would make it again.
+        """
         if position <= self.position():
             return
+        if not self._folder.is_dir():
+            raise _corrupt(FileNotFoundError(f"there is no folder {self._folder}"))
         with self._writing, held(self._lock, _WHAT):
             before, committed = self._positions()
             if position <= before:

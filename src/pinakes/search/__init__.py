@@ -126,6 +126,7 @@ def search(request: Request, parts: Parts) -> Results:
         InvalidInput: an unknown mode or fusion, or a top_k out of range.
         ModelUnavailable: mode "vector" and there is no model. In mode "hybrid" the answer is by keywords
             alone and says ``degraded``.
+        Superseded: the collection has another index by now, which has what this one lacks.
     """
     answer, until, behind = _searched(request, parts), time.monotonic() + _OVERTAKEN_S, 0
     while parts.watch.overtaken and behind < 2 and time.monotonic() < until:  # what is replaced is never missing

@@ -20,7 +20,7 @@ class Parts:
     """The catalogue, one generation of a collection with its index and model, and what else there is.
 
     All but ``watch`` serve many searches at once. ``follow`` has the index catch up, as far as that takes no
-    time, and says whether it has or is about to.
+    time, and says whether it has or is about to; it raises ``follow.Superseded`` where there is another one by now.
     """
 
     catalog: Catalog
