@@ -57,8 +57,8 @@ collection = "handbook"
 top_k = 3
 ```
 
-An unknown name is an error, in whichever place. Lists are written `a,b` in the environment and after `--set`. Secrets
-have no place in any of these.
+An unknown name is an error, in whichever place. Lists are written `a,b` in the environment and after `--set`, or
+as in a file: `["a", "b"]`. Secrets have no place in any of these.
 
 Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is logged to stderr; `PINAKES_KEY` is the
 [key](access.md) for servers elsewhere. The model hub's own

@@ -89,6 +89,17 @@ def test_an_unknown_name_is_refused_and_the_near_one_named(
     assert "Did you mean" in caught.value.hint
 
 
+@pytest.mark.parametrize("text", ["a.example, *.b", '["a.example", "*.b"]', "['a.example','*.b']", "a.example,,*.b,"])
+def test_lists_may_be_written_with_commas_or_as_in_a_file(tmp_path: Path, text: str) -> None:
+    found = load(tmp_path, {"PINAKES_FETCH__ALLOW_PRIVATE": text})
+    assert found.fetch.allow_private == ("a.example", "*.b")
+
+
+def test_a_pattern_in_brackets_is_no_list(tmp_path: Path) -> None:
+    found = load(tmp_path, {"PINAKES_FETCH__ALLOW_PRIVATE": "[ab].example"})
+    assert found.fetch.allow_private == ("[ab].example",)
+
+
 def test_a_name_like_no_other_points_to_the_list(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting) as caught:
         load(tmp_path, zzzzzz=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +53,7 @@ def add(session: Session, wanted: Wanted) -> None:
                 reports.append(report)
                 _check_single_file(report)
             except PinakesError as error:
+                _tell_what_stays(session, library, location)
                 if len(wanted.locations) == 1 and not reports:
                     raise
                 screen.fail(error.message if location in error.message else f"{location}: {error.message}", error.hint)
@@ -252,6 +253,15 @@ def _add_one(library: Library, embedding: _Embedding, location: str, wanted: Wan
             exclude=wanted.exclude,
             on_event=on_event,
         )
+
+
+def _tell_what_stays(session: Session, library: Library, location: str) -> None:
+    """Say that a location that could not be read is a source all the same, where it is."""
+    with suppress(PinakesError):
+        one = library.syncing.find(location)
+        if not one.documents:
+            forget = session.command("sources", "remove", one.name)
+            session.screen.say(f"{one.location} stays a source: `pinakes sync` tries it again. To forget it: {forget}")
 
 
 def _check_single_file(report: Report) -> None:

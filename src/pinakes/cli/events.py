@@ -81,11 +81,12 @@ def _show(session: Session, found: Sequence[Event]) -> None:
 
 def _line(one: Event) -> str:
     detail = one.detail or {}
+    error = detail.get("error")
     what = one.uri or one.source or ""
     more = {
         "failed": str(detail.get("reason", "")),
         "updated": f"{', '.join(one.changed)}; version {one.version}" if one.changed else f"version {one.version}",
-        "sync_finished": str(detail.get("error") or _counts(detail)),
+        "sync_finished": str(error["message"]) if isinstance(error, dict) else _counts(detail),
     }.get(one.kind, one.title or "")
     kind = one.operation if one.operation in ("moved", "restored", "collection deleted", "unreachable") else one.kind
     return f"{one.id:>6}  {one.at[:19]}Z  {kind:<13}  {one.collection}  {what}{f': {more}' if more else ''}"
@@ -124,7 +125,8 @@ def test(session: Session, name: Hook) -> None:
     with open_client(session.settings.fetch) as client:
         outcome = post(client, hook, [event], f"{name}-test-{int(time.time() * 1000)}")
     if outcome.error:
-        raise SourceError(f"The webhook {name!r} failed: {outcome.error}.", hint="Check its address and its receiver.")
+        where = "its receiver" if outcome.counts else "its address and secret here: nothing was posted"
+        raise SourceError(f"The webhook {name!r} failed: {outcome.error.rstrip('.')}.", hint=f"Check {where}.")
     session.screen.document({"name": name, "status": outcome.status})
     session.screen.show(f"{name}: answers {outcome.status}")
 

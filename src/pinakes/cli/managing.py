@@ -101,7 +101,7 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
     trouble = f"; {source['error']}" if source["error"] else ""
     trouble += f"; followed ({source['followed']})" if source.get("followed") else ""
     unread = "not read to the end yet" if source["files"] else "not read yet"
-    when = f"read {source['synced_at'][:19]}Z" if source["synced_at"] else unread
+    when = f"{'tried' if source['error'] else 'read'} {source['synced_at'][:19]}Z" if source["synced_at"] else unread
     screen.show(printable(f"  source   {source['kind']} {source['location']} ({files}; {when}{trouble})"))
     at = [f"ref {source['ref']}"] if source["ref"] else []
     at += [f"commit {source['commit']}"] if source["commit"] else []

@@ -140,14 +140,14 @@ class Session:
 
 
 def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
-    """Return dotted name → value of ``name=value`` words; lists are separated by commas.
+    """Return dotted name → value of ``name=value`` words; lists are ``written`` in either way.
 
     Raises:
         InvalidSetting: not of that form, or no setting has that name.
     """
     if not words:
         return {}
-    from pinakes.settings import table, unknown
+    from pinakes.settings import table, unknown, written
 
     defaults = {line.name: line.default for line in table()}
     found: dict[str, JSON] = {}
@@ -158,6 +158,5 @@ def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
             raise InvalidSetting(f"--set {word!r} is not of the form name=value.", hint="As in --set search.top_k=5")
         if name not in defaults and not name.startswith("collections."):
             raise unknown(name, list(defaults), "--set")
-        split = isinstance(defaults.get(name), tuple)
-        found[name] = [part.strip() for part in value.split(",") if part.strip()] if split else value
+        found[name] = written(defaults.get(name), value)
     return found

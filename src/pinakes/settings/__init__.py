@@ -3,7 +3,16 @@
 from pinakes.settings.base import ProviderName, Purpose, Section
 from pinakes.settings.embedding import DEFAULT_MODEL, EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
-from pinakes.settings.layers import ENV_PREFIX, SettingLine, load, profiles, read_profile, sources_folder, table
+from pinakes.settings.layers import (
+    ENV_PREFIX,
+    SettingLine,
+    load,
+    profiles,
+    read_profile,
+    sources_folder,
+    table,
+    written,
+)
 from pinakes.settings.metadata import FieldType, MetadataRule
 from pinakes.settings.outside import ChatSettings, EventKind, WebhookSettings
 from pinakes.settings.ranking import (
@@ -82,4 +91,5 @@ __all__ = [
     "sources_folder",
     "table",
     "unknown",
+    "written",
 ]

@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -34,6 +35,7 @@ ENV_PREFIX = "PINAKES_"
 _NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SERVICE_.*|PORT(_\d.*)?)")
 """Read elsewhere, or set by container runtimes for a service that is called pinakes."""
 
+_EXPLAINED = "Without it, `pinakes config` explains it; so does docs/settings.md."
 _TEXTS = {"home": "a path", "cache": "a path", "profile": "a name or a path"}
 """Settings that are used before all of them are put together and checked."""
 
@@ -150,21 +152,27 @@ def _lines(model: type[BaseModel], values: BaseModel | None, prefix: str) -> Ite
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    names = {line.variable: line.name for line in table()}
+    known = {line.variable: line for line in table()}
     found: dict[str, Any] = {}
     for variable, text in environment.items():
         if not variable.startswith(ENV_PREFIX) or _NOT_OURS.fullmatch(variable):
             continue
-        if variable not in names:
-            raise unknown(variable, list(names), "environment")
-        found[names[variable].replace(".", "__")] = _split(names[variable], text)
+        if variable not in known:
+            raise unknown(variable, list(known), "environment")
+        line = known[variable]
+        found[line.name.replace(".", "__")] = written(line.default, text)
     return _nest(found)
 
 
-def _split(name: str, text: str) -> str | list[str]:
-    """Return a list for settings that are lists: values separated by commas."""
-    default = next(line.default for line in table() if line.name == name)
-    return [part.strip() for part in text.split(",") if part.strip()] if isinstance(default, tuple) else text
+def written(default: JSON, text: str) -> str | list[str]:
+    """Return ``text`` as a setting with this default takes it; a list is values with commas, or as in a file."""
+    if not isinstance(default, tuple):
+        return text
+    with suppress(tomllib.TOMLDecodeError):
+        listed: object = tomllib.loads(f"list = {text}")["list"]
+        if isinstance(listed, list):
+            return [str(one) for one in listed]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,4 +239,4 @@ def _invalid(error: ValidationError) -> InvalidSetting:
             for field in model.model_fields
         }
         return unknown(name, [".".join([*path[:-1], field]) for field in sorted(known)])
-    return InvalidSetting(f"Setting {name or 'sources'!r} {refusal(first)}.", hint="`pinakes config` explains it.")
+    return InvalidSetting(f"Setting {name or 'sources'!r} {refusal(first)}.", hint=_EXPLAINED)

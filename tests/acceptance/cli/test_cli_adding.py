@@ -46,6 +46,17 @@ def test_one_bad_location_does_not_keep_the_others_out(pinakes, corpus, tmp_path
     assert f"'{tmp_path / 'missing'}' does not exist." in done.err
 
 
+def test_a_location_that_could_not_be_read_is_said_to_stay(pinakes, tmp_path):
+    (tmp_path / "empty.md").touch()
+    done = pinakes("add", tmp_path / "empty.md")
+    assert done.code == 5
+    assert f"{tmp_path / 'empty.md'} stays a source: `pinakes sync` tries it again." in done.err
+    [source] = pinakes("sources", "--json").document["sources"]
+    assert done.err.splitlines()[0].count(f"pinakes sources remove {source['name']} ") == 1
+    assert pinakes("sources", "remove", source["name"], "--yes").code == 0
+    assert pinakes("sources", "--json").document["sources"] == []
+
+
 def test_one_bad_location_is_named_in_the_json(pinakes, corpus, tmp_path):
     done = pinakes("add", tmp_path / "missing", corpus, "--json")
     assert done.code == 3

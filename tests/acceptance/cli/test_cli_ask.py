@@ -101,7 +101,12 @@ def test_webhooks_are_tried_out_listed_and_retried(orchard, home):
         receiver.status = 500
         done = orchard("webhooks", "test", "wiki")
         assert done.code == 6
-        assert "answers 500" in done.err
+        assert done.err == "error: The webhook 'wiki' failed: answers 500: broken.\nhint: Check its receiver.\n"
+        secret = home / "config.toml"
+        secret.write_text(f'{secret.read_text()}secret_variable = "NOT_THERE"\n')
+        done = orchard("webhooks", "test", "wiki")
+        assert "The environment variable NOT_THERE does not hold the secret of the webhook 'wiki'.\n" in done.err
+        assert "Check its address and secret here: nothing was posted." in done.err
     listed = orchard("webhooks")
     assert "wiki" in listed.out
     assert "secret-part" not in listed.out

@@ -52,6 +52,18 @@ def test_the_list_tells_how_each_stands(pinakes: Any, configured: Path) -> None:
     assert pinakes("sources", "-c", "drinks").out.count("\n") == 2
 
 
+def test_a_source_that_is_gone_is_said_to_have_been_tried(pinakes: Any, configured: Path, notes: Path) -> None:
+    pinakes("sync")
+    assert "; read 2" in pinakes("status").out
+    notes.rename(notes.with_name("elsewhere"))
+    done = pinakes("sync")
+    assert f"'{notes}' does not exist." in done.err
+    assert "pinakes sources remove" in done.err
+    assert "; tried 2" in pinakes("status").out
+    last = pinakes("events").out.splitlines()[-1]
+    assert last.endswith(f"unreachable drinks {notes}: '{notes}' does not exist.")
+
+
 def test_one_source_is_shown_in_full(pinakes: Any, configured: Path) -> None:
     pinakes("sync")
     shown = pinakes("sources", "show", "notes").out
