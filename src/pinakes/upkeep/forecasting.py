@@ -31,9 +31,11 @@ from pinakes.shelves import Shelves
 from pinakes.types import Chunk, Item, Scan
 from pinakes.upkeep import sourcing
 
-_SAMPLE_FILES = 64
-_SAMPLE_BYTES = 3_000_000
+_SAMPLE_FILES = 256
+_SAMPLE_BYTES = 16_000_000
 _SAMPLE_S = 10.0
+_MUCH_BYTES = 4_000_000
+"""So much is read by a process for each core."""
 _EMBEDDED = 24
 _SECONDS_A_MINUTE = 60
 
@@ -265,7 +267,7 @@ class _Sample:
             self._kinds.setdefault(PurePosixPath(item.path).suffix.lower(), _Kind()).items.append(item)
         self._size = sum(item.size_bytes for item in wanted)
         self._all = len(wanted) <= _SAMPLE_FILES and self._size <= _SAMPLE_BYTES
-        self.much = self._size > _SAMPLE_BYTES
+        self.much = self._size >= _MUCH_BYTES
         self.files = 0
         self.chunks: list[Chunk] = []
         self.unreadable: Counter[str] = Counter()
@@ -276,7 +278,7 @@ class _Sample:
         chosen.sort(key=lambda one: one[1].size_bytes)
         start = time.monotonic()
         for done, (kind, item) in enumerate(chosen, start=1):
-            if time.monotonic() - start > _SAMPLE_S and not self._all:
+            if time.monotonic() - start > _SAMPLE_S:
                 return
             self._read(kind, item, source, cutter)
             on_event(Event("read", done, len(chosen), item.path))
