@@ -53,6 +53,19 @@ def status(library: Library) -> tuple[int, int, object]:
     return about.chunks, about.pending, about.index["vectors"]
 
 
+def beforehand(monkeypatch: pytest.MonkeyPatch, owner: object, step: str, happens: Callable[[], object]) -> None:
+    """Have something happen before the next call of ``step``, where this thread makes it."""
+    as_usual, asking = getattr(owner, step), threading.get_ident()
+
+    def called(*given: Any) -> Any:
+        if threading.get_ident() == asking:
+            monkeypatch.setattr(owner, step, as_usual)
+            happens()
+        return as_usual(*given)
+
+    monkeypatch.setattr(owner, step, called)
+
+
 class TestVectorsThatComeLate:
     @pytest.fixture
     def open_late(self, open_library: OpenLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenLibrary:
@@ -618,15 +631,7 @@ class TestSharing:
         as_usual = getattr(owner, step)
         assert filled.search("earthworms").hits
         with Library(filled.settings) as other:
-
-            def replaced_first(*given: Any) -> Any:
-                if threading.get_ident() == asking:  # words of documents are written by a thread beside
-                    monkeypatch.setattr(owner, step, as_usual)
-                    other.reindex()
-                return as_usual(*given)
-
-            asking = threading.get_ident()
-            monkeypatch.setattr(owner, step, replaced_first)
+            beforehand(monkeypatch, owner, step, other.reindex)
             report = filled.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
             assert getattr(owner, step) is as_usual, "it was replaced meanwhile"
             assert report.added == 1
@@ -650,32 +655,26 @@ class TestSharing:
         filled.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
         embedder = filled.shelves.embedder
         assert isinstance(embedder, DeterministicEmbedder)
-        as_usual = embedder.embed_query
         with Library(filled.settings) as other:
 
-            def meanwhile(text: str) -> Any:
-                monkeypatch.setattr(embedder, "embed_query", as_usual)
+            def replaced() -> None:
                 other.reindex()
                 other.add(str(write_files(docs, {"new.md": "Newts swim and dive.\n"})))
-                return as_usual(text)
 
-            monkeypatch.setattr(embedder, "embed_query", meanwhile)
+            beforehand(monkeypatch, embedder, "embed_query", replaced)
             [first, *_] = filled.search("newts").hits
         assert first.text.strip() == "Newts swim and dive."
 
     def test_an_index_that_is_replaced_while_it_is_compared_is_compared_again(
         self, filled: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        as_usual = LocalIndex.contents
         with Library(filled.settings) as other:
 
-            def replaced_first(index: LocalIndex) -> Any:
-                monkeypatch.setattr(LocalIndex, "contents", as_usual)
+            def replaced() -> None:
                 other.reindex()
                 other.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
-                return as_usual(index)
 
-            monkeypatch.setattr(LocalIndex, "contents", replaced_first)
+            beforehand(monkeypatch, LocalIndex, "contents", replaced)
             assert problems(filled) == []
         assert filled.collection().generation == 2
 

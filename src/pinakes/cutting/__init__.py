@@ -30,7 +30,7 @@ from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.types import Chunk, Cut, Document, Item
 
-_WORTH_BYTES: Final = 4_000_000
+WORTH_BYTES: Final = 4_000_000
 """Where there is so much to read, about two seconds of work, everything is read by processes."""
 
 _LONG_BYTES: Final = 100_000
@@ -170,7 +170,7 @@ def cutting(recipe: Recipe, embedder: Embedder, workers: Workers, wanted: Sequen
     if not workers.most:
         yield here
         return
-    much = len(wanted) > 1 and sum(item.size_bytes for item in wanted) >= _WORTH_BYTES
+    much = len(wanted) > 1 and sum(item.size_bytes for item in wanted) >= WORTH_BYTES
     beside = Beside(recipe, here, workers, all_of_it=much)
     try:
         yield beside

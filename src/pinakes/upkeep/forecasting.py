@@ -19,6 +19,7 @@ from pinakes.catalog import collections, embeddings, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import embedding_key
 from pinakes.catalog.sources import FileRecord
+from pinakes.cutting import WORTH_BYTES
 from pinakes.embedding.spending import dollars
 from pinakes.errors import ModelUnavailable, PinakesError
 from pinakes.ingest import Event, Tools
@@ -34,8 +35,6 @@ from pinakes.upkeep import sourcing
 _SAMPLE_FILES = 256
 _SAMPLE_BYTES = 16_000_000
 _SAMPLE_S = 10.0
-_MUCH_BYTES = 4_000_000
-"""So much is read by a process for each core."""
 _EMBEDDED = 24
 _SECONDS_A_MINUTE = 60
 
@@ -267,7 +266,7 @@ class _Sample:
             self._kinds.setdefault(PurePosixPath(item.path).suffix.lower(), _Kind()).items.append(item)
         self._size = sum(item.size_bytes for item in wanted)
         self._all = len(wanted) <= _SAMPLE_FILES and self._size <= _SAMPLE_BYTES
-        self.much = self._size >= _MUCH_BYTES
+        self.much = self._size >= WORTH_BYTES
         self.files = 0
         self.chunks: list[Chunk] = []
         self.unreadable: Counter[str] = Counter()
