@@ -288,8 +288,7 @@ def test_a_folder_that_vanishes_takes_nothing_with_it_and_is_followed_again_when
     assert followed.course is not None
     assert str(docs) in followed.course.message
     assert followed.has(a="alpha")
-    (source,) = either.status()[0].sources
-    assert str(docs) in source["error"]
+    followed.until(lambda: str(docs) in (either.status()[0].sources[0]["error"] or ""))
     away.rename(docs)
     write_files(docs, {"b.md": "common beta"})
     followed.until(lambda: followed.has(a="alpha", b="beta"))
