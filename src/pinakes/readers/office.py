@@ -13,11 +13,11 @@ from pinakes.errors import Empty, TooLarge, Unreadable
 from pinakes.readers.containers import check_ole, check_zip
 from pinakes.readers.decode import decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
-from pinakes.readers.entities import restored, spelled_out
 from pinakes.readers.limits import Limits
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title, own_title
+from pinakes.readers.word import prepared, restored
 from pinakes.types import JSON, Document
 
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
@@ -86,9 +86,11 @@ class Office:
             raise Empty("The file is empty.")
         if is_encrypted(data):
             data = decrypted(data, self._limits)
+        besides = ""
         if data.startswith(ZIP):
             check_zip(data)
-            data = spelled_out(data) if extension in _WORD else data
+            if extension in _WORD:
+                data, besides = prepared(data)
         elif data.startswith(OLE):
             check_ole(data)
             _refuse_old(extension)
@@ -97,7 +99,7 @@ class Office:
         how: Form = "plain" if extension in _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         metadata = metadata_of(result.metadata)
-        text, pages = _paged(restored(tidy(result.content)), extension, result.metadata)
+        text, pages = _paged(restored(tidy(result.content)) + besides, extension, result.metadata)
         if not text.strip():
             raise Empty("The file holds no text.")
         if pages:

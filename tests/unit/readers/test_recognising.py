@@ -1,4 +1,4 @@
-"""What a file is by its content, what its tables are for, and what Word documents write as references."""
+"""What a file is by its content, and what its tables are for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from pinakes.errors import Unreadable
 from pinakes.readers.encrypted import decrypted, is_encrypted
-from pinakes.readers.entities import restored, spelled_out
 from pinakes.readers.layout import without_layout
 from pinakes.readers.limits import Limits, passwords_in
 from pinakes.readers.ocr import Word, laid_out
@@ -57,22 +56,6 @@ TYPES = {"[Content_Types].xml": "<Types/>"}
 )
 def test_the_content_tells_what_the_name_does_not(data: bytes, extension: str, other: str) -> None:
     assert other_extension(data, extension) == other
-
-
-def test_characters_that_word_writes_as_references_come_back() -> None:
-    body = '<w:t a="1&quot;">R&amp;D &lt;b&gt; &#8220;x&#x201D; &apos;</w:t>'
-    spelled = spelled_out(packed(**{"word/document.xml": body, "word/media/a.png": "picture", "word/x.xml": "<a/>"}))
-    with zipfile.ZipFile(io.BytesIO(spelled)) as container:
-        text = container.read("word/document.xml").decode()
-        assert container.read("word/media/a.png") == b""
-        assert container.read("word/x.xml") == b"<a/>"
-    assert "&" not in text
-    assert restored(text) == '<w:t a="1"">R&D <b> “x” \'</w:t>'
-
-
-def test_a_document_without_references_stays_as_it_is() -> None:
-    data = packed(**{"word/document.xml": "<w:t>words</w:t>", "word/_rels/document.xml.rels": "a&amp;b"})
-    assert spelled_out(data) is data
 
 
 def test_tables_that_lay_out_become_blocks_and_others_stay() -> None:

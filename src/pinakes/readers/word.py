@@ -1,0 +1,218 @@
+"""What kreuzberg 4 loses of Word documents, or puts elsewhere: it is written otherwise before, and put right after.
+
+- Characters that are written as references (``&amp;``, ``&#8220;``): "R&D" would become "RD". They are replaced by
+  characters, those that XML needs for itself by others that stand for them.
+- Tabs and hyphens that do not break: the words on both sides would become one. What was moved would stand twice.
+- Paragraphs that a text box is anchored in: the box would take their place. It follows them.
+- Equations within a line would stand before their paragraph. Each leaves its number in the line, and stands at the end
+  of the document until it is converted.
+- Notes, of which the first would be lost, and comments: they are read here, and become sections at the end.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pinakes.readers.decode import scrub
+
+_MAIN: Final = "word/document.xml"
+_NOTES: Final = {"word/footnotes.xml": "footnote", "word/endnotes.xml": "endnote"}
+_COMMENTS: Final = "word/comments.xml"
+_PARTS: Final = re.compile(r"word/(?!.*rels/).*\.xml")
+_UNREAD: Final = ("word/media/", "word/embeddings/", "word/fonts/")
+
+_REFERENCE: Final = re.compile(
+    rb"&(?:#(?P<decimal>\d{1,7})|#x(?P<hex>[0-9a-fA-F]{1,6})|(?P<name>amp|lt|gt|quot|apos));"
+)
+_NAMES: Final = {b"amp": "&", b"lt": "<", b"gt": ">", b"quot": '"', b"apos": "'"}
+_STANDS_FOR: Final = {char: chr(0xE0F2 + at) for at, char in enumerate(_NAMES.values())}
+_BACK: Final = str.maketrans({stands: char for char, stands in _STANDS_FOR.items()})
+_LAST_CHARACTER: Final = 0x10FFFF
+
+_TEXT: Final = '<w:t xml:space="preserve">{}</w:t>'
+_CHARACTERS: Final = {
+    b"<w:tab/>": _TEXT.format(" ").encode(),
+    b"<w:cr/>": _TEXT.format(" ").encode(),
+    b"<w:noBreakHyphen/>": _TEXT.format("-").encode(),
+}
+_CHARACTER: Final = re.compile(b"|".join(_CHARACTERS))
+_MOVED: Final = re.compile(rb"<w:moveFrom(?=[\s>])(?:(?!<w:moveFrom[\s>]).)*?</w:moveFrom>", re.DOTALL)
+_BOX: Final = re.compile(rb"<(/?)w:(?:(txbxContent)|p)(?=[\s>])[^>]*(?<!/)>")
+_TAG: Final = re.compile(rb"<[^>]*>")
+_MATH: Final = re.compile(rb"<(/?)m:oMath(Para)?(?=[\s>])[^>]*(?<!/)>")
+_END: Final = b"</w:body>"
+_PLACE: Final = re.compile("\ue0f7(\\d+)\ue0f8")
+_CITATION: Final = re.compile("\ue0fb(\\d+)\ue0fc")
+"""The converter would make notes of its own of what it takes for their marks."""
+_APART: Final = re.compile("\\s*\ue0f9(\\d+)\ue0fa\\s*(?:\\$\\$(.*?)\\$\\$)?", re.DOTALL)
+
+_CITED: Final = re.compile(rb'<w:(footnote|endnote)Reference\b[^<>]*?\bw:id="(-?\d+)"[^<>]*/>')
+_NOTE: Final = re.compile(r"<w:(?:footnote|endnote|comment)\s([^<>]*)>")
+_ID: Final = re.compile(r'\bw:id="(-?\d+)"')
+_AUTHOR: Final = re.compile(r'\bw:author="([^"]*)"')
+_WORDS: Final = re.compile(r"<(?:[wm]:t(?:\s[^<>]*)?>([^<]*)<|w:(?:tab|br|cr)/|/w:(p)>)")
+_NOBODY: Final = frozenset(("", "unknown author", "author"))
+
+
+def prepared(data: bytes) -> tuple[bytes, str]:
+    """Return a DOCX from which everything is converted, and its notes and comments as Markdown.
+
+    Where nothing has to be written otherwise it is the same DOCX; else its pictures are emptied.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as container:
+        entries = container.infolist()
+        before = {one.filename: container.read(one) for one in entries if _PARTS.fullmatch(one.filename)}
+        notes, order = dict(_notes(before)), list[tuple[str, str]]()
+        after = {name: _REFERENCE.sub(_character, text) for name, text in before.items() if name not in _NOTES}
+        if _MAIN in after:
+            after[_MAIN] = _rewritten(_cited(after[_MAIN], notes, order))
+        besides = _section("Notes", [f"[^{at}] {notes[one]}" for at, one in enumerate(order, 1)])
+        besides += _section("Comments", list(_comments(before.get(_COMMENTS, b""))))
+        if after == before:
+            return data, besides
+        copy = io.BytesIO()
+        with zipfile.ZipFile(copy, "w") as written:
+            for one in entries:
+                if one.filename not in _NOTES:
+                    content = after.get(one.filename)
+                    if content is None:
+                        content = b"" if one.filename.startswith(_UNREAD) else container.read(one)
+                    written.writestr(one.filename, content)
+    return copy.getvalue(), besides
+
+
+def restored(text: str) -> str:
+    """Return text of a document that was ``prepared`` with all that other characters stood for."""
+    text = _CITATION.sub(r"[^\1]", text.translate(_BACK))
+    if "\ue0f9" not in text:
+        return text
+    equations: dict[str, str] = {}
+
+    def taken(match: re.Match[str]) -> str:
+        equations[match[1]] = " ".join((match[2] or "").split())
+        return ""
+
+    text = _APART.sub(taken, text)
+    text = _PLACE.sub(lambda match: _inline(equations.pop(match[1], "")), text)
+    return "".join([text, *(f"\n$${equation}$$\n" for equation in equations.values() if equation)])
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    if name := match["name"]:
+        char = _NAMES[name]
+    else:
+        code = int(match["hex"], 16) if match["hex"] else int(match["decimal"])
+        char = chr(code) if code <= _LAST_CHARACTER else ""
+    return _STANDS_FOR.get(char, char).encode("utf-8", "ignore")
+
+
+def _rewritten(document: bytes) -> bytes:
+    document = _CHARACTER.sub(lambda match: _CHARACTERS[match[0]], _MOVED.sub(b"", document))
+    return _equations_apart(_boxes_apart(document) if b"<w:txbxContent" in document else document)
+
+
+def _boxes_apart(document: bytes) -> bytes:
+    """Return a document in which the content of text boxes follows the paragraph that they are anchored in."""
+    kept: list[bytes] = []
+    boxes: dict[bytes, bytes] = {}  # each stands twice, for old and new programs
+    position, begun, depth = 0, 0, 0
+    for tag in _BOX.finditer(document):
+        closing, box = bool(tag[1]), bool(tag[2])
+        if box and not closing:
+            depth += 1
+            if depth == 1:
+                kept.append(document[position : tag.end()])
+                begun = tag.end()
+        elif box and depth:
+            depth -= 1
+            if not depth:
+                content, position = document[begun : tag.start()], tag.start()
+                boxes[_TAG.sub(b"", content)] = content
+        elif closing and not depth and boxes:
+            kept += [document[position : tag.end()], *boxes.values()]
+            position = tag.end()
+            boxes.clear()
+    return b"".join([*kept, document[position:]]) if not depth else document
+
+
+def _equations_apart(document: bytes) -> bytes:
+    """Return a document whose equations within a line stand at its end, each below its number."""
+    kept: list[bytes] = []
+    apart: list[bytes] = []
+    position, begun, displayed = 0, -1, False
+    for tag in _MATH.finditer(document):
+        closing = bool(tag[1])
+        if tag[2]:
+            displayed, begun = not closing, -1
+        elif not displayed and not closing:
+            begun = tag.start()
+        elif not displayed and begun >= 0:
+            kept += [document[position:begun], _run(f"\ue0f7{len(apart)}\ue0f8")]
+            apart.append(document[begun : tag.end()])
+            position, begun = tag.end(), -1
+    text, end, rest = document[position:].rpartition(_END)
+    if not apart or not end:
+        return document
+    lines = (
+        b"<w:p>%b</w:p><w:p><m:oMathPara>%b</m:oMathPara></w:p>" % (_run(f"\ue0f9{number}\ue0fa"), equation)
+        for number, equation in enumerate(apart)
+    )
+    return b"".join([*kept, text, *lines, end, rest])
+
+
+def _run(text: str) -> bytes:
+    return f"<w:r>{_TEXT.format(text)}</w:r>".encode()
+
+
+def _inline(equation: str) -> str:
+    return f"${equation}$" if equation else ""
+
+
+def _notes(parts: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield kind and id of each note that has words, and these."""
+    for name, kind in _NOTES.items():
+        for attributes, body in _elements(parts.get(name, b"")):
+            if (own := _ID.search(attributes)) and (words := _words(body)):
+                yield (kind, own[1]), words
+
+
+def _cited(document: bytes, notes: Mapping[tuple[str, str], str], order: list[tuple[str, str]]) -> bytes:
+    """Return a document with a number where a note is cited; ``order`` gets the notes as they come."""
+
+    def number(match: re.Match[bytes]) -> bytes:
+        one = match[1].decode(), match[2].decode()
+        if one not in notes:
+            return b""
+        order.append(one)
+        return b"</w:r>%b<w:r>" % _run(f"\ue0fb{len(order)}\ue0fc")
+
+    return _CITED.sub(number, document)
+
+
+def _comments(part: bytes) -> Iterator[str]:
+    """Yield each comment, with who made it."""
+    for attributes, body in _elements(part):
+        author = _AUTHOR.search(attributes)
+        who = html.unescape(author[1]).strip() if author else ""
+        if words := _words(body):
+            yield words if who.lower() in _NOBODY else f"{scrub(who)}: {words}"
+
+
+def _elements(part: bytes) -> Iterator[tuple[str, str]]:
+    """Yield attributes and content of each note or comment."""
+    _, *found = _NOTE.split(part.decode("utf-8", "replace"))
+    return zip(found[::2], found[1::2], strict=True)
+
+
+def _words(body: str) -> str:
+    text = "".join(match[1] or " " for match in _WORDS.finditer(body))
+    return scrub(" ".join(html.unescape(text).split()))
+
+
+def _section(name: str, lines: list[str]) -> str:
+    return "".join([f"\n## {name}\n\n", *(f"- {line}\n" for line in lines)]) if lines else ""

@@ -1,0 +1,160 @@
+"""What a converter would lose of Word documents is there, and where it belongs. The files are made here."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+
+import pytest
+from small_docx import docx, paragraph, zipped
+
+from pinakes import readers
+from pinakes.readers.word import prepared, restored
+
+MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+HALF = "<m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>"
+
+
+def read(body: str, **more: bytes) -> str:
+    return readers.read(docx(body, **more), "a.docx", max_chars=10_000_000).text
+
+
+def line(*runs: str) -> str:
+    return f"<w:p>{''.join(runs)}</w:p>"
+
+
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def equation(inner: str) -> str:
+    return f"<m:oMath {MATH}>{inner}</m:oMath>"
+
+
+def box(*paragraphs: str) -> str:
+    """Return a run with a text box, as Word writes it: once for new programs and once for old ones."""
+    content = f"<w:txbxContent>{''.join(paragraphs)}</w:txbxContent>"
+    return (
+        '<w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        f'<mc:Choice Requires="wps"><w:drawing><wps:txbx xmlns:wps="u">{content}</wps:txbx></w:drawing></mc:Choice>'
+        f'<mc:Fallback><w:pict><v:textbox xmlns:v="urn:schemas-microsoft-com:vml">{content}</v:textbox></w:pict>'
+        "</mc:Fallback></mc:AlternateContent></w:r>"
+    )
+
+
+def note(kind: str, number: int, text: str) -> str:
+    return f'<w:{kind} w:id="{number}"><w:p>{run(text)}</w:p></w:{kind}>'
+
+
+def notes(kind: str, *texts: str) -> bytes:
+    """Return the part of a document that holds its notes, numbered from 1 behind the lines that part them."""
+    lines = f'<w:{kind} w:type="separator" w:id="-1"><w:p/></w:{kind}><w:{kind} w:id="0"><w:p/></w:{kind}>'
+    own = "".join(note(kind, number, text) for number, text in enumerate(texts, 1))
+    return f"<w:{kind}s {WORD}>{lines}{own}</w:{kind}s>".encode()
+
+
+def cited(kind: str, number: int) -> str:
+    return f'<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:{kind}Reference w:id="{number}"/></w:r>'
+
+
+def test_characters_that_word_writes_as_references_come_back() -> None:
+    body = b'<w:t a="1&quot;">R&amp;D &lt;b&gt; &#8220;x&#x201D; &apos;</w:t>'
+    parts = {"word/document.xml": body, "word/media/a.png": b"picture", "word/x.xml": b"<a/>"}
+    spelled, besides = prepared(zipped(parts))
+    with zipfile.ZipFile(io.BytesIO(spelled)) as container:
+        text = container.read("word/document.xml").decode()
+        assert container.read("word/media/a.png") == b""
+        assert container.read("word/x.xml") == b"<a/>"
+    assert "&" not in text
+    assert restored(text) == '<w:t a="1"">R&D <b> “x” \'</w:t>'
+    assert besides == ""
+
+
+def test_a_document_that_needs_nothing_stays_as_it_is() -> None:
+    data = zipped({"word/document.xml": b"<w:t>words</w:t>", "word/_rels/document.xml.rels": b"a&amp;b"})
+    assert prepared(data)[0] is data
+
+
+def test_equations_within_a_line_stay_there_and_others_stay_apart() -> None:
+    x, half = equation("<m:r><m:t>x&lt;1</m:t></m:r>"), equation(HALF)
+    text = read(
+        line(run("Let "), x, run(" and "), half, run(" R&amp;D."))
+        + f"<w:tbl><w:tr><w:tc>{line(run('in a cell '), half)}</w:tc></w:tr></w:tbl>"
+        + line(f"<m:oMathPara {MATH}>{half}</m:oMathPara>")
+        + line(run("The end."))
+        + "<w:sectPr/>"
+    )
+    assert "Let $x<1$ and $\\frac{1}{2}$ R&D." in text
+    assert "in a cell $\\frac{1}{2}$" in text
+    assert text.endswith("$$\\frac{1}{2}$$\n\nThe end.\n")
+    assert text.count("frac") == 3
+
+
+def test_an_equation_whose_place_is_not_read_stands_at_the_end() -> None:
+    assert read(paragraph("Words.") + equation("<m:r><m:t>y=2</m:t></m:r>")) == "Words.\n\n$$y=2$$\n"
+
+
+def test_a_paragraph_keeps_its_text_when_a_text_box_is_anchored_in_it() -> None:
+    boxed = line(run("Before it, "), box(paragraph("In the box."), paragraph("Also.")), run("after it."))
+    assert read(boxed + paragraph("Next.")) == "Before it, after it.\n\nIn the box.\n\nAlso.\n\nNext.\n"
+
+
+def test_text_boxes_of_one_paragraph_are_all_there_once() -> None:
+    text = read(line(box(paragraph("One.")), run("Words."), box(paragraph("Two."))))
+    assert text == "Words.\n\nOne.\n\nTwo.\n"
+
+
+def test_tabs_and_hard_hyphens_keep_words_apart() -> None:
+    stops = '<w:pPr><w:tabs><w:tab w:val="left" w:pos="720"/></w:tabs></w:pPr>'
+    runs = "<w:r><w:t>Name:</w:t><w:tab/><w:t>Jo</w:t><w:noBreakHyphen/><w:t>Ann</w:t></w:r>"
+    assert read(line(stops, runs)) == "Name: Jo-Ann\n"
+
+
+def test_what_was_moved_stands_where_it_is_now() -> None:
+    moved = f"<w:moveFrom>{run('words')}</w:moveFrom>", f"<w:moveTo>{run('words')}</w:moveTo>"
+    assert read(line(run("Few "), moved[0], run("and then "), moved[1])) == "Few and then words\n"
+
+
+def test_all_notes_are_there_with_a_number_at_their_place() -> None:
+    body = line(run("One"), cited("footnote", 1), run(" two"), cited("endnote", 1), run(" three"), cited("footnote", 2))
+    parts = {
+        "word/footnotes.xml": notes("footnote", "First &amp; foremost.", "Third."),
+        "word/endnotes.xml": notes("endnote", "Second."),
+    }
+    assert read(body, **parts) == (
+        "One[^1] two[^2] three[^3]\n\n## Notes\n\n- [^1] First & foremost.\n- [^2] Second.\n- [^3] Third.\n"
+    )
+
+
+def test_a_note_that_is_missing_leaves_no_number() -> None:
+    assert read(line(run("One"), cited("footnote", 7), run(" two"))) == "One two\n"
+
+
+def test_comments_stand_at_the_end_with_who_made_them() -> None:
+    part = (
+        f'<w:comments {WORD}><w:comment w:id="0" w:author="Jo &amp; Co" w:date="2024-01-01T00:00:00Z">'
+        f"<w:p>{run('Is this')}</w:p><w:p>{run('so?')}</w:p></w:comment>"
+        f'<w:comment w:id="1" w:author="Unknown Author"><w:p>{run("Yes.")}</w:p></w:comment>'
+        '<w:comment w:id="2" w:author="Jo"><w:p/></w:comment></w:comments>'
+    )
+    text = read(paragraph("Words."), **{"word/comments.xml": part.encode()})
+    assert text == "Words.\n\n## Comments\n\n- Jo & Co: Is this so?\n- Yes.\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<w:p><w:txbxContent>" * 30_000,
+        line(run("a"), "<m:oMath><w:t>") * 30_000,
+        line(run("a"), "<w:moveFrom ") * 30_000,
+        line(run("a"), '<w:footnoteReference w:id="1"') * 30_000,
+    ],
+    ids=["boxes", "equations", "moves", "notes"],
+)
+def test_marks_without_an_end_take_no_time(body: str) -> None:
+    data = docx(body, **{"word/comments.xml": b"<w:comment w:id='1' " * 30_000})
+    begun = time.process_time()
+    prepared(data)
+    assert time.process_time() - begun < 5
