@@ -38,6 +38,7 @@ READERS: Final[dict[str, str]] = {
     **dict.fromkeys(LANGUAGES, "code:Code"),
     **dict.fromkeys(MIME_TYPES, "office:Office"),
     ".pdf": "pdf:Pdf",
+    ".eml": "mail:Mail",
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown:Markdown"),
     **dict.fromkeys((".rst", ".rest"), "text:RestructuredText"),
     **dict.fromkeys((".yaml", ".yml"), "structured:Yaml"),

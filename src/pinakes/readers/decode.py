@@ -16,6 +16,9 @@ _BOMS: Final = (  # longest first: the mark of UTF-16 LE begins that of UTF-32 L
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+BOMS: Final = tuple(mark for mark, _ in _BOMS)
+"""What a text may begin with that is not a part of it, and tells its encoding."""
+
 _CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})""", re.I)
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
 _SPACES: Final = bytes.maketrans(b"\v\f", b"  ")

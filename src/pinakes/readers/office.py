@@ -1,4 +1,4 @@
-"""Office, OpenDocument, EPUB, e-mail and the rest, through kreuzberg, as Markdown."""
+"""Office, OpenDocument, EPUB, Outlook messages and the rest, through kreuzberg, as Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
 from pinakes.readers.containers import check_ole, check_zip
-from pinakes.readers.decode import decode, scrub
+from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.readers.limits import Limits
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
@@ -42,7 +42,6 @@ MIME_TYPES: Final = {
     ".ods": _OPENDOCUMENT + "spreadsheet",
     ".epub": "application/epub+zip",
     ".fb2": "application/x-fictionbook+xml",
-    ".eml": "message/rfc822",
     ".msg": "application/vnd.ms-outlook",
     ".org": "text/x-org",
     ".opml": "application/xml+opml",
@@ -51,12 +50,11 @@ MIME_TYPES: Final = {
 
 _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
-_MAIL: Final = frozenset((".eml", ".msg"))
-"""As plain text: in their Markdown the lines of a message become one."""
+_MAIL: Final = ".msg"
+"""As plain text: in its Markdown the lines of a message become one."""
 
 _SLIDES: Final = frozenset((".pptx", ".pptm", ".ppsx", ".ppt", ".odp"))
-_TEXTUAL: Final = frozenset((".eml", ".fb2", ".org", ".opml"))
-_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+_TEXTUAL: Final = frozenset((".fb2", ".org", ".opml"))
 
 Form: TypeAlias = Literal["markdown", "marked", "plain", "pages"]
 
@@ -94,9 +92,9 @@ class Office:
         elif data.startswith(OLE):
             check_ole(data)
             _refuse_old(extension)
-        if extension in _TEXTUAL and data.startswith(_BOMS):
+        if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
-        how: Form = "plain" if extension in _MAIL else "marked" if extension in _SLIDES else "markdown"
+        how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         metadata = metadata_of(result.metadata)
         text, pages = _paged(restored(tidy(result.content)) + besides, extension, result.metadata)
@@ -212,7 +210,7 @@ def _refuse_old(extension: str) -> None:
 
 
 def _title(metadata: dict[str, JSON], text: str, extension: str) -> str:
-    named = metadata.get("subject") if extension in (".eml", ".msg") else metadata.get("title")
+    named = metadata.get("subject") if extension == _MAIL else metadata.get("title")
     own = own_title(str(named or ""))
     return own if own or extension in _SHEETS else markdown_title(text[:_TITLE_CHARS])
 

@@ -139,19 +139,6 @@ def test_a_conversion_beyond_the_limit_of_characters_is_refused() -> None:
         read(docx(paragraph("words " * 1000)), "a.docx", max_chars=1000)
 
 
-EMAIL = b"""From: Jo Sender <jo@example.org>\r\nTo: Al <al@example.org>\r\nSubject: The subject\r
-Date: Fri, 16 Dec 2022 17:04:16 -0500\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nWords in the mail.\r\n"""
-
-
-@pytest.mark.parametrize("data", [EMAIL, EMAIL.decode().encode("utf-16")], ids=["utf-8", "utf-16"])
-def test_an_email_is_read_with_subject_people_and_date(data: bytes) -> None:
-    document = read(data, "a.eml")
-    assert "Words in the mail." in document.text
-    assert document.title == "The subject"
-    assert document.metadata["created"] == "2022-12-16T17:04:16-05:00"
-    assert "jo@example.org" in document.metadata["from"]
-
-
 def test_rich_text_is_read() -> None:
     assert "Some words" in read(rb"{\rtf1\ansi Some words\par}", "a.rtf").text
 
