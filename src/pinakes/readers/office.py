@@ -15,6 +15,7 @@ from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.readers.limits import Limits
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
+from pinakes.readers.slides import shown
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title, own_title
 from pinakes.readers.word import prepared, restored
@@ -60,6 +61,9 @@ Form: TypeAlias = Literal["markdown", "marked", "plain", "pages"]
 
 _PAGE_MARK: Final = "\ue0f0{page_num}\ue0f1"
 _PAGE: Final = re.compile(r"\s*\ue0f0(\d+)\ue0f1\s*")
+_NO_DATE: Final = re.compile(r"\b1899-12-3[01] (?=\d\d:\d\d:\d\d \|)")
+_MIDNIGHT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d) 00:00:00(?= \|)")
+"""A cell that holds a time only, or a date only, is told as both."""
 _TITLE_CHARS: Final = 5000
 """A heading further down names a part of the document, not the document."""
 _NOBODY: Final = frozenset(("anonymous", "(anonymous)", "(unspecified)", "unknown"))
@@ -84,11 +88,13 @@ class Office:
             raise Empty("The file is empty.")
         if is_encrypted(data):
             data = decrypted(data, self._limits)
-        besides = ""
+        besides, slides = "", list[tuple[int, str]]()
         if data.startswith(ZIP):
             check_zip(data)
             if extension in _WORD:
                 data, besides = prepared(data)
+            elif extension in _SLIDES:
+                slides = shown(data)
         elif data.startswith(OLE):
             check_ole(data)
             _refuse_old(extension)
@@ -97,7 +103,7 @@ class Office:
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         metadata = metadata_of(result.metadata)
-        text, pages = _paged(restored(tidy(result.content)) + besides, extension, result.metadata)
+        text, pages = _paged(restored(tidy(result.content)) + besides, extension, result.metadata, slides)
         if not text.strip():
             raise Empty("The file holds no text.")
         if pages:
@@ -171,17 +177,23 @@ def _config(timeout_s: int, passwords: tuple[str, ...], form: Form) -> Any:
     return ExtractionConfig(**options)
 
 
-def _paged(text: str, extension: str, metadata: Any) -> tuple[str, tuple[int, ...]]:
-    """Return ``text`` without marks, and the offsets at which its slides or sheets begin."""
+def _paged(text: str, extension: str, metadata: Any, order: Sequence[tuple[int, str]]) -> tuple[str, tuple[int, ...]]:
+    """Return ``text`` without marks, and the offsets at which its slides or sheets begin.
+
+    Slides come in ``order``, where there is one, each with what stands besides it; else as they are.
+    """
     if extension in _SLIDES:
         parts = _PAGE.split(text.lstrip("\n"))
         slides = {int(number): slide for number, slide in zip(parts[1::2], parts[2::2], strict=True)}
-        if not slides:
-            return text, ()
-        return joined([parts[0] + slides.get(1, ""), *(slides.get(at, "") for at in range(2, max(slides) + 1))])
-    names = metadata.get("sheet_names") if extension in _SHEETS else None
+        slides[1] = parts[0] + slides.get(1, "")
+        if order:
+            return joined([f"{slides.get(at + 1, '').strip()}\n\n{besides}" for at, besides in order])
+        return joined([slides.get(at, "") for at in range(1, max(slides) + 1)])
+    if extension not in _SHEETS:
+        return text, ()
+    text = _MIDNIGHT.sub(r"\1", _NO_DATE.sub("", text))
     begins: list[int] = []
-    for name in names or ():
+    for name in metadata.get("sheet_names") or ():
         at = text.find(f"## {' '.join(scrub(str(name)).split())}\n", begins[-1] + 1 if begins else 0)
         begins.append(at if at >= 0 else begins[-1] if begins else 0)
     return text, tuple(begins)

@@ -18,6 +18,7 @@ _LISTING: Final = re.compile(r"^(```+|~~~+).*?(?:^\1|\Z)", re.MULTILINE | re.DOT
 _BULLET: Final = re.compile(r"^([ \t]*)[•▪■●◦‣][ \t]+(?=\S)", re.MULTILINE)
 _EMPTY_ITEM: Final = re.compile(r"^[ \t]*\\?[-*•▪■●◦‣][ \t]*(?:\n|\Z)", re.MULTILINE)
 _TABLE: Final = re.compile(r"(?:^[ \t]*\|.*\|[ \t]*\n?)+", re.MULTILINE)
+_TAB: Final = "&#9;"
 _UNSEEN: Final = re.compile("[\u200b\u2060\ufeff]")
 _PADDING: Final = re.compile("^[ \t]*(?:\u00a0[ \t]*)+", re.MULTILINE)
 _NUMBERED: Final = re.compile(r"^(#{1,6} (?:[A-Z]|\d{1,2})\.)(?=[^\W\d_])", re.MULTILINE)
@@ -32,7 +33,7 @@ def tidy(markdown: str) -> str:
     Needless escapes go, pictures become their alternative text, tables lose blank rows, padding, and the frame where
     they have one column only; items without text and links that skip to the content go, too.
     """
-    text = _EMPTY_LINK.sub("", _IMAGE.sub(r"\1", _UNSEEN.sub("", scrub(markdown))))
+    text = _EMPTY_LINK.sub("", _IMAGE.sub(r"\1", _UNSEEN.sub("", scrub(markdown).replace(_TAB, " "))))
     text = _ESCAPED.sub(lambda match: match[1] or match[0], text)
     parts: list[str] = []
     position = 0

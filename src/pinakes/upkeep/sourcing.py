@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 _MARKS = {"max_file_bytes", "metadata", "tags", "depth", "link_template", "urls"}
 """Settings of a source that are remembered with it where they are given."""
 
-READING_VERSION = 4
+READING_VERSION = 5
 """Raised when readers or chunkers change so much that every document should be read again."""
 
 

@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from small_docx import docx, paragraph
+from small_docx import docx, paragraph, zipped
 from small_pdf import pdf
+from small_pptx import relations
 
 from pinakes import readers
 from pinakes.errors import TooLarge, Unreadable
@@ -137,6 +138,28 @@ def test_a_zip_bomb_that_lies_about_its_size_is_refused() -> None:
 def test_a_conversion_beyond_the_limit_of_characters_is_refused() -> None:
     with pytest.raises(TooLarge):
         read(docx(paragraph("words " * 1000)), "a.docx", max_chars=1000)
+
+
+def test_cells_with_a_date_or_a_time_say_no_more_than_that() -> None:
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    cells = "".join(
+        f'<c r="{column}1" s="{style}"><v>{value}</v></c>'
+        for column, style, value in (("A", 1, 45356), ("B", 2, 0.5), ("C", 3, 45356.25), ("D", 0, 7))
+    )
+    formats = "".join(f'<xf numFmtId="{number}" applyNumberFormat="1"/>' for number in (0, 14, 21, 22))
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{TYPES}"/>',
+        "_rels/.rels": relations({"r1": ("officeDocument", "xl/workbook.xml")}),
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{OFFICE}"><sheets><sheet name="S" sheetId="1" r:id="r1"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": relations(
+            {"r1": ("worksheet", "worksheets/sheet1.xml"), "r2": ("styles", "styles.xml")}
+        ),
+        "xl/styles.xml": f"<styleSheet {main}><cellXfs>{formats}</cellXfs></styleSheet>",
+        "xl/worksheets/sheet1.xml": f'<worksheet {main}><sheetData><row r="1">{cells}</row></sheetData></worksheet>',
+    }
+    text = read(zipped({name: part.encode() for name, part in parts.items()}), "a.xlsx").text
+    assert "| 2024-03-05 | 12:00:00 | 2024-03-05 06:00:00 | 7 |" in text
 
 
 def test_rich_text_is_read() -> None:

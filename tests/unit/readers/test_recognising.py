@@ -81,6 +81,7 @@ def test_unbalanced_tables_do_no_harm() -> None:
         ("[Skip to content](#main)\n\n# Title", "# Title\n"),
         ("# A.PURPOSE\n## 1.NEXT\n", "# A. PURPOSE\n## 1. NEXT\n"),
         ("a\u200bb\n\u00a0\u00a0 \u00a0c", "ab\nc\n"),
+        ("Name:&#9;Jo", "Name: Jo\n"),
         ("```\n|  |  |\n- \n```", "```\n|  |  |\n- \n```\n"),
     ],
 )

@@ -1,0 +1,107 @@
+"""What kreuzberg 4 leaves out of presentations (PPTX): the order in which slides are shown, speaker's notes, charts."""
+
+from __future__ import annotations
+
+import html
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pinakes.readers.decode import scrub
+
+_PRESENTATION: Final = "ppt/presentation.xml"
+_SLIDE_FILE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
+_SHOWN: Final = re.compile(r'<p:sldId\b[^<>]*?\br:id="([^"]*)"')
+_RELATION: Final = re.compile(r"<Relationship\s[^<>]*>")
+_ATTRIBUTE: Final = re.compile(r'\b(Id|Type|Target)="([^"]*)"')
+_SHAPE: Final = re.compile(r"<p:sp>")
+_BODY: Final = re.compile(r'<p:ph\b[^<>]*\btype="body"')
+_PARAGRAPH: Final = re.compile(r"</a:p>")
+_WORDS: Final = re.compile(r"<a:(?:t(?:\s[^<>]*)?>([^<]*)<|(?:br|tab)\b)")
+_SERIES: Final = re.compile(r"<c:ser>")
+_PARTS: Final = re.compile(r"<c:(tx|cat|xVal|val|yVal)>")
+_POINT: Final = re.compile(r'<c:pt idx="(\d+)"[^<>]*><c:v>([^<]*)<')
+_VALUE: Final = re.compile(r"<c:v>([^<]*)<")
+
+
+def shown(data: bytes) -> list[tuple[int, str]]:
+    """Return where each slide is among the files, from 0, and its charts and notes as Markdown, as they are shown.
+
+    Where the presentation does not say that of files that are there, the list is empty.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as container:
+        names = set(container.namelist())
+        numbers = {name: int(match[1]) for name in names if (match := _SLIDE_FILE.fullmatch(name))}
+        if _PRESENTATION not in names:
+            return []
+        relations = _relations(container, _PRESENTATION)
+        shown_as = [relations.get(one, ("", ""))[1] for one in _SHOWN.findall(_text(container, _PRESENTATION))]
+        files = sorted(numbers, key=numbers.__getitem__)
+        if not set(shown_as) <= set(files):
+            return []
+        return [(files.index(name), "\n\n".join(_besides(container, name))) for name in shown_as]
+
+
+def _besides(container: zipfile.ZipFile, slide: str) -> Iterator[str]:
+    """Yield the charts of a slide, then what is said to it."""
+    relations = _relations(container, slide).values()
+    there = {target: kind for kind, target in relations if target in container.NameToInfo}
+    for target in (target for target, kind in there.items() if kind == "chart"):
+        yield from _chart(_text(container, target))
+    for target in (target for target, kind in there.items() if kind == "notesSlide"):
+        shapes = (shape for shape in _SHAPE.split(_text(container, target)) if _BODY.search(shape))
+        if said := "\n\n".join(line for shape in shapes for line in _lines(shape)):
+            yield f"### Notes\n\n{said}"
+
+
+def _chart(chart: str) -> Iterator[str]:
+    """Yield title and numbers of a chart, as a table of its series."""
+    title = " ".join(_lines(chart.partition("<c:title>")[2].partition("</c:title>")[0]))
+    names: list[str] = []
+    columns: list[Mapping[str, str]] = []
+    labels: dict[str, str] = {}
+    for number, series in enumerate(_SERIES.split(chart)[1:], 1):
+        _, *found = _PARTS.split(series.partition("</c:ser>")[0])
+        parts = {kind: body.partition(f"</c:{kind}>")[0] for kind, body in zip(found[::2], found[1::2], strict=True)}
+        named = _VALUE.search(parts.get("tx", ""))
+        names.append(_cell(named[1]) if named else f"Series {number}")
+        columns.append(dict(_POINT.findall(parts.get("val", parts.get("yVal", "")))))
+        for at, label in _POINT.findall(parts.get("cat", parts.get("xVal", ""))):
+            labels.setdefault(at, _cell(label))
+    if title:
+        yield f"Chart: {title}"
+    places = sorted({*labels, *(at for column in columns for at in column)}, key=int)
+    if places:
+        rows = [["", *names], ["---"] * (len(names) + 1)]
+        rows += [[labels.get(at, ""), *(_cell(column.get(at, "")) for column in columns)] for at in places]
+        yield "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _lines(part: str) -> Iterator[str]:
+    """Yield the paragraphs that have words."""
+    for paragraph in _PARAGRAPH.split(part):
+        words = "".join(match[1] if match[1] is not None else " " for match in _WORDS.finditer(paragraph))
+        if line := scrub(" ".join(html.unescape(words).split())):
+            yield line
+
+
+def _cell(text: str) -> str:
+    return scrub(" ".join(html.unescape(text).split())).replace("|", "\\|")
+
+
+def _relations(container: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """Return id → kind and name of what a part refers to."""
+    folder, _, name = part.rpartition("/")
+    found: dict[str, tuple[str, str]] = {}
+    for tag in _RELATION.findall(_text(container, f"{folder}/_rels/{name}.rels")):
+        values = dict(_ATTRIBUTE.findall(tag))
+        target = posixpath.normpath(posixpath.join("/", folder, html.unescape(values.get("Target", ""))))
+        found[values.get("Id", "")] = values.get("Type", "").rpartition("/")[2], target.lstrip("/")
+    return found
+
+
+def _text(container: zipfile.ZipFile, name: str) -> str:
+    return container.read(name).decode("utf-8", "replace") if name in container.NameToInfo else ""
