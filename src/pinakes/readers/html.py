@@ -23,6 +23,9 @@ _HEAD_TAGS: Final = re.compile(
 _UNSEEN: Final = re.compile(
     r"<(script|style|noscript|template|svg)\b[^<>]*>.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
 )
+_MATHML: Final = re.compile(r"<!-- MathML: .*?(?:-->[ ]?|\Z)", re.DOTALL)
+"""The source of an equation, which the converter writes before its text."""
+
 _META: Final = {
     "description": "description",
     "og:description": "description",
@@ -84,7 +87,7 @@ def to_markdown(source: str, limits: Limits) -> str:
     """
     # Without its head tags, or kreuzberg writes them into the text.
     body = without_layout(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", source)))
-    return tidy(convert(body.encode(), "text/html", limits).content)
+    return tidy(_MATHML.sub("", convert(body.encode(), "text/html", limits).content))
 
 
 class _Head(html.parser.HTMLParser):

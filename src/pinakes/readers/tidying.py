@@ -23,6 +23,8 @@ _UNSEEN: Final = re.compile("[\u200b\u2060\ufeff]")
 _PADDING: Final = re.compile("^[ \t]*(?:\u00a0[ \t]*)+", re.MULTILINE)
 _NUMBERED: Final = re.compile(r"^(#{1,6} (?:[A-Z]|\d{1,2})\.)(?=[^\W\d_])", re.MULTILINE)
 """A heading whose tab between number and name was lost."""
+_TABLE_END: Final = re.compile(r"^(\|.*\|[ \t]*\n)(?=[^|\s])", re.MULTILINE)
+"""A row that a line follows, which would be a row as well."""
 _CELLS: Final = re.compile(r"(?<!\\)\|")
 _DASHES: Final = re.compile(r":?-{3,}:?")
 
@@ -47,7 +49,7 @@ def tidy(markdown: str) -> str:
 def _lines(text: str) -> str:
     text = _EMPTY_ITEM.sub("", text)
     text = _NUMBERED.sub(r"\1 ", _BULLET.sub(r"\1- ", _PADDING.sub("", text)))
-    return _TABLE.sub(_table, text)
+    return _TABLE_END.sub(r"\1\n", _TABLE.sub(_table, text))
 
 
 def _table(match: re.Match[str]) -> str:

@@ -157,6 +157,11 @@ def test_html_in_the_encoding_it_declares_is_read() -> None:
     assert "Привет, мир" in read(page.encode("koi8-r"), "a.html").text
 
 
+def test_equations_of_a_page_are_read_once() -> None:
+    page = "<p>before <math><mi>x</mi><mo>=</mo><mn>1</mn></math> after</p>"
+    assert read(page, "a.html").text == "before x=1 after\n"
+
+
 def test_html_that_shows_nothing_is_empty() -> None:
     with pytest.raises(Empty):
         read("<html><head><script>x</script></head><body></body></html>", "a.html")

@@ -82,6 +82,7 @@ def test_unbalanced_tables_do_no_harm() -> None:
         ("# A.PURPOSE\n## 1.NEXT\n", "# A. PURPOSE\n## 1. NEXT\n"),
         ("a\u200bb\n\u00a0\u00a0 \u00a0c", "ab\nc\n"),
         ("Name:&#9;Jo", "Name: Jo\n"),
+        ("| a |b|\n| --- | --- |\nafter", "| a | b |\n| --- | --- |\n\nafter\n"),
         ("```\n|  |  |\n- \n```", "```\n|  |  |\n- \n```\n"),
     ],
 )
