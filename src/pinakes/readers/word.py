@@ -2,6 +2,7 @@
 
 - Characters that are written as references (``&amp;``, ``&#8220;``): "R&D" would become "RD". They are replaced by
   characters, those that XML needs for itself by others that stand for them.
+- Headings by styles that are so by their name only would be paragraphs, paragraphs of text headings of the sixth level.
 - Tabs and hyphens that do not break: the words on both sides would become one. What was moved would stand twice.
 - Paragraphs that a text box is anchored in: the box would take their place. It follows them.
 - Equations within a line would stand before their paragraph. Each leaves its number in the line, and stands at the end
@@ -23,6 +24,7 @@ from pinakes.readers.decode import scrub
 _MAIN: Final = "word/document.xml"
 _NOTES: Final = {"word/footnotes.xml": "footnote", "word/endnotes.xml": "endnote"}
 _COMMENTS: Final = "word/comments.xml"
+_STYLES: Final = "word/styles.xml"
 _PARTS: Final = re.compile(r"word/(?!.*rels/).*\.xml")
 _UNREAD: Final = ("word/media/", "word/embeddings/", "word/fonts/")
 
@@ -51,6 +53,12 @@ _CITATION: Final = re.compile("\ue0fb(\\d+)\ue0fc")
 """The converter would make notes of its own of what it takes for their marks."""
 _APART: Final = re.compile("\\s*\ue0f9(\\d+)\ue0fa\\s*(?:\\$\\$(.*?)\\$\\$)?", re.DOTALL)
 
+_STYLE: Final = re.compile(rb"(?<=</w:style>)|(?=<w:style\s)")
+_BASED_ON: Final = re.compile(rb"<w:basedOn\s[^<>]*/>")
+_HEADING: Final = re.compile(rb'<w:name w:val="heading ([1-6])"', re.IGNORECASE)
+_OUTLINE: Final = re.compile(rb'<w:outlineLvl w:val="(\d)"\s*/>')
+_TEXT_LEVEL: Final = b"9"
+
 _CITED: Final = re.compile(rb'<w:(footnote|endnote)Reference\b[^<>]*?\bw:id="(-?\d+)"[^<>]*/>')
 _NOTE: Final = re.compile(r"<w:(?:footnote|endnote|comment)\s([^<>]*)>")
 _ID: Final = re.compile(r'\bw:id="(-?\d+)"')
@@ -69,6 +77,8 @@ def prepared(data: bytes) -> tuple[bytes, str]:
         before = {one.filename: container.read(one) for one in entries if _PARTS.fullmatch(one.filename)}
         notes, order = dict(_notes(before)), list[tuple[str, str]]()
         after = {name: _REFERENCE.sub(_character, text) for name, text in before.items() if name not in _NOTES}
+        if _STYLES in after:
+            after[_STYLES] = _outlined(after[_STYLES])
         if _MAIN in after:
             after[_MAIN] = _rewritten(_cited(after[_MAIN], notes, order))
         besides = _section("Notes", [f"[^{at}] {notes[one]}" for at, one in enumerate(order, 1)])
@@ -109,6 +119,25 @@ def _character(match: re.Match[bytes]) -> bytes:
         code = int(match["hex"], 16) if match["hex"] else int(match["decimal"])
         char = chr(code) if code <= _LAST_CHARACTER else ""
     return _STANDS_FOR.get(char, char).encode("utf-8", "ignore")
+
+
+def _outlined(part: bytes) -> bytes:
+    """Return styles of which each that is called a heading says of which level, and none that it is text.
+
+    The converter takes the level of text, 9, for a heading, as it does what such a style is based on.
+    """
+    return b"".join(_with_level(style) for style in _STYLE.split(part))
+
+
+def _with_level(style: bytes) -> bytes:
+    if outline := _OUTLINE.search(style):
+        return style if outline[1] != _TEXT_LEVEL else _BASED_ON.sub(b"", _OUTLINE.sub(b"", style))
+    heading = _HEADING.search(style)
+    if not heading:
+        return style
+    level = b'<w:pPr><w:outlineLvl w:val="%d"/>' % (int(heading[1]) - 1)
+    head, properties, rest = style.partition(b"<w:pPr>")
+    return head + level + rest if properties else head.replace(b"</w:style>", level + b"</w:pPr></w:style>")
 
 
 def _rewritten(document: bytes) -> bytes:

@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 from small_docx import docx, paragraph, zipped
+from small_pptx import relations
 
 from pinakes import readers
 from pinakes.readers.word import prepared, restored
@@ -75,6 +76,38 @@ def test_characters_that_word_writes_as_references_come_back() -> None:
 def test_a_document_that_needs_nothing_stays_as_it_is() -> None:
     data = zipped({"word/document.xml": b"<w:t>words</w:t>", "word/_rels/document.xml.rels": b"a&amp;b"})
     assert prepared(data)[0] is data
+
+
+def style(name: str, shown: str, more: str = "") -> str:
+    return f'<w:style w:type="paragraph" w:styleId="{name}"><w:name w:val="{shown}"/>{more}</w:style>'
+
+
+def test_headings_of_any_language_and_of_styles_of_ones_own_are_headings() -> None:
+    text_again = '<w:basedOn w:val="berschrift1"/><w:pPr><w:outlineLvl w:val="9"/></w:pPr>'
+    styles = (
+        style("berschrift1", "heading 1", "<w:pPr><w:keepNext/></w:pPr>")
+        + style("berschrift2", "Heading 2")
+        + style("Eigene", "Meine", '<w:basedOn w:val="berschrift2"/>')
+        + style("Tiefer", "Tiefer", '<w:basedOn w:val="Eigene"/><w:pPr><w:keepNext/></w:pPr>')
+        + style("Text", "Text", text_again)
+        + style("Kreis", "Kreis", '<w:basedOn w:val="Kreis"/>')
+    )
+    names = ("berschrift1", "berschrift2", "Eigene", "Tiefer", "Text", "Kreis")
+    text = read(
+        "".join(paragraph(f"In {name}", name) for name in names),
+        **{
+            "word/styles.xml": f"<w:styles {WORD}>{styles}</w:styles>".encode(),
+            "word/_rels/document.xml.rels": relations({"r1": ("styles", "styles.xml")}).encode(),
+        },
+    )
+    assert [line for line in text.splitlines() if line] == [
+        "# In berschrift1",
+        "## In berschrift2",
+        "## In Eigene",
+        "## In Tiefer",
+        "In Text",
+        "In Kreis",
+    ]
 
 
 def test_equations_within_a_line_stay_there_and_others_stay_apart() -> None:
