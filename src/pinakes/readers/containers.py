@@ -6,6 +6,8 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -52,6 +54,15 @@ def check_zip(data: bytes) -> None:
             )
         if left < 0:
             raise _bomb(allowed)
+
+
+@contextmanager
+def reading_zip() -> Iterator[None]:
+    """Read entries of a ZIP container in it; what is wrong with one becomes ``Unreadable``."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise _damaged(str(error).rstrip(".")) from error
 
 
 def check_ole(data: bytes) -> None:

@@ -10,7 +10,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
-from pinakes.readers.containers import check_ole, check_zip
+from pinakes.readers import opendocument, word
+from pinakes.readers.containers import check_ole, check_zip, reading_zip
 from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.readers.limits import Limits
@@ -18,7 +19,6 @@ from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
 from pinakes.readers.slides import shown
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title, own_title
-from pinakes.readers.word import prepared, restored
 from pinakes.types import JSON, Document
 
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
@@ -50,6 +50,7 @@ MIME_TYPES: Final = {
 """Extension → the MIME type kreuzberg knows the format by."""
 
 _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
+_WRITER: Final = ".odt"
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
 _MAIL: Final = ".msg"
 """As plain text: in its Markdown the lines of a message become one."""
@@ -88,22 +89,13 @@ class Office:
             raise Empty("The file is empty.")
         if is_encrypted(data):
             data = decrypted(data, self._limits)
-        besides, slides = "", list[tuple[int, str]]()
-        if data.startswith(ZIP):
-            check_zip(data)
-            if extension in _WORD:
-                data, besides = prepared(data)
-            elif extension in _SLIDES:
-                slides = shown(data)
-        elif data.startswith(OLE):
-            check_ole(data)
-            _refuse_old(extension)
+        data, besides, slides = _prepared(data, extension)
         if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         metadata = metadata_of(result.metadata)
-        text, pages = _paged(restored(tidy(result.content)) + besides, extension, result.metadata, slides)
+        text, pages = _paged(word.restored(tidy(result.content)) + besides, extension, result.metadata, slides)
         if not text.strip():
             raise Empty("The file holds no text.")
         if pages:
@@ -211,6 +203,26 @@ def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
             parts.append(text)
             size += len(text) + 2
     return "\n\n".join(parts) + "\n" if parts else "", tuple(begins)
+
+
+def _prepared(data: bytes, extension: str) -> tuple[bytes, str, Sequence[tuple[int, str]]]:
+    """Return a file as it is converted, its notes and comments as Markdown, and its slides as they are shown.
+
+    Raises:
+        TooLarge, Unreadable: it would bring the converter down.
+    """
+    if data.startswith(OLE):
+        check_ole(data)
+        _refuse_old(extension)
+    if not data.startswith(ZIP):
+        return data, "", ()
+    check_zip(data)
+    with reading_zip():
+        if extension in _WORD:
+            return *word.prepared(data), ()
+        if extension == _WRITER:
+            return *opendocument.prepared(data), ()
+        return data, "", shown(data) if extension in _SLIDES else ()
 
 
 def _refuse_old(extension: str) -> None:

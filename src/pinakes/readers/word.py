@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pinakes.readers.decode import scrub
+from pinakes.readers.notes import comment, mark, numbered, sections
 
 _MAIN: Final = "word/document.xml"
 _NOTES: Final = {"word/footnotes.xml": "footnote", "word/endnotes.xml": "endnote"}
@@ -49,8 +50,6 @@ _TAG: Final = re.compile(rb"<[^>]*>")
 _MATH: Final = re.compile(rb"<(/?)m:oMath(Para)?(?=[\s>])[^>]*(?<!/)>")
 _END: Final = b"</w:body>"
 _PLACE: Final = re.compile("\ue0f7(\\d+)\ue0f8")
-_CITATION: Final = re.compile("\ue0fb(\\d+)\ue0fc")
-"""The converter would make notes of its own of what it takes for their marks."""
 _APART: Final = re.compile("\\s*\ue0f9(\\d+)\ue0fa\\s*(?:\\$\\$(.*?)\\$\\$)?", re.DOTALL)
 
 _STYLE: Final = re.compile(rb"(?<=</w:style>)|(?=<w:style\s)")
@@ -64,7 +63,6 @@ _NOTE: Final = re.compile(r"<w:(?:footnote|endnote|comment)\s([^<>]*)>")
 _ID: Final = re.compile(r'\bw:id="(-?\d+)"')
 _AUTHOR: Final = re.compile(r'\bw:author="([^"]*)"')
 _WORDS: Final = re.compile(r"<(?:[wm]:t(?:\s[^<>]*)?>([^<]*)<|w:(?:tab|br|cr)/|/w:(p)>)")
-_NOBODY: Final = frozenset(("", "unknown author", "author"))
 
 
 def prepared(data: bytes) -> tuple[bytes, str]:
@@ -81,8 +79,7 @@ def prepared(data: bytes) -> tuple[bytes, str]:
             after[_STYLES] = _outlined(after[_STYLES])
         if _MAIN in after:
             after[_MAIN] = _rewritten(_cited(after[_MAIN], notes, order))
-        besides = _section("Notes", [f"[^{at}] {notes[one]}" for at, one in enumerate(order, 1)])
-        besides += _section("Comments", list(_comments(before.get(_COMMENTS, b""))))
+        besides = sections((notes[one] for one in order), _comments(before.get(_COMMENTS, b"")))
         if after == before:
             return data, besides
         copy = io.BytesIO()
@@ -98,7 +95,7 @@ def prepared(data: bytes) -> tuple[bytes, str]:
 
 def restored(text: str) -> str:
     """Return text of a document that was ``prepared`` with all that other characters stood for."""
-    text = _CITATION.sub(r"[^\1]", text.translate(_BACK))
+    text = numbered(text.translate(_BACK))
     if "\ue0f9" not in text:
         return text
     equations: dict[str, str] = {}
@@ -218,7 +215,7 @@ def _cited(document: bytes, notes: Mapping[tuple[str, str], str], order: list[tu
         if one not in notes:
             return b""
         order.append(one)
-        return b"</w:r>%b<w:r>" % _run(f"\ue0fb{len(order)}\ue0fc")
+        return b"</w:r>%b<w:r>" % _run(mark(len(order)))
 
     return _CITED.sub(number, document)
 
@@ -227,9 +224,8 @@ def _comments(part: bytes) -> Iterator[str]:
     """Yield each comment, with who made it."""
     for attributes, body in _elements(part):
         author = _AUTHOR.search(attributes)
-        who = html.unescape(author[1]).strip() if author else ""
         if words := _words(body):
-            yield words if who.lower() in _NOBODY else f"{scrub(who)}: {words}"
+            yield comment(scrub(html.unescape(author[1])) if author else "", words)
 
 
 def _elements(part: bytes) -> Iterator[tuple[str, str]]:
@@ -241,7 +237,3 @@ def _elements(part: bytes) -> Iterator[tuple[str, str]]:
 def _words(body: str) -> str:
     text = "".join(match[1] or " " for match in _WORDS.finditer(body))
     return scrub(" ".join(html.unescape(text).split()))
-
-
-def _section(name: str, lines: list[str]) -> str:
-    return "".join([f"\n## {name}\n\n", *(f"- {line}\n" for line in lines)]) if lines else ""

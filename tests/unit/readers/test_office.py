@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+import zipfile
 
 import pytest
 from small_docx import docx, paragraph, zipped
@@ -125,6 +126,16 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(path: str) -> None:
     assert len(bomb) < 100_000
     with pytest.raises(TooLarge, match="unpack to more than 50 MB"):
         read(bomb, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("a.docx", "word/document.xml"), ("a.pptx", "ppt/presentation.xml"), ("a.odt", "content.xml")]
+)
+def test_a_part_that_is_not_what_its_sum_says_is_damaged(path: str, name: str) -> None:
+    whole = zipped({name: b"<words/> that are stored as they are"}, zipfile.ZIP_STORED)
+    damaged = whole.replace(b"are stored", b"XXX stored")
+    with pytest.raises(Unreadable, match="damaged: Bad CRC-32"):
+        read(damaged, path)
 
 
 def test_a_zip_bomb_that_lies_about_its_size_is_refused() -> None:
