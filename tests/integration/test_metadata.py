@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from pinakes.errors import InvalidSetting
 from pinakes.library import Library
+from pinakes.metadata import ERRORS
 from pinakes.tools.describe import metadata_report
 
 OpenLibrary = Callable[..., Library]
@@ -66,6 +68,33 @@ def test_dates_and_numbers_compare_as_what_they_are(sales: Library) -> None:
     assert paths(sales, date_published={"lt": "1 April 2024"}) == {"vendors/acme/policy.md", "vendors/beta/how-to.md"}
     assert paths(sales, price={"gte": 100}) == {"vendors/acme/policy.md"}
     assert paths(sales, price={"lt": 100}) == {"vendors/beta/how-to.md"}, "what is no number is in no range"
+
+
+def test_a_day_may_be_written_as_one_number(sales: Library) -> None:
+    assert paths(sales, date_published={"gte": 20240306}) == {"notes/2024-06-01-call.md"}
+    assert paths(sales, date_published={"lt": 20240305}) == {"vendors/beta/how-to.md"}
+    assert paths(sales, date_published={"gte": 2024}) == {"vendors/acme/policy.md", "notes/2024-06-01-call.md"}
+
+
+def test_values_of_documents_that_are_put_are_what_their_field_says(sales: Library) -> None:
+    put = partial(sales.documents.put, "Sell and order returns.", collection="sales")
+    put(title="Dear", path="dear.md", metadata={"price": "$1,234", "date_published": "5 March 2024"})
+    odd = put(title="Odd", path="odd.md", metadata={"price": "cheap", "vendor": "acme"}).document
+    assert paths(sales, price={"gte": 1234}) == {"dear.md"}
+    assert "dear.md" in paths(sales, date_published="2024-03-05")
+    assert odd.metadata == {"vendor": "acme", ERRORS: ["price: 'cheap' is not a number"]}
+    changed = sales.documents.update(odd.uid, collection="sales", metadata={"vendor": "beta"}).document
+    assert changed.metadata[ERRORS] == odd.metadata[ERRORS], "its price is still left out"
+    mended = sales.documents.update(odd.uid, collection="sales", metadata={"price": "99.5"}).document
+    assert mended.metadata == {"vendor": "beta", "price": 99.5}
+
+
+def test_values_given_to_the_document_of_a_file_are_what_their_field_says(sales: Library) -> None:
+    uid = sales.read("vendors/beta/how-to.md").document.uid
+    sales.documents.update(uid, collection="sales", metadata={"price": "€ 2,000"})
+    assert paths(sales, price={"gte": 2000}) == {"vendors/beta/how-to.md"}
+    sales.sync()
+    assert paths(sales, price={"gte": 2000}) == {"vendors/beta/how-to.md"}
 
 
 def test_values_that_are_none_of_their_type_are_in_the_report(open_library: OpenLibrary, docs: Path) -> None:

@@ -21,7 +21,9 @@ from pinakes.catalog.whole import Content
 from pinakes.documents.drafting import Plan, Prepared, as_new
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Tools, drained, embed, keep, keeping_of, readable
+from pinakes.metadata import ERRORS, retyped
 from pinakes.ports import Embedder
+from pinakes.settings import FieldType
 from pinakes.shelves import Shelves
 from pinakes.summarizers import writer_of
 from pinakes.summarizing import Summaries
@@ -149,7 +151,8 @@ class Writer:
                     chunks = cutter.chunks(replace(prepared.new.document, title=prepared.cut_title))
                 try:
                     self._check_length(chunks)
-                    batch.ready[number] = _Ready(self._summarized(replace(prepared.new, chunks=chunks)), prepared)
+                    new = _typed(replace(prepared.new, chunks=chunks), tools.rules.fields)
+                    batch.ready[number] = _Ready(self._summarized(new), prepared)
                 except PinakesError as error:
                     batch.settle(number, error)
 
@@ -313,3 +316,11 @@ def _texts(new: NewDocument, embedder: Embedder) -> dict[bytes, str]:
     if new.summary and new.summary_by in OWN_SUMMARIES:
         texts[summary_key(new.summary)] = readable(new.summary, embedder)
     return texts
+
+
+def _typed(new: NewDocument, types: Mapping[str, FieldType]) -> NewDocument:
+    """Return a document whose typed fields hold values of their types."""
+    if not types:
+        return new
+    given = {name: value for name, value in retyped(new.given or {}, types).items() if name != ERRORS}
+    return replace(new, metadata=retyped(new.metadata, types), given=new.given and given)

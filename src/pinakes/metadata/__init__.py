@@ -1,10 +1,11 @@
 """The metadata of documents: fields that rules set, and values that are what their field says they are.
 
-``ruled`` sets fields by rules, ``typed`` makes dates and numbers of texts, ``asked`` does so with a filter.
+``ruled`` sets fields by rules, ``typed`` makes dates and numbers of texts, ``retyped`` does so after a
+change, ``asked`` with a filter.
 """
 
 from pinakes.metadata.rules import Subject, default_of, ruled
-from pinakes.metadata.typing import ERRORS, asked, typed
+from pinakes.metadata.typing import ERRORS, asked, retyped, typed
 from pinakes.metadata.values import value_of
 
-__all__ = ["ERRORS", "Subject", "asked", "default_of", "ruled", "typed", "value_of"]
+__all__ = ["ERRORS", "Subject", "asked", "default_of", "retyped", "ruled", "typed", "value_of"]

@@ -15,6 +15,9 @@ ERRORS = "metadata_errors"
 """The field that says which values were none of their type; they are left out of their own."""
 
 _SHOWN_CHARS = 80
+_DATES = ("date", "date_dmy", "date_mdy")
+_LEAST_DAY = 10_000_000
+"""Numbers from here on are days, as in 20240305; smaller ones are years."""
 
 
 def typed(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSON]:
@@ -31,6 +34,19 @@ def typed(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSON]
         kept = value if kind is None or value in (None, "", []) else _of_kind(name, value, kind, errors)
         if kept is not None or value is None:
             made[name] = kept
+    return made | ({ERRORS: errors} if errors else {})
+
+
+def retyped(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSON]:
+    """Return ``metadata`` that was typed before, and of which some is new, as ``typed`` does.
+
+    What it says of values that were left out before stays until their field gets another one.
+    """
+    fresh = {name: value for name, value in metadata.items() if name != ERRORS}
+    made = typed(fresh, types)
+    before = metadata.get(ERRORS)
+    told = [str(one) for one in before] if isinstance(before, list | tuple) else []
+    errors = [one for one in told if one.partition(": ")[0] not in fresh] + list(made.pop(ERRORS, ()))
     return made | ({ERRORS: errors} if errors else {})
 
 
@@ -72,6 +88,8 @@ def _asked(condition: Condition, kind: FieldType) -> Condition:
 
 
 def _bound(condition: Condition, value: float | str | None, kind: FieldType) -> float | str | None:
+    if isinstance(value, int | float) and kind in _DATES and value >= _LEAST_DAY:
+        value = f"{value:.0f}"  # 20240305
     if value is None or isinstance(value, int | float):  # a year is a number, and stands for all the dates in it
         return value
     found = _needed(condition, value, kind)
