@@ -207,6 +207,25 @@ def test_the_settings_have_the_sources_of_the_folder_and_tell_of_what_is_wrong_t
     assert "document 2 is left out: kind is 'Pod'" in caplog.text
 
 
+def test_a_document_for_a_place_that_is_read_already_is_left_out_and_the_rest_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "sources.d"
+    folder.mkdir()
+    for number, collection in enumerate(("", "", "other", "named")):
+        spec = changed("spec.collection", collection)["spec"] if collection else SHORT["spec"]
+        document = {**SHORT, "metadata": {"name": f"n{number}"}, "spec": spec}
+        (folder / f"{number}.yaml").write_text(text_of(document), "utf-8")
+    place = "https://git.example.org/notes"
+    with caplog.at_level(logging.WARNING):
+        settings = load(home=tmp_path, environment={}, collections={"named": {"sources": [{"location": place}]}})
+    assert [one.name for one in settings.collections["default"].sources] == ["default/n0"]
+    assert [one.name for one in settings.collections["other"].sources] == ["default/n2"]
+    assert [one.name for one in settings.collections["named"].sources] == [""]
+    assert f"1.yaml, document 1 is left out: {place} fills the collection 'default' already" in caplog.text
+    assert "3.yaml, document 1 is left out" in caplog.text
+
+
 def test_the_folder_may_lie_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "declared").mkdir()
     (tmp_path / "declared" / "a.yaml").write_text(text_of(SHORT), "utf-8")

@@ -228,7 +228,11 @@ def _refused(session: Session) -> list[Refused]:
     from pinakes.settings import knowledge_sources, sources_folder
 
     settings = session.settings
-    return knowledge_sources.read_folder(sources_folder(settings.home, settings.sources_dir)).refused
+    found = knowledge_sources.read_folder(sources_folder(settings.home, settings.sources_dir))
+    declared = {one.name for one in found.declared}
+    every = [(name, source) for name, rules in settings.collections.items() for source in rules.sources]
+    found.keep_apart(((name, one.location) for name, one in every if one.name not in declared), settings.collection)
+    return found.refused
 
 
 def _read(files: Sequence[str]) -> Found:
@@ -266,7 +270,9 @@ def _keep(session: Session, folder: Path, one: Declared, collection: str | None)
         folder.mkdir(parents=True, exist_ok=True)
         _replace(path, text)
     try:
-        session.with_settings().settings  # noqa: B018 - reading it checks it
+        for refused in _refused(session.with_settings()):
+            if refused.origin.startswith(f"{path},"):
+                raise InvalidInput(f"{refused.reason}.")
     except PinakesError:
         if before is None:
             path.unlink()

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -76,6 +76,25 @@ class Found:
                 self.refused.append(Refused(one.origin, f"{one.name} stands in {first} already"))
             else:
                 names[one.name] = one.origin
+                self.declared.append(one)
+
+    def keep_apart(self, taken: Iterable[tuple[str, str]], usual: str) -> None:
+        """Refuse documents that would fill a collection from where it is filled from already.
+
+        ``taken``: collection and location of other sources; ``usual`` is the collection of documents that name none.
+        """
+        places = dict.fromkeys(taken, "the settings")
+        declared, self.declared = self.declared, []
+        for one in declared:
+            collection, location = one.source.get("collection") or usual, one.source["location"]
+            if first := places.get((collection, location)):
+                reason = (
+                    f"{location} fills the collection {collection!r} already, by {first}: name another collection, "
+                    "or have that source read these paths, too"
+                )
+                self.refused.append(Refused(one.origin, reason))
+            else:
+                places[collection, location] = one.origin
                 self.declared.append(one)
 
 

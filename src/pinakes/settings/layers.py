@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
@@ -102,9 +102,26 @@ def _with_declared(merged: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(named, str | Path | None) or not isinstance(given, list | tuple):
         return {}  # which is told when all is checked
     found = knowledge_sources.read_folder(sources_folder(merged["home"], named))
+    found.keep_apart(_places(merged, given), _usual(merged))
     for one in found.refused:
         _log.warning("%s is left out: %s", one.origin, one.reason)
     return {"sources": [*given, *(one.source for one in found.declared)]} if found.declared else {}
+
+
+def _places(merged: Mapping[str, Any], given: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield collection and location of all sources, as far as they can be used, before they are checked."""
+    rules = merged.get("collections")
+    own = rules.items() if isinstance(rules, Mapping) else ()
+    every = [(one.get("collection") or _usual(merged), one) for one in given if isinstance(one, Mapping)]
+    for name, collection in own:
+        listed = collection.get("sources") if isinstance(collection, Mapping) else None
+        every += [(name, one) for one in listed or () if isinstance(one, Mapping)]
+    for name, one in every:
+        yield str(name), str(one.get("location", ""))
+
+
+def _usual(merged: Mapping[str, Any]) -> str:
+    return str(merged.get("collection") or Settings.model_fields["collection"].default)
 
 
 def read_profile(name: str) -> dict[str, Any]:

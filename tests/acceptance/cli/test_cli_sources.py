@@ -143,7 +143,7 @@ def test_of_several_documents_the_good_ones_are_taken_in_and_the_others_named(
     assert [one["name"] for one in done.document["imported"]] == ["team/one"]
     reasons = {one["origin"].removeprefix(str(tmp_path)): one["reason"] for one in done.document["refused"]}
     assert "kind is 'Pod'" in reasons["/declared.yaml, document 2"]
-    assert "twice for collection 'default'" in reasons["/declared.yaml, document 3"]
+    assert "fills the collection 'default' already" in reasons["/declared.yaml, document 3"]
     assert reasons["/none.yaml"] == "It cannot be read: No such file or directory"
     assert [one["name"] for one in pinakes("sources", "--json").document["sources"]] == ["team/one"]
     assert [path.name for path in (home / "sources.d").iterdir()] == ["team.one.yaml"]
