@@ -167,35 +167,39 @@ class Startup:
             lock.release()
 
     def _read_sources(self) -> None:
+        """Read what was never read; where that leaves nothing to serve, and nothing is to come, that is an error."""
+        failures: list[PinakesError] = []
         for name in sorted(self._waiting):
             if self._reindex or name in self._library.unread():
-                self._read(name)
+                failures += self._read(name)
             self._waiting.discard(name)
+        if failures and not self._holds_documents() and not self._more_may_come():
+            raise failures[0]
+        for error in failures:
+            self._say(str(error))
         if self._url:
             self._say("\n".join(["Endpoints:", *(f"  {self._url}{path}" for path in _ENDPOINTS)]))
 
-    def _read(self, name: str) -> None:
+    def _read(self, name: str) -> list[PinakesError]:
+        """Read the sources of a collection; return what went wrong."""
         start = time.perf_counter()
         self._announce(name)
         try:
             reports = self._library.sync(name, self._note)
-            for error in filter(None, (report.error for report in reports)):
-                if not self._holds_documents():
-                    raise error
-                self._say(f"{_label(self._library.settings, name)} could not be read: {error}")
             if self._reindex:
                 self._library.reindex(name, on_event=self._note)
         finally:
             self._events.clear()
+        failures = [report.error for report in reports if report.error]
         status = self._library.status(name)[0]
         if not status.documents:
             where = ", ".join(str(source["location"]) for source in status.sources)
-            error = NotFound(f"Nothing to read was found in {where}.", hint="Check the location and its include globs.")
-            if not self._holds_documents():
-                raise error
-            self._say(str(error))
-            return
+            nothing = NotFound(
+                f"Nothing to read was found in {where}.", hint="Check the location and its include globs."
+            )
+            return failures or [nothing]
         self._say(statistics(self._library.settings, status, reports, time.perf_counter() - start))
+        return failures
 
     def _announce(self, name: str) -> None:
         label, rules = _label(self._library.settings, name), self._library.settings.of_collection(name)
@@ -210,6 +214,13 @@ class Startup:
 
     def _holds_documents(self) -> bool:
         return any(status.documents for status in self._library.status())
+
+    def _more_may_come(self) -> bool:
+        """Say whether documents come while the server runs: in a folder that is followed, by schedule, by calls."""
+        settings = self._library.settings
+        every = [source for rules in settings.collections.values() for source in rules.sources]
+        coming = any(one.watch or one.schedule or one.kind == "push" for one in every)
+        return coming or settings.knowledge_base.enabled
 
     def _note(self, event: Event) -> None:
         self._check()

@@ -193,6 +193,47 @@ def test_a_source_without_documents_ends_the_server(tmp_path: Path) -> None:
         serve(settings_for(home, server__port=0), on_ready=lambda url: None)
 
 
+@pytest.mark.parametrize("name", ["a", "z"])
+@pytest.mark.parametrize("bad", [{"location": "nowhere"}, {"location": "empty"}, {"location": "file:///no.git"}])
+def test_a_source_that_cannot_be_read_does_not_keep_another_from_being_served(
+    tmp_path: Path, name: str, bad: dict[str, str]
+) -> None:
+    for folder in ("good", "home/empty"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "good" / "note.md").write_text("# Heron\n\nHerons wait.\n")
+    good = {"location": str(tmp_path / "good"), "collection": "good"}
+    sources = [{"kind": "git" if "git" in bad["location"] else "folder", "collection": name, **bad}, good]
+    said: list[str] = []
+    settings = load(home=tmp_path / "home", environment={}, embedding__provider="deterministic", sources=sources)
+    with Library(settings) as library:
+        startup = Startup(library, say=said.append)
+        startup.start()
+        _until_read(startup)
+        assert startup.failure is None
+        assert startup.ready("good")
+        assert library.search("herons", "good").hits
+    assert bad["location"].removeprefix("file://") in said[-1]
+
+
+def test_a_folder_that_is_followed_may_be_empty_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "inbox").mkdir()
+    sources = [{"location": str(tmp_path / "inbox"), "watch": True}]
+    settings = load(home=tmp_path / "home", environment={}, embedding__provider="deterministic", sources=sources)
+    with Library(settings) as library:
+        startup = Startup(library, say=lambda _: None)
+        startup.start()
+        _until_read(startup)
+        assert startup.failure is None
+
+
+def _until_read(startup: Startup) -> None:
+    deadline = time.monotonic() + 30
+    while startup.running:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert startup.stop()
+
+
 def test_a_reindex_reads_the_sources_again_and_builds_the_index_anew(
     tmp_path: Path, corpus: Path, process: Process
 ) -> None:
