@@ -105,6 +105,23 @@ def test_values_that_are_none_of_their_type_are_in_the_report(open_library: Open
     assert report.failed == []
 
 
+def test_names_that_filters_take_for_one_are_one_for_rules_and_sources(open_library: OpenLibrary, docs: Path) -> None:
+    rules = [
+        {"field": "document_type", "take": "default", "what": "other"},
+        {"field": "team_member", "take": "header", "what": "author"},
+    ]
+    own = "Document-Type: guide\nTeam Member: Zoe\nTEAM: sales\n"
+    (docs / "a.md").write_text(f"---\n{own}---\n# A\n\nAuthor: Bob\n\nReturns.\n")
+    source = {"location": str(docs), "metadata": ["team=platform"]}
+    library = open_library(collections={"sales": {"metadata_rules": rules, "sources": [source]}}, collection="sales")
+    library.sync()
+    assert library.read("a.md").document.metadata == {
+        "document_type": "guide",
+        "team_member": "Bob",
+        "team": "platform",
+    }
+
+
 def test_other_rules_read_the_files_again(sales: Library, open_library: OpenLibrary) -> None:
     assert sum(report.changed for report in sales.sync()) == 0
     other = {**SALES, "metadata_rules": [{"field": "vendor", "take": "constant", "what": "All"}]}

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from pinakes.errors import InvalidSetting
+from pinakes.metadata import renamed
 from pinakes.types import JSON, Item, Metadata
 
 TAGS = "tags"
@@ -21,16 +22,17 @@ def marked(own: Metadata, options: Mapping[str, JSON], item: Item) -> dict[str, 
     Raises:
         InvalidSetting: a template that cannot be used.
     """
-    metadata = dict(own)
     templates, tags = options.get("metadata") or (), options.get(TAGS) or ()
     if not templates and not tags:
-        return metadata
+        return dict(own)
     values = _values(item)
-    for name, _, template in (given.partition("=") for given in templates):
-        metadata[name.strip()] = _filled(template.strip(), values)
+    parts = [(name.strip(), template.strip()) for name, _, template in (given.partition("=") for given in templates)]
+    metadata = renamed(own, [*(name for name, _ in parts), TAGS])
+    for name, template in parts:
+        metadata[name] = _filled(template, values)
     if tags:
         given = [str(tag) for template in tags for tag in _each(template, item, values)]
-        metadata[TAGS] = list(dict.fromkeys([*_listed(own.get(TAGS)), *given]))
+        metadata[TAGS] = list(dict.fromkeys([*_listed(metadata.get(TAGS)), *given]))
     return metadata
 
 

@@ -4,8 +4,8 @@
 change, ``asked`` with a filter.
 """
 
-from pinakes.metadata.rules import Subject, default_of, ruled
+from pinakes.metadata.rules import Subject, default_of, renamed, ruled
 from pinakes.metadata.typing import ERRORS, asked, retyped, typed
 from pinakes.metadata.values import value_of
 
-__all__ = ["ERRORS", "Subject", "asked", "default_of", "retyped", "ruled", "typed", "value_of"]
+__all__ = ["ERRORS", "Subject", "asked", "default_of", "renamed", "retyped", "ruled", "typed", "value_of"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -73,7 +73,7 @@ def ruled(
     Of several rules for one field the first that finds a value decides; "default" only where there is none at all. A
     value that is none of its type is kept where no later rule finds a better one.
     """
-    metadata = dict(subject.own)
+    metadata = renamed(subject.own, [rule.field for rule in rules])
     found: set[str] = set()
     for rule in rules:
         if rule.field in found or (rule.paths and not glob_matches(rule.paths, subject.path)):
@@ -89,6 +89,12 @@ def ruled(
         if fits or metadata.get(rule.field) in (None, "", []):
             metadata[rule.field] = value
     return metadata
+
+
+def renamed(metadata: Metadata, names: Iterable[str]) -> dict[str, JSON]:
+    """Return ``metadata`` in which fields that filters take for those of ``names`` are called so."""
+    called = {normal_name(name): name for name in names}
+    return {called.get(normal_name(name), name): value for name, value in metadata.items()}
 
 
 def default_of(rule: MetadataRule) -> JSON:
