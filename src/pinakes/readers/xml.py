@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pinakes.errors import Empty
+from pinakes.errors import Empty, TooLarge
 from pinakes.readers.decode import declared_charset, decode, scrub
 from pinakes.readers.feeds import feed_of
 from pinakes.readers.limits import Limits
@@ -17,6 +17,13 @@ _MAX_DEPTH: Final = 100
 _MAX_NODES: Final = 1_000_000
 _MAX_GROWTH: Final = 20
 """Text may be this many times longer than its source: entities can make kilobytes into terabytes."""
+_TOO_LONG: Final = "Its entities would make it far longer than it is."
+_AMPLIFIED: Final = 43
+"""XML_ERROR_AMPLIFICATION_LIMIT_BREACH of expat, for which Python has no name."""
+
+
+class _GrowthError(ParseError):
+    """Text with entities that are made of entities, many times over."""
 
 
 class Xml:
@@ -30,6 +37,7 @@ class Xml:
 
         Raises:
             Empty: no element has any text.
+            TooLarge: its entities would make it far longer than it is.
         """
         source = self._limits.check(decode(data, charset=declared_charset(data)))
         try:
@@ -38,6 +46,8 @@ class Xml:
                 return feed
             value = value_of(root)
             text = lines_of({root.name: value}, len(source))
+        except _GrowthError as error:
+            raise TooLarge(str(error), hint="Exclude the file.") from error
         except ParseError as error:
             return Document(text=source, kind="text", language="xml", metadata={"parse_error": str(error)})
         if value in ("", {}, []):
@@ -69,6 +79,8 @@ def parse(source: str) -> Node:
     try:
         parser.Parse(source.encode(), True)
     except expat.ExpatError as error:
+        if error.code == _AMPLIFIED:
+            raise _GrowthError(_TOO_LONG) from error
         raise ParseError(cut(str(error))) from error
     return builder.root
 
@@ -126,5 +138,5 @@ class _Builder:
         """Add text to the element that is open."""
         self._chars -= len(text)
         if self._chars < 0:
-            raise ParseError("Its entities would make it far longer than it is.")
+            raise _GrowthError(_TOO_LONG)
         self._open[-1].parts.append(text)
