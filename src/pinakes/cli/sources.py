@@ -260,6 +260,8 @@ def _keep(session: Session, folder: Path, one: Declared, collection: str | None)
     for other in knowledge_sources.read_folder(folder).declared:
         if other.name == one.name and not other.origin.startswith(f"{path},"):
             raise InvalidInput(f"{one.name} stands in {other.origin} already.", hint="Change it there.")
+        if other.name != one.name and other.origin.startswith(f"{path},"):
+            raise InvalidInput(f"{path} holds {other.name}, which is kept under the same name.", hint="Rename one.")
     document = dict(one.document)
     if collection:
         document["spec"] = {**document["spec"], "collection": collection}

@@ -131,6 +131,18 @@ def test_documents_are_taken_in_replaced_and_taken_out(pinakes: Any, home: Path,
     assert (one["location"], one["collection"]) == ("https://git.example.org/b.git", "default")
 
 
+def test_a_document_whose_file_would_be_that_of_another_is_refused(pinakes: Any, home: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    document = DOCUMENT.format(name="b.c", url="https://x/1.git")
+    first.write_text(document, "utf-8")
+    assert pinakes("sources", "import", first).code == 0
+    second.write_text(document.replace("b.c", "c").replace("team", "team.b").replace("1.git", "2.git"), "utf-8")
+    done = pinakes("sources", "import", second)
+    assert done.code == 2
+    assert "holds team/b.c, which is kept under the same name" in done.err
+    assert "1.git" in (home / "sources.d" / "team.b.c.yaml").read_text("utf-8")
+
+
 def test_of_several_documents_the_good_ones_are_taken_in_and_the_others_named(
     pinakes: Any, home: Path, tmp_path: Path
 ) -> None:
