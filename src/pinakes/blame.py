@@ -21,7 +21,8 @@ from pinakes.catalog import collections, documents, manifest, sources
 from pinakes.catalog.manifest import Stamp
 from pinakes.documents.reading import Text
 from pinakes.errors import PinakesError, SourceError
-from pinakes.readers import keeps_lines
+from pinakes.readers import keeps_lines, read
+from pinakes.readers.decode import line_numbers
 from pinakes.shelves import Shelves
 from pinakes.sources.git import GitSource
 from pinakes.sources.git_history import blamed, content, head_of, together, top_of
@@ -39,6 +40,9 @@ _LEAST_ALIKE = 0.5
 
 NOT_COMMITTED = "not committed"
 """What stands for the subject of a commit where a line is in none."""
+
+_NO_LINES = "Its format has no lines of its own."
+_OTHER_LINES = "Its lines are not those of the committed file."
 
 _Key: TypeAlias = tuple[str, str, str, str, int, int]
 
@@ -172,7 +176,7 @@ class Blames:
 
     def _found(self, lines: _Lines) -> tuple[Blame, ...]:
         if not keeps_lines(lines.stamp.path):
-            raise SourceError("Its format has no lines of its own.")
+            raise SourceError(_NO_LINES)
         return self._of_clone(lines) if lines.stamp.kind == "git" else self._of_checkout(lines)
 
     def _of_clone(self, lines: _Lines) -> tuple[Blame, ...]:
@@ -189,7 +193,7 @@ class Blames:
             data = source.read(Item(stamp.path, "", 0, stamp.fingerprint))
             limit = self._shelves.settings.ingest.git_timeout_s
             ask = lambda span: source.blame(stamp.path, stamp.fingerprint, lines.commit, span, limit)  # noqa: E731
-            return self._mapped(lines, data, ask)
+            return _mapped(lines, data, self._numbers_of_blob(lines, data), ask)
 
     def _of_checkout(self, lines: _Lines) -> tuple[Blame, ...]:
         place = Path(lines.stamp.location).expanduser().absolute()
@@ -202,24 +206,24 @@ class Blames:
         git_dir, path = top / ".git", _below(file, top)
         commit = head_of(git, git_dir)
         data = content(git, git_dir, commit, path, limits.max_file_bytes)
-        return self._mapped(lines, data, lambda span: blamed(git, git_dir, commit, path, span, limits.git_timeout_s))
+        ask = lambda span: blamed(git, git_dir, commit, path, span, limits.git_timeout_s)  # noqa: E731
+        return _mapped(lines, data, self._numbers(lines, self._rows_of(lines, data)), ask)
 
-    def _mapped(
-        self, lines: _Lines, data: bytes, ask: Callable[[tuple[int, int]], tuple[Blame, ...]]
-    ) -> tuple[Blame, ...]:
-        """Return blame of lines of a document, from that of the lines of its file that are the same."""
-        numbers = self._numbers(lines, _rows(data.decode("utf-8", "replace")))
-        there = [number for number in numbers if number is not None]
-        if len(there) < _LEAST_ALIKE * len(numbers):
-            raise SourceError("Its lines are not those of the committed file.")
-        of_file = {
-            number: one for one in ask((min(there), max(there))) for number in range(one.start_line, one.end_line + 1)
-        }
-        unknown = Blame(0, 0, "", "", "", NOT_COMMITTED)
-        return together(
-            replace(of_file.get(number or 0, unknown), start_line=lines.first + i, end_line=lines.first + i)
-            for i, number in enumerate(numbers)
-        )
+    def _rows_of(self, lines: _Lines, data: bytes) -> list[str]:
+        """Return the lines of the text that a file is read as."""
+        path = lines.stamp.path
+        if not keeps_lines(path, data):
+            raise SourceError(_NO_LINES)
+        text = read(data, path, max_chars=self._shelves.settings.ingest.max_text_chars).text
+        return _rows(text.removesuffix("\n"))
+
+    def _numbers_of_blob(self, lines: _Lines, data: bytes) -> list[int | None]:
+        """Return the number of each line in the file that it was read from; a passage may be a part of a line."""
+        own, first = _rows(lines.text.rstrip("\n")), lines.first - 1
+        there = self._rows_of(lines, data)[first : first + len(own)]
+        if len(there) < len(own) or any(mine not in its for mine, its in zip(own, there, strict=True)):
+            raise SourceError(_OTHER_LINES)
+        return [lines.first + i for i in range(len(own))]
 
     def _numbers(self, lines: _Lines, file: Sequence[str]) -> list[int | None]:
         """Return the number in the file of each line, None for those that it does not have."""
@@ -235,6 +239,24 @@ class Blames:
         for block in difflib.SequenceMatcher(None, whole, list(file), autojunk=False).get_matching_blocks():
             same |= {block.a + i: block.b + i + 1 for i in range(block.size)}
         return [same.get(first + i) for i in range(len(own))]
+
+
+def _mapped(
+    lines: _Lines,
+    data: bytes,
+    numbers: Sequence[int | None],
+    ask: Callable[[tuple[int, int]], tuple[Blame, ...]],
+) -> tuple[Blame, ...]:
+    """Return blame of lines of a document, from that of the lines of its file that have these ``numbers``."""
+    there = [number for number in numbers if number is not None]
+    if len(there) < _LEAST_ALIKE * len(numbers):
+        raise SourceError(_OTHER_LINES)
+    in_git = line_numbers(data)
+    told = ask((in_git[min(there) - 1], in_git[max(there) - 1]))
+    of_file = {number: one for one in told for number in range(one.start_line, one.end_line + 1)}
+    unknown = Blame(0, 0, "", "", "", NOT_COMMITTED)
+    found = [unknown if number is None else of_file.get(in_git[number - 1], unknown) for number in numbers]
+    return together(replace(one, start_line=lines.first + i, end_line=lines.first + i) for i, one in enumerate(found))
 
 
 def _notes(tasks: Iterable[_Task], hits: int) -> list[str]:
@@ -259,4 +281,4 @@ def _below(file: Path, top: Path) -> str:
 
 
 def _rows(text: str) -> list[str]:
-    return [line.strip() for line in text.replace("\r\n", "\n").split("\n")]
+    return [line.strip() for line in text.split("\n")]

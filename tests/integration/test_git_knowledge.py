@@ -44,14 +44,14 @@ class Repository:
         )
         return done.stdout.strip()
 
-    def commit(self, files: dict[str, str | None], author: str, day: str, subject: str = "change") -> str:
+    def commit(self, files: dict[str, str | bytes | None], author: str, day: str, subject: str = "change") -> str:
         for name, text in files.items():
             place = self.path / name
             if text is None:
                 place.unlink()
                 continue
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text)
+            place.write_bytes(text.encode() if isinstance(text, str) else text)
         self.git("add", "-A", "-f")
         self.git("commit", "-q", "--allow-empty", "-m", subject, author=author, day=day)
         return self.git("rev-parse", "HEAD")
@@ -210,6 +210,51 @@ def test_a_checkout_is_blamed_where_it_lies_with_lines_that_are_not_committed(
     draft = library.search("unicorns", blame=True)
     assert draft.hits[0].blame is None
     assert any("is not committed" in note for note in draft.notes)
+
+
+CLEANED = {
+    "bom.md": "\ufeff# Mark\n\nA text with a mark.\n".encode(),
+    "latin.txt": "Käse\nBrot\nMüsli und Öl\n".encode("latin-1"),
+    "feed.txt": b"One\n\x0cTwo\nThree\x0band four\n",
+    "front.md": b"---\ntitle: Front\nstatus: beta\n---\n# Front\n\nText.\n",
+    "wide.md": "# Wide\n\nTwo bytes a letter.\n".encode("utf-16"),
+    "colours.log": b"\x1b[31mred\x1b[0m\nplain\r\nlast\n",
+    "returns.txt": b"One\rTwo\nThree\r\nFour\n",
+}
+"""Files whose text is not as their bytes are."""
+
+
+@pytest.mark.parametrize("path", CLEANED)
+@pytest.mark.parametrize("checked_out", [False, True])
+def test_lines_that_reading_cleans_are_blamed_as_well(
+    library: Library, repository: Repository, path: str, checked_out: bool
+) -> None:
+    first = CLEANED[path].replace(b"Text.", b"Old.").replace(b"Four", b"Vier")
+    repository.commit({path: first}, "Ann", "2020-03-03")
+    repository.commit({path: CLEANED[path]}, "Bo", "2021-03-04")
+    library.add(str(repository.path) if checked_out else repository.uri)
+    told, reason = library.blames.of_text(library.read(path), 60)
+    assert reason == ""
+    lines = {
+        "front.md": [(1, 6, "Ann", "2020-03-03"), (7, 7, "Bo", "2021-03-04")],
+        "returns.txt": [(1, 3, "Ann", "2020-03-03"), (4, 4, "Bo", "2021-03-04")],
+    }
+    assert who(told) == lines.get(path, [(1, 3, "Ann", "2020-03-03")])
+
+
+def test_a_passage_that_is_a_part_of_a_line_is_blamed(library: Library, repository: Repository) -> None:
+    words = " ".join(f"word{number}" for number in range(3000))
+    repository.commit({"long.txt": f"{words} unicorn\n"}, "Cy", "2022-05-06")
+    library.add(repository.uri)
+    hits = library.search("unicorn", mode="keyword", blame=True).hits
+    assert who(hits[0].blame) == [(1, 1, "Cy", "2022-05-06")]
+
+
+def test_lines_below_the_end_of_the_committed_file_are_not_asked_for(library: Library, repository: Repository) -> None:
+    (repository.path / "otter.py").write_text("def juggle(stones):\n    return stones\n\n# so far\n")
+    library.add(str(repository.path))
+    told, reason = library.blames.of_text(library.read("otter.py", lines=(3, 4)), 60)
+    assert (told, reason) == ((), "Its lines are not those of the committed file")
 
 
 def test_nothing_that_a_checkout_configures_is_run(library: Library, repository: Repository, tmp_path: Path) -> None:

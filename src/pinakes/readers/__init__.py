@@ -129,9 +129,9 @@ def supported(path: str) -> bool:
     return _entry(path) is not None
 
 
-def keeps_lines(path: str) -> bool:
+def keeps_lines(path: str, data: bytes = b"") -> bool:
     """Say whether the lines of a text that was read from a file of this name are those of the file."""
-    return (_entry(path) or _TEXT) in _WITH_LINES
+    return (_entry(_as_it_is(path, data)) or _TEXT) in _WITH_LINES
 
 
 def refusal(path: str) -> str | None:

@@ -23,6 +23,7 @@ _CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
 _SPACES: Final = bytes.maketrans(b"\v\f", b"  ")
 _ANSI_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
 _SAMPLE_BYTES: Final = 8192
 _MAX_CONTROLS: Final = 0.3
 """Largest share of control bytes in a sample that is valid UTF-8; beyond, it is binary."""
@@ -43,12 +44,7 @@ def decode(data: bytes, *, charset: str | None = None) -> str:
         Empty: there is nothing but white space.
         Binary: it is not text.
     """
-    data = _to_utf8(data)
-    cleaned = data.translate(_SPACES, _CONTROLS)
-    if len(cleaned) != len(data):
-        _refuse_binary(data[:_SAMPLE_BYTES])
-        if b"\x1b" in data:
-            cleaned = _ANSI_COLOUR.sub(b"", data).translate(_SPACES, _CONTROLS)
+    cleaned = _cleaned(data)
     if b"\r" in cleaned:
         cleaned = cleaned.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
@@ -56,8 +52,16 @@ def decode(data: bytes, *, charset: str | None = None) -> str:
     except UnicodeDecodeError:
         text = _legacy(cleaned, charset)
     if not text or text.isspace():
-        raise Empty("The file is empty." if not data else "The file holds nothing but white space.")
+        raise Empty("The file is empty." if not cleaned else "The file holds nothing but white space.")
     return text
+
+
+def line_numbers(data: bytes) -> list[int]:
+    """Return the number that each line of ``decode(data)`` has for tools to which only ``\\n`` ends a line."""
+    numbers = [1]
+    for end in _LINE_END.finditer(_cleaned(data)):
+        numbers.append(numbers[-1] + end[0].endswith(b"\n"))
+    return numbers
 
 
 def declared_charset(data: bytes) -> str | None:
@@ -76,6 +80,17 @@ def scrub(text: str) -> str:
 
 def _has_controls(text: str) -> bool:
     return len(text.encode().translate(None, _CONTROLS + b"\v\f\r")) != len(text)
+
+
+def _cleaned(data: bytes) -> bytes:
+    """Return ``data`` without a mark and control characters, in UTF-8 where a mark told the encoding."""
+    data = _to_utf8(data)
+    cleaned = data.translate(_SPACES, _CONTROLS)
+    if len(cleaned) != len(data):
+        _refuse_binary(data[:_SAMPLE_BYTES])
+        if b"\x1b" in data:
+            cleaned = _ANSI_COLOUR.sub(b"", data).translate(_SPACES, _CONTROLS)
+    return cleaned
 
 
 def _to_utf8(data: bytes) -> bytes:
