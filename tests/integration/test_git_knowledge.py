@@ -183,6 +183,24 @@ def test_a_fixed_depth_is_kept_and_older_lines_are_told_as_such(
     assert [(one.commit, one.subject) for one in hit.blame or ()] == [("", "older than the history that is kept")]
 
 
+def test_a_source_with_less_history_takes_none_from_another_of_the_same_repository(
+    open_library: OpenLibrary, repository: Repository
+) -> None:
+    given = {"kind": "git", "location": repository.uri, "ref": "main"}
+    depths = {"newest": 1, "whole": 0, "some": 2}
+    library = open_library(
+        collections={name: {"sources": [{**given, "depth": depth}]} for name, depth in depths.items()},
+        collection="whole",
+    )
+    for day in ("2022-05-06", "2022-05-07"):
+        for name in ("newest", "whole", "some", "newest"):
+            library.sync(name)
+        told, reason = library.blames.of_text(library.read("badger.md", "whole"), 60)
+        assert (who(told), reason) == ([(1, 3, "Ann", "2020-01-02"), (4, 5, "Bo", "2021-03-04")], "")
+        assert described(library, "otter.py")["authors"] == ["Ann"]
+        repository.commit({"badger.md": BADGER + "\nThey sleep in winter.\n", "new.md": f"# {day}\n"}, "Cy", day)
+
+
 def test_an_answer_does_not_wait_longer_for_blame_than_it_may(
     open_library: OpenLibrary, repository: Repository
 ) -> None:

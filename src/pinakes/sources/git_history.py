@@ -77,8 +77,14 @@ class Reach:
 
     @property
     def wanted(self) -> int:
-        """How many there should be: as many as the settings say, else as many as there are."""
-        return self.had if self._wanted is None else self._wanted
+        """How many there should be: as many as the settings say, never fewer than there are.
+
+        Sources of one repository share the clone, and one must not take the history of another.
+        """
+        had, asked = self.had, self._wanted
+        if asked is None:
+            return had
+        return WHOLE if WHOLE in (had, asked) else max(had, asked)
 
     @property
     def is_open(self) -> bool:
