@@ -39,13 +39,13 @@ class Schedule:
         """Return the first time later than ``moment``, in UTC; ``zone`` is that of the cron line.
 
         Where clocks are put forward, a time that is left out comes right after the gap. Where they are put back, a time
-        that there is twice comes once, unless the line fits every hour.
+        that there is twice comes once. A line that fits every hour comes every real hour instead.
         """
         if self.every_s:
             return moment.astimezone(UTC) + timedelta(seconds=self.every_s)
         from cronsim import CronSim
 
-        times = CronSim(self.cron, moment.astimezone(zone))
+        times = CronSim(_by_clock(self.cron), moment.astimezone(zone))
         return next(time.astimezone(UTC) for time in times if time > moment)
 
 
@@ -117,6 +117,16 @@ def jitter_s(schedule: Schedule, at: datetime, zone: tzinfo, most_s: float, what
     """Return how many seconds after its time ``what`` begins: below ``most_s``, and a tenth of the time to the next."""
     distance_s = (schedule.after(at, zone) - at).total_seconds()
     return min(most_s, distance_s / 10) * _share(f"{what} {at.timestamp():.0f}")
+
+
+def _by_clock(line: str) -> str:
+    """Return a cron line so that cronsim treats it as ``Schedule.after`` says: it goes by what fields begin with."""
+    from cronsim.cronsim import Field
+
+    minute, hour, days = line.split(" ", 2)
+    if len(Field.HOUR.parse(hour)) == 24:
+        return f"{minute} * {days}"
+    return f"{minute.replace('*', '0-59')} {hour.replace('*', '0-23')} {days}"
 
 
 def _length(text: str, words: str) -> float:

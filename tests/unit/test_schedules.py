@@ -90,16 +90,37 @@ def test_a_time_that_there_is_twice_comes_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ["*/20 2 * * *", "0-59/20 2 * * *", "*/20 2-2 * * *"])
+def test_several_times_of_an_hour_go_by_the_clock_as_well(line: str) -> None:
+    assert local(line, BERLIN, "2024-03-30T12:00", 3) == [
+        "2024-03-31T03:00+02:00",
+        "2024-04-01T02:00+02:00",
+        "2024-04-01T02:20+02:00",
+    ]
+    assert local(line, BERLIN, "2024-10-26T12:00", 4) == [
+        "2024-10-27T02:00+02:00",
+        "2024-10-27T02:20+02:00",
+        "2024-10-27T02:40+02:00",
+        "2024-10-28T02:00+01:00",
+    ]
+
+
+def test_every_second_hour_goes_by_the_clock_as_well() -> None:
+    assert local("0 */2 * * *", BERLIN, "2024-03-31T00:00", 2) == ["2024-03-31T03:00+02:00", "2024-03-31T04:00+02:00"]
+    assert local("0 */2 * * *", BERLIN, "2024-10-27T00:00", 2) == ["2024-10-27T02:00+02:00", "2024-10-27T04:00+01:00"]
+
+
 def test_a_run_within_the_second_of_two_equal_hours_does_not_come_back_to_the_first() -> None:
     between = datetime(2026, 10, 25, 1, 10, tzinfo=UTC)  # 02:10 for the second time
     assert parse("30 2 * * *").after(between, BERLIN) == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
 
 
-def test_an_hourly_line_comes_every_real_hour_whatever_clocks_do() -> None:
+@pytest.mark.parametrize("line", ["0 * * * *", "0 */1 * * *", "0 0-23 * * *"])
+def test_an_hourly_line_comes_every_real_hour_whatever_clocks_do(line: str) -> None:
     for first in (datetime(2026, 3, 28, 22, tzinfo=UTC), datetime(2026, 10, 24, 22, tzinfo=UTC)):
         moment = first
         for _ in range(8):
-            later = parse("0 * * * *").after(moment, BERLIN)
+            later = parse(line).after(moment, BERLIN)
             assert later - moment == timedelta(hours=1)
             moment = later
 
