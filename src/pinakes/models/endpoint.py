@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from pinakes.errors import ModelUnavailable
+from pinakes.models.retrying import asked_wait_s
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Endpoint:
             hint = f"Check {self.section}.url and the network."
             raise self.failure(f"cannot be reached: {error}", hint, status=0) from error
         if not response.is_success:
-            raise self._refusal(response.status_code, data, _seconds(response.headers.get("retry-after", "")))
+            raise self._refusal(response.status_code, data, asked_wait_s(response.headers.get("retry-after", "")))
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -170,16 +170,6 @@ def token_count(told: JSON) -> int | None:
     """Return a number of tokens as a server tells it, None where that is none that can be believed."""
     fits = isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= _MOST_TOKENS
     return told if fits else None
-
-
-def _seconds(header: str) -> float | None:
-    """Return what ``Retry-After`` says, which may also be a date; None where it says nothing of use."""
-    try:
-        if header.strip().isdigit():
-            return float(header)
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
 
 
 def _read(response: httpx.Response, until: float, most_bytes: int) -> bytes:

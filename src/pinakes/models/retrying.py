@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from pinakes.errors import ModelUnavailable
@@ -19,6 +20,16 @@ _PASSING = frozenset((0, 408, 409, 425, 429))
 def is_passing(error: ModelUnavailable) -> bool:
     """Say whether it may go well a moment later: nobody answered, or the server is busy or in trouble."""
     return error.status is not None and (error.status in _PASSING or error.status >= 500)
+
+
+def asked_wait_s(header: str) -> float | None:
+    """Return what ``Retry-After`` says in seconds, which may also be a date; None where it says nothing of use."""
+    try:
+        if header.strip().isdigit():
+            return float(header)
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 def wait_before(attempt: int, error: ModelUnavailable, chance: Callable[[], float] = random.random) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from pinakes.errors import PinakesError, Refused, SourceError, TooLarge
+from pinakes.models.retrying import asked_wait_s
 from pinakes.settings import FetchSettings
 
 if TYPE_CHECKING:
@@ -139,5 +140,5 @@ class Manners:
 
 def _wait_s(answer: Fetched) -> float | None:
     """Return how long the host wants to be left alone, None where that is not told, or is too long to wait for."""
-    told = answer.headers.get("retry-after", "")
-    return float(told) if told.isdecimal() and float(told) <= _LONGEST_DELAY_S else None
+    wait_s = asked_wait_s(answer.headers.get("retry-after", ""))
+    return wait_s if wait_s is not None and wait_s <= _LONGEST_DELAY_S else None

@@ -9,9 +9,8 @@ from email.utils import format_datetime
 import pytest
 
 from pinakes.errors import InvalidSetting, ModelUnavailable, NotConfigured
-from pinakes.models.endpoint import _seconds
 from pinakes.models.providers import PROVIDERS, endpoint_of
-from pinakes.models.retrying import is_passing, retried, wait_before
+from pinakes.models.retrying import asked_wait_s, is_passing, retried, wait_before
 from pinakes.settings import ProviderName
 
 
@@ -107,11 +106,11 @@ def test_it_is_given_up_after_so_many_times_or_so_long(retries: int, until: floa
 
 
 def test_when_to_come_back_is_told_in_seconds_or_as_a_date() -> None:
-    assert _seconds("12") == 12
-    later = _seconds(format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True))
+    assert asked_wait_s("12") == 12
+    later = asked_wait_s(format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True))
     assert later is not None
     assert 25 < later <= 30
-    assert _seconds(format_datetime(datetime.now(UTC) - timedelta(days=1), usegmt=True)) == 0
+    assert asked_wait_s(format_datetime(datetime.now(UTC) - timedelta(days=1), usegmt=True)) == 0
     nonsense = (
         "",
         "soon",
@@ -120,4 +119,4 @@ def test_when_to_come_back_is_told_in_seconds_or_as_a_date() -> None:
         "Mon, 01 Jan 2001 00:00:00 +99999999999999",
         "Mon, 1 Jan 99999999999999 0:0:0 GMT",
     )
-    assert [_seconds(text) for text in nonsense] == [None] * len(nonsense)
+    assert [asked_wait_s(text) for text in nonsense] == [None] * len(nonsense)

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -300,6 +302,15 @@ class TestManners:
         with pytest.raises(SourceError):
             open_http(url).scan(None)
         assert host.paths() == ["/page", "/page"]
+
+    def test_one_that_says_by_a_date_when_is_asked_again_then(self, host: WebHost, open_http: Open) -> None:
+        later = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)}
+        url = host.put("/page", "", status=429, headers=later)
+        start = time.monotonic()
+        with pytest.raises(SourceError):
+            open_http(url).scan(None)
+        assert host.paths() == ["/page", "/page"]
+        assert time.monotonic() - start >= 0.5
 
     def test_closing_ends_what_waits(self, host: WebHost, open_http: Open) -> None:
         source = open_http(*[host.put(f"/{number}", "x") for number in range(3)], fetch={"delay_s": 1000})
