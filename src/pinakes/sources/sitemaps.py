@@ -14,7 +14,10 @@ MAX_BYTES: Final = 60_000_000
 """Most of one sitemap when it is unpacked; the protocol allows 50 MB."""
 
 _START_BYTES: Final = 4096
-_ROOT: Final = re.compile(rb"<(?:[\w.-]+:)?(urlset|sitemapindex)[\s>/]")
+_BEFORE: Final = rb"(?:\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^<>\[]*(?:\[.*?\]\s*)?>)*"
+_ROOT: Final = re.compile(_BEFORE + rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>/]", re.DOTALL)
+"""The start of a sitemap: what may stand before its root, and the root. Pages about sitemaps have these words, too."""
+
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -35,13 +38,13 @@ class Sitemap:
 
 
 def is_sitemap(body: bytes) -> bool:
-    """Say whether ``body`` looks like a sitemap; packed ones are looked into."""
+    """Say whether the root element of ``body`` is that of a sitemap; packed ones are looked into."""
     if body.startswith(_GZIP):
         try:
             body = zlib.decompressobj(31).decompress(body, _START_BYTES)
         except zlib.error:
             return False
-    return _ROOT.search(body[:_START_BYTES]) is not None
+    return _ROOT.match(body[:_START_BYTES]) is not None
 
 
 def parse(body: bytes) -> Sitemap:

@@ -19,6 +19,7 @@ from pinakes.errors import InvalidInput, Refused, SourceError, Unreadable
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.http import HttpSource
+from pinakes.sources.sitemaps import is_sitemap
 from pinakes.types import Scan
 
 Open: TypeAlias = Callable[..., HttpSource]
@@ -407,6 +408,41 @@ class TestSitemaps:
         assert not scan.complete
         with pytest.raises(Unreadable, match="sitemap"):
             source.read(scan.items[1])
+
+    @pytest.mark.parametrize(
+        ("kind", "text"),
+        [
+            ("text/markdown", "# Sitemaps\n\n```xml\n<urlset>\n<url/>\n</urlset>\n```\n"),
+            ("text/html", "<!DOCTYPE html><p>Write <urlset > or <sitemapindex>.</p>"),
+            ("application/xml", '<?xml version="1.0"?><guide><urlset></urlset></guide>'),
+            ("text/html", "<!-- <urlset> --><p>hello</p>"),
+        ],
+    )
+    def test_a_page_about_sitemaps_is_a_page(self, host: WebHost, open_http: Open, kind: str, text: str) -> None:
+        pages = [host.put("/guide", text, kind=kind), host.put("/a", "x")]
+        source = open_http(host.put("/s.xml", sitemap(*pages)))
+        scan = source.scan(None)
+        assert (len(scan.items), scan.complete) == (2, True)
+        assert all(source.read(item) for item in scan.items)
+
+    @pytest.mark.parametrize(
+        "start",
+        [
+            "",
+            "\ufeff",
+            '<?xml version="1.0" encoding="UTF-8"?>\n<?xml-stylesheet href="s.xsl"?>\n',
+            "<!-- made by <a> tool --><!-- <html> -->\n",
+            "<!DOCTYPE urlset>",
+        ],
+    )
+    def test_what_stands_before_its_root_hides_no_sitemap(self, start: str) -> None:
+        assert is_sitemap(f"{start}<urlset/>".encode())
+        assert is_sitemap(f'{start}<s:sitemapindex xmlns:s="x">'.encode())
+
+    def test_whether_it_is_a_sitemap_is_told_soon_of_hostile_pages(self) -> None:
+        start = time.monotonic()
+        assert not any(is_sitemap(part * 5000) for part in (b"<!---->", b"<??>", b"<!DOCTYPE[]>", b"<!DOCTYPE[", b" "))
+        assert time.monotonic() - start < 1
 
     def test_no_more_pages_than_allowed_are_taken(self, host: WebHost, open_http: Open) -> None:
         pages = [host.put(f"/{number}", "x") for number in range(5)]
