@@ -295,10 +295,9 @@ class HttpSource:
         except TooLarge:
             return _Outcome(wanted, skipped=f"Page too large (max {self._max_file_bytes} bytes)")
         except PinakesError as error:
-            if isinstance(error, SourceError | Unreadable) or error.retryable:
-                return _Outcome(wanted, before, failed=str(error))
-            self._refused = error
-            return _Outcome(wanted, skipped=str(error))
+            if not isinstance(error, SourceError | Unreadable) and not error.retryable:
+                self._refused = error
+            return _Outcome(wanted, before, failed=str(error))
 
     def _authorization(self, url: str) -> dict[str, str]:
         """Return the header with the token of this source, for its own hosts only."""

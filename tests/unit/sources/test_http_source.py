@@ -235,11 +235,23 @@ class TestRefusals:
         assert names(scan) == ["fits.html"]
         assert set(reasons(scan).values()) == {"Page too large (max 1000 bytes)"}
 
-    def test_a_private_address_is_passed_over_and_the_rest_goes_on(self, host: WebHost, open_http: Open) -> None:
+    def test_a_private_address_is_reported_and_the_rest_goes_on(self, host: WebHost, open_http: Open) -> None:
         host.put("/out", "", status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
-        scan = open_http(host.put("/page", "text"), f"{host.address}/out").scan(None)
-        assert names(scan) == ["page.html"]
-        assert "not on the open network" in reasons(scan)["out"]
+        source = open_http(host.put("/page", "text"), f"{host.address}/out")
+        scan = source.scan(None)
+        assert names(scan) == ["out", "page.html"]
+        with pytest.raises(Unreadable, match="not on the open network"):
+            source.read(scan.items[0])
+
+    def test_a_page_that_leads_to_a_private_address_now_is_not_gone(self, host: WebHost, open_http: Open) -> None:
+        urls = host.put("/a", "x"), host.put("/b", "y")
+        state = open_http(*urls).scan(None).state
+        host.put("/a", "", status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
+        source = open_http(*urls)
+        scan = source.scan(state)
+        assert (names(scan), reasons(scan)) == (["a.html", "b.html"], {})
+        with pytest.raises(Unreadable, match="not on the open network"):
+            source.read(scan.items[0])
 
     def test_nothing_but_private_addresses_is_an_error(self, host: WebHost, open_http: Open) -> None:
         with pytest.raises(Refused) as caught:
