@@ -113,6 +113,7 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         ((200, b"<html>Welcome</html>"), "does not answer in JSON"),
         ((200, b'{"choices": []}'), "answers in another form"),
         ((200, b"[1, 2]"), "answers in another form"),
+        ((200, b'{"error": {"message": "quota exceeded"}}'), "answers with an error: quota exceeded.*your account"),
         ((200, b'{"choices": [{"message": {"content": 7}}]}'), "answers in another form"),
         ("", "answers nothing"),
         ("<think>I wonder", "answers nothing"),

@@ -104,9 +104,14 @@ class Endpoint:
         if not response.is_success:
             raise self._refusal(response.status_code, data, asked_wait_s(response.headers.get("retry-after", "")))
         try:
-            return json.loads(data)
+            answer = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise self.failure("does not answer in JSON", f"Check {self.section}.url.") from error
+        if said := _complaint(answer):
+            raise self.failure(
+                f"answers with an error: {self._cut(said)}", f"Check your account there, and {self.section}.model."
+            )
+        return answer
 
     def _exchanged(
         self, body: bytes, headers: dict[str, str], limit_s: float, client: httpx.Client | None
@@ -134,7 +139,7 @@ class Endpoint:
         return ModelUnavailable(message, hint=hint, status=status, wait_s=wait_s)
 
     def _refusal(self, status: int, data: bytes, wait_s: float | None) -> ModelUnavailable:
-        said = self._without_key(" ".join(data[:_MOST_BYTES].decode("utf-8", "replace").split()))[:_MOST_SHOWN]
+        said = self._cut(data[:_MOST_BYTES].decode("utf-8", "replace"))
         hint = self.advice
         if status in (401, 403):
             hint = f"Check the key in the environment variable that {self.section}.key_variable names."
@@ -142,6 +147,9 @@ class Endpoint:
             hint = "Try again later."
         what = f"answers {status}: {said}" if said else f"answers {status}"
         return self.failure(what, hint, status=status, wait_s=wait_s)
+
+    def _cut(self, said: str) -> str:
+        return self._without_key(" ".join(said.split()))[:_MOST_SHOWN]
 
     def _without_key(self, text: str) -> str:
         key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
@@ -164,6 +172,13 @@ def _within(limit_s: float, work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="pinakes-endpoint", daemon=True).start()
     return done.result(limit_s)
+
+
+def _complaint(answer: JSON) -> str:
+    """Return what is wrong by an answer that was sent as if nothing were, "" where it tells of no error."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else json.dumps(error) if isinstance(error, dict) and error else ""
 
 
 def token_count(told: JSON) -> int | None:
