@@ -180,9 +180,9 @@ def zipped(folder: Path, archive: Path, top: str = "") -> Path:
     return archive
 
 
-def in_parts(*archives: Path, archive: Path) -> Path:
+def in_parts(*archives: Path, archive: Path, kind: int = zipfile.ZIP_STORED) -> Path:
     """Pack archives into one, as large exports of Notion come."""
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as packed:
+    with zipfile.ZipFile(archive, "w", kind) as packed:
         for number, part in enumerate(archives, 1):
             packed.write(part, f"Export-Part-{number}.zip")
     return archive

@@ -12,7 +12,7 @@ from typing import IO, Any, Final, TypeAlias
 from xml.etree import ElementTree
 
 from pinakes.errors import SourceError, Unreadable
-from pinakes.sources.exports import Tree
+from pinakes.sources.exports import CANNOT_READ, Tree
 from pinakes.text.markup import cut
 from pinakes.types import JSON
 
@@ -86,7 +86,7 @@ class Backup:
                 while part := file.read(_STEP_BYTES):
                     parser.feed(part.translate(None, _CONTROLS))
             parser.close()
-        except (ElementTree.ParseError, OSError, ValueError, RuntimeError, Unreadable) as error:
+        except (ElementTree.ParseError, Unreadable, *CANNOT_READ) as error:
             backup.close()
             raise SourceError(
                 f"{path!r} of the backup is damaged: {error}.", hint="Nothing was removed. Export the space again."

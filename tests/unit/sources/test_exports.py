@@ -299,6 +299,12 @@ class TestNotion:
         assert "[[[" in texts(opened("notion", tmp_path))["A.md"]
         assert time.monotonic() - start < 2
 
+    def test_parts_that_do_not_unpack_are_an_error_of_the_source(self, tmp_path: Path) -> None:
+        part = samples.zipped(samples.notion(tmp_path / "n"), tmp_path / "1.zip")
+        whole = samples.in_parts(part, archive=tmp_path / "whole.zip", kind=zipfile.ZIP_DEFLATED)
+        with pytest.raises(SourceError, match="cannot be read"):
+            opened("notion", samples.damaged(whole, "Export-Part-1.zip")).scan(None)
+
     def test_parts_that_unpack_to_too_much_together_are_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -360,6 +366,11 @@ class TestConfluence:
     def test_a_damaged_backup_changes_nothing(self, tmp_path: Path, extra: str) -> None:
         with pytest.raises(SourceError, match="damaged"):
             opened("confluence", samples.confluence_backup(tmp_path / "c", extra)).scan(None)
+
+    def test_a_backup_that_does_not_unpack_changes_nothing(self, tmp_path: Path) -> None:
+        archive = samples.zipped(samples.confluence_backup(tmp_path / "c"), tmp_path / "c.zip")
+        with pytest.raises(SourceError, match="of the backup is damaged"):
+            opened("confluence", samples.damaged(archive, "entities.xml")).scan(None)
 
     @pytest.mark.parametrize(
         "part",
