@@ -324,6 +324,7 @@ class Shelves:
                     break
                 yield from backlog.enlarge_sample()
             more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
+        backlog.tell_sources()
         if waiting.refused:
             raise InvalidInput(
                 f"{len(waiting.refused)} passages have no vector: {next(iter(waiting.refused.values()))}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import failing_reader
 import pytest
 from chat_server import serving as serving_chat
 from embedding_server import EmbeddingServer, Raw, serving
@@ -18,6 +20,7 @@ from pinakes.documents.drafting import Draft
 from pinakes.documents.editing import Written
 from pinakes.errors import InvalidInput, ModelMismatch, ModelUnavailable, TooCostly
 from pinakes.library import Library
+from pinakes.readers import READERS
 from pinakes.serve import background as module
 from pinakes.serve.background import Background
 
@@ -151,6 +154,40 @@ def test_a_server_embeds_what_waits_once_the_provider_is_back(
         assert background.stop()
     assert pending(library) == 0
     assert paid_once(server, library)
+
+
+def test_a_source_says_no_longer_why_passages_wait_once_none_does(
+    provided: Open, server: EmbeddingServer, folder: Path, tmp_path: Path
+) -> None:
+    library = provided()
+    other = write_folder(tmp_path / "other", ["heron"])
+
+    server.reply = lambda texts, before: Raw(500, b"oops")
+    library.add(str(folder))
+    library.add(str(other))
+    with pytest.raises(ModelUnavailable):
+        library.reindex(embed=True)
+    assert all("answers 500" in (one.error or "") for one in library.syncing.everything())
+    server.reply = lambda texts, before: None
+    library = provided()  # which did not see the provider fail a moment ago
+    library.reindex(embed=True)
+    assert [one.error for one in library.syncing.everything()] == [None, None]
+
+
+def test_what_else_is_wrong_with_a_source_is_told_after_passages_waited(
+    provided: Open, server: EmbeddingServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(READERS, ".oops", "failing_reader:FailingReader")
+    monkeypatch.setitem(sys.modules, "pinakes.readers.failing_reader", failing_reader)
+    library = provided(ingest__processes=0)
+    (folder / "broken.oops").write_bytes(b"wrong")
+    server.reply = lambda texts, before: Raw(500, b"oops")
+    library.add(str(folder))
+    assert "answers 500" in (library.syncing.everything()[0].error or "")
+    server.reply = lambda texts, before: None
+    library = provided()
+    library.embed_pending()
+    assert library.syncing.everything()[0].error == "1 files failed"
 
 
 def test_who_stops_a_run_does_not_pay_twice(provided: Open, server: EmbeddingServer, folder: Path) -> None:

@@ -133,6 +133,19 @@ def finished(connection: Connection, source_id: int, state: str | None, error: s
     connection.execute(update(sources).where(sources.c.id == source_id).values(**values))
 
 
+def failures(number: int) -> str | None:
+    """Return what is told of a source of which so many files failed."""
+    return f"{number} files failed" if number else None
+
+
+def none_waits(connection: Connection, collection_id: int) -> None:
+    """Take back what sources of a collection told of passages that waited for their vectors, since none does."""
+    for one in everything(connection, collection_id):
+        if one.error and one.error == (one.report or {}).get("degraded"):
+            error = failures(counts(connection, one.id).get("error", 0))
+            connection.execute(update(sources).where(sources.c.id == one.id).values(error=error))
+
+
 def manifest(connection: Connection, source_id: int) -> dict[str, FileRecord]:
     """Return path → what is known of every file of a source."""
     rows = connection.execute(

@@ -414,8 +414,7 @@ class Ingest:
         with self._timed("catalog"), self._tools.catalog.write() as connection:
             skipped = [FileRecord(e.path, "", None, "skipped", e.reason) for e in scan.skipped if e.path != "."]
             sources.note(connection, self._record.id, skipped)
-            failed = f"{len(self.report.failed)} files failed" if self.report.failed else None
-            sources.finished(connection, self._record.id, scan.state, failed)
+            sources.finished(connection, self._record.id, scan.state, sources.failures(len(self.report.failed)))
             history.sweep(connection, self._collection.id, self._keeping)
         touched = self.report.added + self.report.changed + self.report.moved
         with self._tools.catalog.read() as connection:
