@@ -46,6 +46,18 @@ class _Workspace:
     stamp: str = ""
 
 
+_DEEPEST = 10
+_INLINE = ("rich_text_section", "rich_text_quote", "rich_text_preformatted")
+_MENTIONS = {
+    "user": ("<@{}>", "user_id"),
+    "usergroup": ("<!subteam^{}>", "usergroup_id"),
+    "channel": ("<#{}>", "channel_id"),
+    "broadcast": ("<!{}>", "range"),
+    "emoji": (":{}:", "name"),
+}
+"""Parts of rich text that stand for something: how they are written as text, and what has its name."""
+
+
 class SlackExport(ExportSource):
     """The channels of an export of Slack, as a folder or a ZIP archive.
 
@@ -142,21 +154,26 @@ class SlackExport(ExportSource):
             yield f"File: [{name}]({url})" if isinstance(url, str) else f"File: {name}"
         for one in _dicts(message.get("attachments")):
             title, url = str(one.get("title") or ""), one.get("title_link") or one.get("from_url")
-            said = self._plain(str(one.get("text") or ("" if title else one.get("fallback") or "")))
+            fields = (f"{field.get('title') or ''}: {field.get('value') or ''}" for field in _dicts(one.get("fields")))
+            said = [str(one.get("text") or _of_blocks(one.get("blocks"))), *fields]
+            if not (title or any(said)):
+                said = [str(one.get("fallback") or "")]
             head = f"[{title or url}]({url})" if isinstance(url, str) else title
-            if head or said:
-                yield _quoted("\n".join(part for part in (head, said) if part))
+            parts = [self._plain(str(one.get("pretext") or "")), head, *map(self._plain, said)]
+            if any(parts):
+                yield _quoted("\n".join(filter(None, parts)))
 
     def _author(self, message: JSON) -> str:
         user = str(message.get("user") or "")
         if user in self._workspace.people:
             return self._workspace.people[user]
-        profile = message.get("user_profile")
+        profile, bot = message.get("user_profile"), message.get("bot_profile")
         told = profile.get("real_name") if isinstance(profile, dict) else None
+        told = told or (bot.get("name") if isinstance(bot, dict) else None)
         return str(told or message.get("username") or user or message.get("bot_id") or "somebody")
 
     def _text(self, message: JSON) -> str:
-        return self._plain(str(message.get("text") or ""))
+        return self._plain(str(message.get("text") or _of_blocks(message.get("blocks"))))
 
     def _plain(self, text: str) -> str:
         """Return a text of Slack's own markup as Markdown."""
@@ -240,7 +257,26 @@ def _dicts(found: JSON) -> list[JSON]:
 
 
 def _said(message: JSON) -> bool:
-    return any(message.get(name) for name in ("text", "files", "attachments"))
+    return any(message.get(name) for name in ("text", "files", "attachments", "blocks"))
+
+
+def _of_blocks(found: JSON, apart: str = "\n", depth: int = 0) -> str:
+    """Return the text of blocks as Slack's own markup, each ``apart`` from the next."""
+    return apart.join(filter(None, (_of_block(one, depth) for one in _dicts(found)))) if depth < _DEEPEST else ""
+
+
+def _of_block(block: JSON, depth: int) -> str:
+    kind, text = block.get("type"), block.get("text")
+    if kind in _MENTIONS:
+        mark, name = _MENTIONS[kind]
+        return mark.format(block.get(name) or "")
+    said = str(text.get("text") or "") if isinstance(text, dict) else str(text or "")
+    if kind == "link":
+        return f"<{block.get('url') or ''}|{said}>" if said else f"<{block.get('url') or ''}>"
+    inner = _of_blocks(block.get("elements"), "" if kind in _INLINE else "\n", depth + 1)
+    if kind == "rich_text_preformatted":
+        inner = f"```{inner}```"
+    return "\n".join(filter(None, (said, _of_blocks(block.get("fields"), depth=depth + 1), inner)))
 
 
 def _moment(ts: JSON) -> datetime:

@@ -183,6 +183,35 @@ class TestSlack:
         assert "**Ship it** with ~~old~~ `a * b * c` at [the tracker](https://example.org/a?b=1&c=2) if x < 3" in text
         assert "joined" not in text
 
+    def test_messages_of_programs_are_read_whatever_they_are_made_of(self, tmp_path: Path) -> None:
+        folder = samples.slack(tmp_path / "s")
+        rich = [
+            {"type": "text", "text": "See "},
+            {"type": "link", "url": "https://example.org/7", "text": "build 7"},
+            {"type": "text", "text": " by "},
+            {"type": "user", "user_id": "U1"},
+            {"type": "emoji", "name": "tada"},
+        ]
+        blocks = [
+            {"type": "header", "text": {"type": "plain_text", "text": "Build failed"}},
+            {"type": "section", "fields": [{"type": "mrkdwn", "text": "*Branch* main"}]},
+            {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": rich}]},
+            {"type": "context", "elements": [{"type": "image"}, {"type": "mrkdwn", "text": "took 3 min"}]},
+        ]
+        attached = {
+            "pretext": "Before it",
+            "title": "T",
+            "fields": [{"title": "Owner", "value": "Ada"}],
+            "blocks": blocks[:1],
+        }
+        told = {"type": "message", "bot_id": "B2", "bot_profile": {"name": "Jenkins"}, "ts": "1709553600.0", "text": ""}
+        days = [{**told, "blocks": blocks}, {**told, "ts": "1709553660.0", "attachments": [attached]}]
+        (folder / "general" / "2024-03-04.json").write_text(json.dumps(days))
+        text = texts(opened("slack", folder))["general/2024-03-04.md"]
+        lines = "Build failed\n**Branch** main\nSee [build 7](https://example.org/7) by @Ada Vogel:tada:\ntook 3 min"
+        assert f"**Jenkins** 12:00\n{lines}\n" in text
+        assert "> Before it\n> T\n> Build failed\n> Owner: Ada" in text
+
     def test_answers_stand_under_what_they_answer(self, days: dict[str, str]) -> None:
         text = days["general/2024-03-01.md"]
         assert (
