@@ -65,7 +65,8 @@ class NotionExport(ExportSource):
                 parts.pop()
             elif part not in ("", ".", ".."):
                 parts.append(part)
-        clean = self._clean.get("/".join(parts))
+        there = "/".join(parts)
+        clean = self._clean.get(_whole(there) if there.lower().endswith(".csv") else there) or self._clean.get(there)
         if clean is None:
             return match[0]
         return f"{match['open']}{quote(clean)}{hash_}{rest}{match['close']}"
@@ -93,7 +94,12 @@ def _clean_paths(entries: Mapping[str, Entry]) -> dict[str, str]:
 
 
 def _is_view(path: str, entries: Mapping[str, Entry]) -> bool:
-    return path.lower().endswith(".csv") and f"{path[: -len('.csv')]}_all.csv" in entries
+    return path.lower().endswith(".csv") and _whole(path) in entries
+
+
+def _whole(path: str) -> str:
+    """Return the file that has all of a database of which ``path`` has a view."""
+    return f"{path[: -len('.csv')]}_all.csv"
 
 
 def _known_of(path: str) -> dict[str, JSON]:

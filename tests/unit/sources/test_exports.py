@@ -8,6 +8,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import export_samples as samples
 import pytest
@@ -310,6 +311,12 @@ class TestNotion:
             "notion_id": number,
             "url": f"https://www.notion.so/{number}",
         }
+
+    def test_links_to_a_database_lead_to_all_of_it(self, tmp_path: Path) -> None:
+        folder = samples.notion(tmp_path / "n")
+        tasks = next(path for path in folder.rglob("*.csv") if not path.stem.endswith("_all"))
+        (folder / f"Links {'d' * 32}.md").write_text(f"# L\n\n[DB]({quote(str(tasks.relative_to(folder)))})\n")
+        assert "[DB](Handbook/Tasks.csv)" in texts(opened("notion", folder))["Links.md"]
 
     def test_an_export_in_parts_is_read_as_one(self, tmp_path: Path) -> None:
         folder = samples.notion(tmp_path / "n")
