@@ -79,6 +79,7 @@ class TestThereAndBack:
         (home / "config.toml").write_text("[search]\ntop_k = 3\n")
         write_files(home / "knowledge_base", {"notes/a.md": "# A\n", "poetry.lock": "mine"})
         write_files(home / "evaluations", {"run.json": "{}"})
+        write_files(home / "sources.d", {"team.notes.yaml": "kind: KnowledgeSource\n"})
         (home / "server.json").write_text("{}")
         with zoo.shelves.catalog.write() as connection:
             _, secret = keys.create(connection, "reader", "read")
@@ -87,7 +88,8 @@ class TestThereAndBack:
         zoo.audit.flush()
         zoo.exchange.back_up(tmp_path / "home.zip")
         restore(tmp_path / "home.zip", new)
-        assert left(new) == ["catalog.db", "config.toml", "evaluations", "knowledge_base"]
+        assert left(new) == ["catalog.db", "config.toml", "evaluations", "knowledge_base", "sources.d"]
+        assert left(new / "sources.d") == ["team.notes.yaml"]
         assert left(new / "knowledge_base") == ["notes", "poetry.lock"]
         assert (new / "knowledge_base" / "notes" / "a.md").read_text() == "# A\n"
         with opened(new) as library:

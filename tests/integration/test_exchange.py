@@ -325,6 +325,22 @@ def enormous(line: dict[str, Any]) -> None:
     line["chunks"][0]["token_count"] = 10**30
 
 
+def not_to_be_added_up(line: dict[str, Any]) -> None:
+    line["chunks"][0]["token_count"] = 2**62
+
+
+def last_version(line: dict[str, Any]) -> None:
+    line["version"] = 2**63 - 1
+
+
+def with_login(line: dict[str, Any]) -> None:
+    line |= {"kind": "git", "location": "https://user:secret@git.example.org/x"}
+
+
+def before_time(line: dict[str, Any]) -> None:
+    line["synced_at"] = "0001-01-01T00:00:00+14:00"
+
+
 def no_number(line: dict[str, Any]) -> None:
     line["metadata"] = {"x": float("nan")}
 
@@ -347,7 +363,8 @@ class TestRefusals:
         [
             *(("documents.jsonl", one) for one in (other_key, other_text, outside, no_metadata, foreign, no_source)),
             *(("documents.jsonl", one) for one in (no_time, no_zone, enormous, no_number)),
-            *(("sources.jsonl", one) for one in (of_no_kind, odd_options, never)),
+            *(("documents.jsonl", one) for one in (not_to_be_added_up, last_version)),
+            *(("sources.jsonl", one) for one in (of_no_kind, odd_options, never, with_login, before_time)),
         ],
     )
     def test_a_line_that_cannot_be_leaves_everything_as_it_was(

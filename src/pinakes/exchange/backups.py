@@ -26,7 +26,7 @@ from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, 
 from pinakes.shelves import Shelves
 
 CATALOG, INDEX = "catalog.db", "index"
-FILES, FOLDERS = (CATALOG, "config.toml"), ("evaluations", "knowledge_base", INDEX)
+FILES, FOLDERS = (CATALOG, "config.toml"), ("evaluations", "knowledge_base", "sources.d", INDEX)
 """What of a home is kept. What sources fetched, locks and the note of which server runs belong to one machine."""
 
 _STAGING = ".restoring-"

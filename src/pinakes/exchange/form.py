@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from pinakes.machine.archives import Kind
+from pinakes.settings.sources import has_login
 from pinakes.types import DocumentKind
 
 DOCUMENTS, SOURCES, FILES, VERSIONS = "documents.jsonl", "sources.jsonl", "files.jsonl", "versions.jsonl"
@@ -24,15 +25,28 @@ KIND = Kind(
     frozenset((DOCUMENTS, SOURCES, FILES, VERSIONS, VECTORS, KEYS)).__contains__,
 )
 
-_MOST = 2**63 - 1
-"""The largest number that SQLite can hold."""
+_MOST = 2**40
+"""More than any honest number, and so few that SQLite can add up those of a collection, and count on from one."""
+
+_YEARS = range(2, 9999)
+"""Times in other years cannot be told in every zone."""
 
 
 def _is_time(text: str) -> str:
     """Let a time pass that tells its zone."""
-    if datetime.fromisoformat(text).tzinfo is None:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
         raise ValueError("a time has to tell its zone")
+    if moment.year not in _YEARS:
+        raise ValueError(f"no time is in the year {moment.year}")
     return text
+
+
+def _is_bare(location: str) -> str:
+    """Let a location pass that carries no login, which all who list sources would see."""
+    if has_login(location):
+        raise ValueError("a URL has a login in it")
+    return location
 
 
 def _is_json(values: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +124,7 @@ class SourceLine(_Line):
     """Where documents come from, with what decides how it is read."""
 
     kind: str
-    location: str
+    location: Annotated[str, AfterValidator(_is_bare)]
     options: _Table
     synced_at: _Time | None
 
