@@ -128,7 +128,8 @@ class FolderSource:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             return SourceError(
                 f"{self._location!r} does not exist.",
-                hint="Was it moved, or a disk unmounted? Nothing was removed. If it is gone: pinakes sources remove",
+                hint="Was it moved, or a disk unmounted? Nothing was removed. If it is gone: "
+                "pinakes sources remove NAME (pinakes sources tells its name)",
             )
         return SourceError(f"{self._location!r} cannot be read: {_words(error)}.", hint="Nothing was removed.")
 
