@@ -194,7 +194,7 @@ def damaged(archive: Path, name: str) -> Path:
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         info = packed.getinfo(name)
     start = info.header_offset + 30 + len(info.filename)
-    data[start + 4 : start + 24] = bytes(20)
+    data[start : start + 20] = b"\xff" * 20
     archive.write_bytes(data)
     return archive
 

@@ -151,8 +151,11 @@ class Backlog:
 
     def tell_sources(self) -> None:
         """Have sources no longer tell why passages wait, where none does any more."""
-        with self.catalog.write() as connection:
+        with self.catalog.read() as connection:  # mostly there is nothing to take back, and writers wait for each other
             record = collections.get(connection, self.name)
+            if waits(connection, record) or not any(one.error for one in sources.everything(connection, record.id)):
+                return
+        with self.catalog.write() as connection:
             if not waits(connection, record):
                 sources.none_waits(connection, record.id)
 

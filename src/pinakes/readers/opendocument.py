@@ -8,6 +8,7 @@ import re
 import zipfile
 from typing import Final
 
+from pinakes.readers.containers import rewritten
 from pinakes.readers.decode import scrub
 from pinakes.readers.notes import comment, mark, sections
 
@@ -51,12 +52,8 @@ def prepared(data: bytes) -> tuple[bytes, str]:
         after = _SPACE.sub(b" ", _NOTE.sub(taken, before))
         if after == before:
             return data, ""
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w") as written:
-            for one in container.infolist():
-                if not one.filename.startswith("Pictures/"):
-                    written.writestr(one, after if one.filename == _CONTENT else container.read(one))
-    return copy.getvalue(), sections(notes, comments)
+        pictures = {name for name in container.namelist() if name.startswith("Pictures/")}
+        return rewritten(container, {_CONTENT: after}, pictures), sections(notes, comments)
 
 
 def _words(element: str) -> str:

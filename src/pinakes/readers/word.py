@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pinakes.readers.containers import rewritten
 from pinakes.readers.decode import scrub
 from pinakes.readers.notes import comment, mark, numbered, sections
 
@@ -62,7 +63,7 @@ _CITED: Final = re.compile(rb'<w:(footnote|endnote)Reference\b[^<>]*?\bw:id="(-?
 _NOTE: Final = re.compile(r"<w:(?:footnote|endnote|comment)\s([^<>]*)>")
 _ID: Final = re.compile(r'\bw:id="(-?\d+)"')
 _AUTHOR: Final = re.compile(r'\bw:author="([^"]*)"')
-_WORDS: Final = re.compile(r"<(?:[wm]:t(?:\s[^<>]*)?>([^<]*)<|w:(?:tab|br|cr)/|/w:(p)>)")
+_WORDS: Final = re.compile(r"<(?:[wm]:t(?:\s[^<>]*)?>([^<]*)<|w:(?:tab|br|cr)/|/w:p>)")
 
 
 def prepared(data: bytes) -> tuple[bytes, str]:
@@ -71,8 +72,8 @@ def prepared(data: bytes) -> tuple[bytes, str]:
     Where nothing has to be written otherwise it is the same DOCX; else its pictures are emptied.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as container:
-        entries = container.infolist()
-        before = {one.filename: container.read(one) for one in entries if _PARTS.fullmatch(one.filename)}
+        names = container.namelist()
+        before = {name: container.read(name) for name in names if _PARTS.fullmatch(name)}
         notes, order = dict(_notes(before)), list[tuple[str, str]]()
         after = {name: _REFERENCE.sub(_character, text) for name, text in before.items() if name not in _NOTES}
         if _STYLES in after:
@@ -82,15 +83,8 @@ def prepared(data: bytes) -> tuple[bytes, str]:
         besides = sections((notes[one] for one in order), _comments(before.get(_COMMENTS, b"")))
         if after == before:
             return data, besides
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w") as written:
-            for one in entries:
-                if one.filename not in _NOTES:
-                    content = after.get(one.filename)
-                    if content is None:
-                        content = b"" if one.filename.startswith(_UNREAD) else container.read(one)
-                    written.writestr(one.filename, content)
-    return copy.getvalue(), besides
+        unread = dict.fromkeys((name for name in names if name.startswith(_UNREAD)), b"")
+        return rewritten(container, unread | after, _NOTES), besides
 
 
 def restored(text: str) -> str:
@@ -235,5 +229,5 @@ def _elements(part: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _words(body: str) -> str:
-    text = "".join(match[1] or " " for match in _WORDS.finditer(body))
+    text = "".join(" " if match[1] is None else match[1] for match in _WORDS.finditer(body))
     return scrub(" ".join(html.unescape(text).split()))

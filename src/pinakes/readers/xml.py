@@ -18,8 +18,6 @@ _MAX_NODES: Final = 1_000_000
 _MAX_GROWTH: Final = 20
 """Text may be this many times longer than its source: entities can make kilobytes into terabytes."""
 _TOO_LONG: Final = "Its entities would make it far longer than it is."
-_AMPLIFIED: Final = 43
-"""XML_ERROR_AMPLIFICATION_LIMIT_BREACH of expat, for which Python has no name."""
 
 
 class _GrowthError(ParseError):
@@ -79,7 +77,7 @@ def parse(source: str) -> Node:
     try:
         parser.Parse(source.encode(), True)
     except expat.ExpatError as error:
-        if error.code == _AMPLIFIED:
+        if error.code == expat.errors.codes[expat.errors.XML_ERROR_AMPLIFICATION_LIMIT_BREACH]:
             raise _GrowthError(_TOO_LONG) from error
         raise ParseError(cut(str(error))) from error
     return builder.root
