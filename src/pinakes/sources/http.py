@@ -35,6 +35,9 @@ _TELL_EVERY_S: Final = 1.0
 _TRUSTED_S: Final = 7 * 86_400.0
 """A page whose sitemap says that it did not change is asked for again after so long: not every sitemap is kept up."""
 
+_LET_LIE_S: Final = 2 * _TRUSTED_S
+"""What nothing leads to any more is forgotten when it was not asked for so long: collections share what was fetched."""
+
 _GONE: Final = frozenset((404, 410))
 _ACCEPT: Final = {"accept": "text/html, application/xhtml+xml, text/markdown;q=0.9, application/xml;q=0.8, */*;q=0.5"}
 _PAGES, _LISTED = "pages", "listed"
@@ -136,7 +139,8 @@ class HttpSource:
             found = yield from self._find(Manners(self._client, self._fetch, self._pause))
             self._refuse_nothing(found, state)
             if found.whole:
-                self._store.keep_only({outcome.wanted.url for outcome in (*found.pages.values(), *found.lists)})
+                every = {outcome.wanted.url for outcome in (*found.pages.values(), *found.lists)}
+                self._store.keep_only(every, fetched_since=time.time() - _LET_LIE_S)
         return self._scan_of(found)
 
     def read(self, item: Item) -> bytes:

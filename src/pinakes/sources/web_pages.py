@@ -122,11 +122,14 @@ class Store:
             raise Unreadable("The page was fetched anew meanwhile.", hint="Sync the source again.")
         return data
 
-    def keep_only(self, urls: Collection[str]) -> None:
-        """Forget all other pages."""
-        wanted = {path.name for url in urls for path in self._places(url)}
+    def keep_only(self, urls: Collection[str], fetched_since: float) -> None:
+        """Forget all other pages, but those asked for since then: a source of another collection may share them."""
+        wanted = {path.stem for url in urls for path in self._places(url)}
+        for about in self._folder.glob("*.json"):
+            if about.stem not in wanted and about.stat().st_mtime < fetched_since:
+                about.unlink(missing_ok=True)
         for path in self._folder.glob("*.*"):
-            if path.name not in wanted:
+            if path.suffix != ".json" and not path.with_suffix(".json").exists():
                 path.unlink(missing_ok=True)
 
     def _places(self, url: str) -> tuple[Path, Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -208,8 +209,21 @@ class TestChanges:
     def test_what_is_not_listed_any_more_is_not_kept(self, host: WebHost, open_http: Open, tmp_path: Path) -> None:
         pages = [host.put(f"/{number}", f"text {number}") for number in range(3)]
         open_http(*pages).scan(None)
+        long_ago = time.time() - 30 * 86_400
+        for about in (tmp_path / "work/pages").glob("*.json"):
+            os.utime(about, (long_ago, long_ago))
         open_http(pages[0]).scan(None)
         assert len(list((tmp_path / "work/pages").iterdir())) == 2
+
+    def test_collections_that_read_other_pages_of_one_place_leave_each_other_theirs(
+        self, host: WebHost, open_http: Open
+    ) -> None:
+        pages = [host.put(f"/{name}/page", f"text {name}") for name in ("guide", "news")]
+        site = host.put("/sitemap.xml", sitemap(*pages), kind="application/xml")
+        guide, news = open_http(site, include=["/guide/**"]), open_http(site, include=["/news/**"])
+        (item,) = guide.scan(None).items
+        assert names(news.scan(None)) == ["news/page.html"]
+        assert guide.read(item).endswith(b"text guide")
 
     def test_content_that_was_changed_in_the_home_is_not_read(
         self, host: WebHost, open_http: Open, tmp_path: Path
