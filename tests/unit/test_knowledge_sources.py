@@ -12,6 +12,7 @@ import yaml
 
 from pinakes.settings import load
 from pinakes.settings.knowledge_sources import Found, read, read_folder
+from pinakes.sources.globs import Rules
 
 FULL: dict[str, Any] = {
     "apiVersion": "dot-ai.devopstoolkit.live/v1alpha1",
@@ -89,6 +90,23 @@ def test_what_is_not_said_is_as_the_controller_has_it() -> None:
     assert one.name == "default/notes"
     assert (one.source["ref"], one.source["schedule"], one.source["on_delete"]) == ("main", "@every 24h", "delete")
     assert "token_variable" not in one.source
+
+
+@pytest.mark.parametrize(
+    ("paths", "files"),
+    [
+        (["docs/*"], ["docs/a.md"]),
+        (["docs/*/*", "docs/*"], ["docs/a.md", "docs/sub/b.md"]),
+        (["docs/sub/deep/**", "docs/*"], ["docs/a.md", "docs/sub/deep/c.md"]),
+        (["docs/**"], ["docs/a.md", "docs/sub/b.md", "docs/sub/deep/c.md"]),
+        (["*", "docs/sub"], ["README", "docs/sub/b.md", "docs/sub/deep/c.md"]),
+    ],
+)
+def test_a_star_does_not_go_down_into_folders(paths: list[str], files: list[str]) -> None:
+    [one] = read(text_of(changed("spec.paths", paths)), "a.yaml").declared
+    rules = Rules(one.source["include"])
+    every = ["README", "docs/a.md", "docs/sub/b.md", "docs/sub/deep/c.md"]
+    assert [path for path in every if rules.includes(path)] == files
 
 
 @pytest.mark.parametrize(

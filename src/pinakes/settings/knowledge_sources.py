@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +34,9 @@ _SPEC = {
 _REPOSITORY = {"url", "branch", "depth", "secretRef"}
 _POLICIES = {"Delete": "delete", "Retain": "keep"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_FLAT = re.compile(r"(?!.*\*\*)(?:.*/)?[^/.]*\*[^/.]*")
+"""A glob whose end fits folders as well, in a path without ``**``."""
+
 _MAX_BYTES = 1_000_000
 
 
@@ -199,7 +202,7 @@ def _source(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "git",
         "location": url.strip(),
         "ref": repository.get("branch", spec.get("branch")) or "main",
-        "include": [_from_top(path) for path in _list(spec, "paths")],
+        "include": _files_of([_from_top(path) for path in _list(spec, "paths")]),
         "exclude": [_from_top(path) for path in _list(spec, "exclude")],
         "schedule": _schedule(spec),
         "metadata": _metadata(name, spec.get("metadata")),
@@ -254,6 +257,15 @@ def _policy(given: Any) -> str:
 def _from_top(pattern: str) -> str:
     """Return a glob that is seen from the top of the repository, as all are there."""
     return pattern if "/" in pattern.rstrip("/") else f"/{pattern}"
+
+
+def _files_of(patterns: Sequence[str]) -> list[str]:
+    """Return patterns of which ``docs/*`` fits what lies in ``docs`` only, where folders are not taken with it.
+
+    What takes deeper files out again stands before the patterns that ask for deeper ones.
+    """
+    flat = sorted((one for one in patterns if _FLAT.fullmatch(one)), key=lambda one: one.count("/"))
+    return [*(line for one in flat for line in (one, f"!{one}/**")), *(one for one in patterns if one not in flat)]
 
 
 def _variable(secret: Mapping[str, Any]) -> str:
