@@ -21,6 +21,8 @@ from pinakes.library import Library
 from pinakes.settings import SourceSettings
 from pinakes.sources.credentials import git_settings, token_of
 from pinakes.testing import write_files
+from pinakes.upkeep.forecasting import Forecasts
+from pinakes.upkeep.staleness import stale
 from pinakes.upkeep.syncing import Standing
 
 OpenLibrary = Callable[..., Library]
@@ -158,6 +160,32 @@ def test_documents_may_be_kept_when_their_files_go(open_library: OpenLibrary, no
     (notes / "tea.md").unlink()
     [report] = open_library(**with_sources({"location": str(notes)})).sync()
     assert report.removed == 1, "once the settings say so"
+
+
+def test_nobody_says_that_a_document_goes_which_is_kept(open_library: OpenLibrary, notes: Path) -> None:
+    source = {"location": str(notes), "on_delete": "keep"}
+    library = open_library(**with_sources(source), search__refresh_ms=30_000)
+    library.sync()
+    (notes / "tea.md").unlink()
+    assert Forecasts(library.shelves).of("default", library.settings.sources[0]).removed == 0
+    [found] = stale(library.shelves, library.collection())
+    assert (found.missing, found.kept, found.current, found.count) == ((), ("tea.md",), 1, 0)
+    answer = library.search("green tea", mode="keyword", refresh="auto")
+    assert any("its document stays" in note for note in answer.notes)
+    deleting = open_library(**with_sources({"location": str(notes)}))
+    assert Forecasts(deleting.shelves).of("default", deleting.settings.sources[0]).removed == 1
+    [found] = stale(deleting.shelves, deleting.collection())
+    assert found.missing == ("tea.md",)
+
+
+def test_a_source_that_was_never_read_is_named_among_what_is_stale(
+    open_library: OpenLibrary, notes: Path, docs: Path
+) -> None:
+    open_library(**with_sources({"location": str(notes)})).sync()
+    library = open_library(**with_sources({"location": str(notes)}, {"location": str(docs)}))
+    read, unread = stale(library.shelves, library.collection())
+    assert (read.error, unread.location) == ("", str(docs))
+    assert "was not read yet" in unread.error
 
 
 @needs_git

@@ -34,7 +34,7 @@ def show(screen: Screen, found: Iterable[Stale]) -> None:
         if one.error:
             screen.show(printable(f"  stale    {one.kind} {one.location}: not known: {one.error}"))
             continue
-        counts = {"changed": one.changed, "missing": one.missing, "new": one.new}
+        counts = {"changed": one.changed, "missing": one.missing, "new": one.new, "kept": one.kept}
         told = ", ".join(f"{len(paths):,} {what}" for what, paths in counts.items() if paths)
         screen.show(printable(f"  stale    {one.kind} {one.location}: {told or 'nothing'}, {one.current:,} current"))
         named = [(what, path) for what, paths in counts.items() for path in paths]

@@ -117,7 +117,8 @@ class Forecasts:
             on_event(Event("scan", 0, 0, source.location))
             scan = _told(looked_through(opened, state), on_event)
             check_place(scan, known, source.location, name)
-            files = _Files.sorted_out(scan, known, opened, sourcing.remedied_now(shelves.settings))
+            keeps = sourcing.keeps_gone(shelves.settings, name, source)
+            files = _Files.sorted_out(scan, known, opened, sourcing.remedied_now(shelves.settings), keeps_gone=keeps)
             on_event(Event("scan", len(scan.items), len(scan.items), f"{len(files.wanted)} to read"))
             sample = _Sample(files.wanted)
             with tools.cutting(files.wanted) as cutter:
@@ -157,7 +158,7 @@ class Forecasts:
             return None, {}
         if kept.options != shelves.options_of(record.name, record, source):
             return None, {path: replace(one, fingerprint="", content_hash=None) for path, one in known.items()}
-        return kept.state, known
+        return sourcing.how_to(shelves.settings, record.name, kept).since(kept.state, kept.report), known
 
     def _estimated(self, record: CollectionRecord, tools: Tools, sample: _Sample) -> Forecast:
         """Return the part of a forecast that the sample tells."""
@@ -221,18 +222,25 @@ class _Files:
 
     @classmethod
     def sorted_out(
-        cls, scan: Scan, known: Mapping[str, FileRecord], source: Source, remedied: frozenset[str]
+        cls,
+        scan: Scan,
+        known: Mapping[str, FileRecord],
+        source: Source,
+        remedied: frozenset[str],
+        *,
+        keeps_gone: bool,
     ) -> _Files:
         """Compare what a source offers with what is known of it; what was touched is looked into.
 
-        What was skipped for an error with one of the codes ``remedied`` is to be read.
+        What was skipped for an error with one of the codes ``remedied`` is to be read. ``keeps_gone``: documents stay
+        whose files are gone.
         """
         files = cls(remedied=remedied)
         files.skipped.update(one.reason for one in scan.skipped if one.path != ".")
         for item in scan.items:
             files._take(item, known.get(item.path), source)
-        gone = vanished(scan, known).values()
-        files.removed = sum(one.document_id is not None for one in gone)
+        gone = {} if keeps_gone else vanished(scan, known)
+        files.removed = sum(one.document_id is not None for one in gone.values())
         if not scan.complete:
             indexed = sum(one.document_id is not None for one in known.values())
             files.unchanged = max(0, indexed - files.changed - files.removed)

@@ -17,7 +17,7 @@ from pinakes.errors import PinakesError, worded
 from pinakes.ingest import Event, Report
 from pinakes.shelves import Shelves
 from pinakes.types import Hit, Results, Stage
-from pinakes.upkeep.sourcing import abandoned, settings_of
+from pinakes.upkeep.sourcing import abandoned, keeps_gone, settings_of
 from pinakes.upkeep.watched import Watched, knowledge_base, read_again
 
 Refresh: TypeAlias = Literal["never", "auto"]
@@ -27,6 +27,7 @@ _log = logging.getLogger(__name__)
 
 _NAMED = 3
 _PASSED_OVER = "its source leaves it out by now; a sync removes it"
+_KEPT = "its file is gone or left out, and its document stays (on_delete)"
 _TAKEN_OUT = "its source was taken out meanwhile"
 _UNNAMED = "the settings do not name its source any more"
 _END_S = 5.0
@@ -41,6 +42,7 @@ class _Run:
     """Reading some paths of a source again, in a thread of its own."""
 
     paths: frozenset[str]
+    passed_over: str = _PASSED_OVER
     done: threading.Event = field(default_factory=threading.Event)
     report: Report | None = None
     error: PinakesError | None = None
@@ -119,22 +121,22 @@ class Refreshing:
             elif run.error is not None:
                 left |= dict.fromkeys(places[place], run.error.message)
             else:
-                failed, lost = self._unread(places[place], stamps, run.report)
+                failed, lost = self._unread(places[place], stamps, run)
                 left |= failed
                 gone |= lost
         return left, gone
 
     def _unread(
-        self, paths: Mapping[str, str], before: Mapping[str, Stamp | None], report: Report | None
+        self, paths: Mapping[str, str], before: Mapping[str, Stamp | None], run: _Run
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Return what a run that ended left of ``paths`` (document uid → path), and what is gone, as ``_read``."""
-        entries = (*report.skipped, *report.failed) if report else ()
+        entries = (*run.report.skipped, *run.report.failed) if run.report else ()
         reasons = {one.path: one.reason for one in entries}
         now = self._shelves.freshness.stamps(paths)
         gone = {uid: reasons.get(path, "") for uid, path in paths.items() if uid not in now}
         left = {uid: reasons[path] for uid, path in paths.items() if uid in now and path in reasons}
         same = [uid for uid in now if uid not in left and now[uid] == before[uid]]
-        return {**dict.fromkeys(same, _PASSED_OVER), **left}, gone
+        return {**dict.fromkeys(same, run.passed_over), **left}, gone
 
     def _start(self, place: _Place, paths: frozenset[str], deadline: float) -> _Run | None:
         """Return a run that reads these paths; None where another one of the folder does not end in time."""
@@ -160,7 +162,10 @@ class Refreshing:
                 raise _Ended
 
         try:
-            run.report = read_again(self._shelves, self._source(place), run.paths, on_event)
+            watched = self._source(place)
+            if keeps_gone(self._shelves.settings, watched.collection, watched.source):
+                run.passed_over = _KEPT
+            run.report = read_again(self._shelves, watched, run.paths, on_event)
         except _Ended:
             run.error = PinakesError("it was stopped")
         except PinakesError as error:

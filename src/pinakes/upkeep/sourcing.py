@@ -53,9 +53,15 @@ def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = F
         name=configured.name if configured else str((kept.report or {}).get("name", "")),
         configured=configured is not None,
         retry=retry or parts,
-        keeps_gone=configured is not None and configured.on_delete == "keep",
+        keeps_gone=keeps_gone(settings, name, kept),
         remedied=frozenset() if parts else remedied_now(settings),
     )
+
+
+def keeps_gone(settings: Settings, name: str, place: SourceSettings | SourceRecord) -> bool:
+    """Say whether documents of a source of the collection ``name`` stay whose files are gone."""
+    configured = _configured(settings, name, place)
+    return configured is not None and configured.on_delete == "keep"
 
 
 def remedied_now(settings: Settings) -> frozenset[str]:

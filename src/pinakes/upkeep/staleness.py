@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from pinakes.catalog import sources
 from pinakes.catalog.collections import CollectionRecord
@@ -15,13 +16,17 @@ from pinakes.sources.stamp import state_of
 from pinakes.types import Item, Scan
 from pinakes.upkeep import sourcing
 from pinakes.upkeep.sourcing import in_force
+from pinakes.upkeep.syncing import Syncing
+
+_UNREAD: Final = "It was not read yet. Read it: pinakes sync"
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
     """How a source differs from what was read of it: paths by what happened to them since, and how many are current.
 
-    ``error`` is why that could not be found out, "" where it could.
+    ``kept`` are gone, and their documents stay since the settings say so. ``error`` is why that could not be found out,
+    "" where it could.
     """
 
     collection: str
@@ -31,22 +36,27 @@ class Stale:
     changed: tuple[str, ...]
     missing: tuple[str, ...]
     new: tuple[str, ...]
+    kept: tuple[str, ...] = ()
     error: str = ""
 
     @property
     def count(self) -> int:
-        """How many files are not as they were indexed."""
+        """How many files a sync would read, or remove the documents of."""
         return len(self.changed) + len(self.missing) + len(self.new)
 
 
 def stale(shelves: Shelves, record: CollectionRecord) -> list[Stale]:
     """Look through every source of a collection, as ``sync`` would, and say what it would read or remove.
 
-    Repositories and web pages are asked. A source that cannot be reached has an ``error``.
+    Repositories and web pages are asked. A source that cannot be reached, or was never read, has an ``error``.
     """
     with shelves.catalog.read() as connection:
         known = [(kept, sources.manifest(connection, kept.id)) for kept in sources.everything(connection, record.id)]
-    return [_compared(shelves, record.name, kept, files) for kept, files in known]
+    unread = [plan for plan in Syncing(shelves).plans() if plan.collection == record.name and plan.kept is None]
+    return [
+        *(_compared(shelves, record.name, kept, files) for kept, files in known),
+        *(Stale(*plan.place, 0, (), (), (), error=_UNREAD) for plan in unread),
+    ]
 
 
 def _compared(shelves: Shelves, collection: str, kept: SourceRecord, known: Mapping[str, FileRecord]) -> Stale:
@@ -54,9 +64,12 @@ def _compared(shelves: Shelves, collection: str, kept: SourceRecord, known: Mapp
     try:
         wanted = in_force(shelves.settings, collection, kept)
         with sourcing.alone(shelves.home, collection, wanted), closing(shelves.source(wanted)) as source:
-            return _sorted(place, source.scan(kept.state), known)
+            found = _sorted(place, source.scan(kept.state), known)
     except PinakesError as error:
         return Stale(*place, 0, (), (), (), error=str(error))
+    if sourcing.keeps_gone(shelves.settings, collection, kept):
+        return replace(found, missing=(), kept=found.missing)
+    return found
 
 
 def _sorted(place: tuple[str, str, str], scan: Scan, known: Mapping[str, FileRecord]) -> Stale:
