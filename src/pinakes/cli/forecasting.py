@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +13,7 @@ from pinakes.cli.adding import Wanted, prepare_or_warn
 from pinakes.cli.progress import duration, following
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
+from pinakes.errors import PinakesError
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
@@ -26,30 +27,39 @@ _NAMED_REASONS = 10
 
 def add(session: Session, wanted: Wanted) -> None:
     """Say what adding these locations would do."""
-    from pinakes.upkeep import sourcing
+    from pinakes.upkeep.forecasting import Forecast
 
     with _library(session) as library:
         name = wanted.collection or library.usual
-        chosen = [
-            sourcing.added(
-                library.shelves.catalog,
-                library.settings,
-                name,
-                location,
-                wanted.ref,
-                wanted.include,
-                wanted.exclude,
-                wanted.kind,
-            )
-            for location in wanted.locations
-        ]
-        _show(session, library, [(name, source) for source in chosen])
+        chosen: list[tuple[str, SourceSettings]] = []
+        unusable: list[Forecast] = []
+        for location in wanted.locations:
+            try:
+                chosen.append((name, _meant(library, name, location, wanted)))
+            except PinakesError as error:
+                unusable.append(Forecast(name, location, error=error))
+        _show(session, library, chosen, unusable)
 
 
 def sync(session: Session, collection: str | None, names: Sequence[str] = ()) -> None:
     """Say what reading the known sources again would do."""
     with _library(session) as library:
         _show(session, library, library.sources(collection, names))
+
+
+def _meant(library: Library, name: str, location: str, wanted: Wanted) -> SourceSettings:
+    from pinakes.upkeep import sourcing
+
+    return sourcing.added(
+        library.shelves.catalog,
+        library.settings,
+        name,
+        location,
+        wanted.ref,
+        wanted.include,
+        wanted.exclude,
+        wanted.kind,
+    )
 
 
 @contextmanager
@@ -66,29 +76,42 @@ def _library(session: Session) -> Iterator[Library]:
             yield library
 
 
-def _show(session: Session, library: Library, chosen: Sequence[tuple[str, SourceSettings]]) -> None:
-    from pinakes.upkeep.forecasting import Forecasts
-
+def _show(
+    session: Session,
+    library: Library,
+    chosen: Sequence[tuple[str, SourceSettings]],
+    unusable: Sequence[Forecast] = (),
+) -> None:
     screen = session.screen
-    prepare_or_warn(session)
+    if chosen:
+        prepare_or_warn(session)
     found: list[Forecast] = []
-    for name, source in chosen:
-        with following(screen) as on_event:
-            one = Forecasts(library.shelves).attempted(name, source, on_event)
+    asked = len(chosen) + len(unusable)
+    for one in (*unusable, *_forecast(session, library, chosen)):
         found.append(one)
-        if one.error is not None and len(chosen) == 1:
+        if one.error is not None and asked == 1:
             raise one.error
         if one.error is not None:
-            screen.fail(f"{one.source}: {one.error.message}", one.error.hint)
+            message = one.error.message
+            screen.fail(message if one.source in message else f"{one.source}: {message}", one.error.hint)
         else:
             _show_one(screen, one)
     document = {"dry_run": True, "forecasts": [_document(screen, one) for one in found]}
-    if not chosen:
+    if not asked:
         screen.say(f"There is nothing to sync yet. Add a source: {session.command('add', 'PATH')}")
     if failed := next((one.error for one in found if one.error is not None), None):
         raise IncompleteError(failed, document)
     screen.say("nothing was written: this was a dry run")
     screen.document(document)
+
+
+def _forecast(session: Session, library: Library, chosen: Iterable[tuple[str, SourceSettings]]) -> Iterator[Forecast]:
+    from pinakes.upkeep.forecasting import Forecasts
+
+    for name, source in chosen:
+        with following(session.screen) as on_event:
+            one = Forecasts(library.shelves).attempted(name, source, on_event)
+        yield one
 
 
 def _show_one(screen: Screen, one: Forecast) -> None:

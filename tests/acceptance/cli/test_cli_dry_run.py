@@ -74,6 +74,15 @@ def test_new_changed_touched_and_removed_files_are_told_apart_and_nothing_change
     assert (report["added"], report["changed"], report["removed"]) == (1, 1, 1)
 
 
+def test_a_location_that_cannot_be_used_is_told_and_the_others_are_forecast(pinakes, docs, tmp_path):
+    locations = docs / "0.md", tmp_path / "missing", docs / "1.md"
+    done = pinakes("add", *locations, "--dry-run", "--json")
+    assert done.code == pinakes("add", *locations).code == 3
+    assert "missing' does not exist" in done.err
+    told = {Path(one["source"]).name: one["new"] for one in done.document["forecasts"]}
+    assert told == {"missing": 0, "0.md": 1, "1.md": 1}
+
+
 def test_a_collection_is_not_made_by_asking(pinakes, docs):
     pinakes("add", docs)
     assert pinakes("add", docs, "-c", "other", "--dry-run").code == 0
