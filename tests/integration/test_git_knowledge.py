@@ -350,6 +350,12 @@ def test_as_of_a_tag_asks_the_collection_that_holds_it(library: Library, reposit
     assert "winter" in library.read("badger.md", "animals", as_of=now).text
 
 
+def test_a_path_and_its_url_are_the_same_repository_as_of_a_tag(library: Library, repository: Repository) -> None:
+    library.add(repository.uri, "animals")
+    library.add(str(repository.path), "animals-v1", ref="v1")
+    assert library.read("badger.md", "animals", as_of="v1").text == BADGER
+
+
 def test_as_of_something_else_says_what_it_has_to_be(library: Library, docs: Path) -> None:
     (docs / "a.md").write_text("# Alone\n\nNo git here.\n")
     library.add(str(docs))

@@ -13,6 +13,7 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.documents.moments import is_moment
 from pinakes.errors import InvalidInput
 from pinakes.sources import read_at
+from pinakes.sources.urls import repository_uri
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SLUG = re.compile(r"[^\w.-]+")
@@ -30,10 +31,10 @@ def held_at(connection: Connection, record: CollectionRecord, words: str) -> Col
     own = [one for one in sources.everything(connection, record.id) if one.kind == "git"]
     if is_moment(words) or not own:
         return None
-    places = {one.location for one in own}
+    places = {repository_uri(one.location) for one in own}
     for one in sorted(collections.everything(connection), key=lambda each: each.id != record.id):
         for source in sources.everything(connection, one.id):
-            if source.kind == "git" and source.location in places and _is_at(source, words):
+            if source.kind == "git" and repository_uri(source.location) in places and _is_at(source, words):
                 return one
     raise InvalidInput(
         f"{words!r} is no day or time, and no collection holds {own[0].location!r} as it was there.",
