@@ -75,9 +75,9 @@ class Home:
             if path not in kept:
                 _remove(path)
 
-    def drop_locks(self, collection: str, kind: str, location: str) -> None:
+    def drop_locks(self, collection: str, place: tuple[str, str, str]) -> None:
         """Remove the locks of a source that is not read into a collection any more, unless somebody holds them."""
-        for lock in (self.reading(collection, kind, location), self.following(collection, location)):
+        for lock in (self.reading(collection, place), self.following(collection, place[1])):
             with suppress(Timeout), lock.acquire(blocking=False):
                 Path(lock.lock_file).unlink(missing_ok=True)
                 Path(lock.lock_file).with_suffix(".json").unlink(missing_ok=True)
@@ -94,10 +94,10 @@ class Home:
         """Return the lock of whoever builds, switches or drops the generation beside a collection."""
         return self._lock("index", f"{record.id}.beside.lock", 0)
 
-    def reading(self, collection: str, kind: str, location: str) -> FileLock:
-        """Return the lock of whoever reads a source into a collection."""
-        place = f"{collection}\0{kind}\0{location}".encode(errors="surrogatepass")
-        return self._lock("sources", f"{hashlib.sha256(place).hexdigest()[:16]}.lock")
+    def reading(self, collection: str, place: tuple[str, str, str]) -> FileLock:
+        """Return the lock of whoever reads the source at ``place`` (kind, location, part) into a collection."""
+        name = hashlib.sha256("\0".join((collection, *place)).encode(errors="surrogatepass")).hexdigest()[:16]
+        return self._lock("sources", f"{name}.lock")
 
     def following(self, collection: str, location: str) -> FileLock:
         """Return the lock of whoever follows a folder as it changes."""

@@ -419,7 +419,7 @@ class Library:
         try:
             return self._ingest(name, source, on_event, retry=retry)
         except PinakesError as error:
-            return Report(name, source.location, error=error)
+            return Report(name, source.location, error=error, part=source.part)
 
     def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None, *, retry: bool) -> Report:
         charges = Charges(self.shelves.embedders)

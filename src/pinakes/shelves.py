@@ -36,7 +36,7 @@ from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, So
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
 from pinakes.types import JSON, Filter, Int64
-from pinakes.upkeep.sourcing import how_to, in_force, options_of
+from pinakes.upkeep.sourcing import how_to, in_force, options_of, part_before
 
 _log = logging.getLogger(__name__)
 
@@ -215,7 +215,9 @@ class Shelves:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
             if known is None or record.line == known.line:
                 _check_model(record, fingerprint)
-            kept = sources.remember(connection, record.id, source.kind, source.location, options)
+            kept = sources.remember(
+                connection, record.id, source.place, options, was=part_before(self.settings, name, source)
+            )
         return record, kept
 
     def options_of(self, name: str, known: CollectionRecord | None, source: SourceSettings) -> dict[str, JSON]:

@@ -252,7 +252,7 @@ class TestRenaming:
         assert "there" in caught.value.hint
 
     def test_not_while_a_source_is_read_into_it(self, filled: Library, docs: Path) -> None:
-        lock = filled.shelves.home.reading("zoo", "folder", str(docs / "zoo"))
+        lock = filled.shelves.home.reading("zoo", ("folder", str(docs / "zoo"), ""))
         with lock, pytest.raises(Busy, match="'zoo'"):
             filled.collecting.rename("zoo", "garden")
         filled.collecting.rename("zoo", "garden")
@@ -495,7 +495,7 @@ class TestSources:
             library.collecting.remove_source("a", folder)
 
     def test_not_while_it_is_read(self, filled: Library, docs: Path) -> None:
-        with filled.shelves.home.reading("zoo", "folder", str(docs / "zoo")), pytest.raises(Busy):
+        with filled.shelves.home.reading("zoo", ("folder", str(docs / "zoo"), "")), pytest.raises(Busy):
             filled.collecting.remove_source("zoo", str(docs / "zoo"))
         assert filled.status("zoo")[0].documents == len(FILES)
 
@@ -589,7 +589,7 @@ def test_ten_at_once_make_and_delete_and_nothing_is_mixed(filled: Library, home:
 
 
 def test_a_lock_that_somebody_holds_stays(filled: Library, docs: Path) -> None:
-    lock = filled.shelves.home.reading("zoo", "folder", str(docs / "zoo"))
+    lock = filled.shelves.home.reading("zoo", ("folder", str(docs / "zoo"), ""))
     with lock:
         filled.collecting.delete("zoo")
         assert Path(lock.lock_file).exists()

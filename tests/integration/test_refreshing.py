@@ -211,7 +211,7 @@ class TestTheBudget:
         write_files(docs, {"a.md": "# A\n\nRotate.\n"})
         library.add(str(docs))
         (docs / "a.md").write_text("# A\n\nRotate twice.\n")
-        with library.shelves.home.reading("default", "folder", str(docs)):
+        with library.shelves.home.reading("default", ("folder", str(docs), "")):
             start = time.perf_counter()
             answer = ask(library)
             took = time.perf_counter() - start
@@ -224,7 +224,7 @@ class TestTheBudget:
         write_files(docs, {"a.md": "# A\n\nRotate.\n"})
         library.add(str(docs))
         (docs / "a.md").write_text("# A\n\nRotate twice.\n")
-        with library.shelves.home.reading("default", "folder", str(docs)):
+        with library.shelves.home.reading("default", ("folder", str(docs), "")):
             assert texts(ask(library)) == ["Rotate."]
             assert texts(ask(library)) == ["Rotate."]
         until(lambda: texts(library.search("rotate", mode="keyword")) == ["Rotate twice."])
@@ -252,7 +252,7 @@ class TestTheBudget:
         write_files(docs, {"a.md": "# A\n\nRotate.\n"})
         library.add(str(docs))
         (docs / "a.md").write_text("# A\n\nRotate twice.\n")
-        with library.shelves.home.reading("default", "folder", str(docs)):
+        with library.shelves.home.reading("default", ("folder", str(docs), "")):
             ask(library)
             start = time.perf_counter()
             library.close()

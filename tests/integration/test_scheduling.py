@@ -196,7 +196,7 @@ def test_a_source_is_read_by_one_process_at_a_time(
     keep_time: Callable[..., Scheduled], open_library: OpenLibrary, notes: Path
 ) -> None:
     library = _read(open_library, notes)
-    lock = library.shelves.home.reading("default", "folder", str(notes))
+    lock = library.shelves.home.reading("default", ("folder", str(notes), ""))
     before = set_read_at(library, datetime.now(UTC) - timedelta(hours=1))
     with lock:
         scheduled = keep_time("@every 1s")

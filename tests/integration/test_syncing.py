@@ -162,6 +162,45 @@ def test_documents_may_be_kept_when_their_files_go(open_library: OpenLibrary, no
     assert report.removed == 1, "once the settings say so"
 
 
+@needs_git
+def test_one_repository_may_be_read_as_several_parts(open_library: OpenLibrary, repository: Path) -> None:
+    git(repository, "tag", "v1")
+    (repository / "docs/otter.md").write_text("# Otter\n\nOtters sleep.\n", "utf-8")
+    commit(repository)
+    place = {"kind": "git", "location": repository.as_uri()}
+    now = {**place, "part": "now", "include": ["docs/"], "metadata": ["age=new"]}
+    then = {**place, "part": "then", "ref": "v1", "include": ["docs/"], "metadata": ["age=old"]}
+    code = {**place, "part": "code", "include": ["*.py"]}
+    library = open_library(**with_sources(now, then, code))
+    assert [(report.part, report.added) for report in library.sync()] == [("now", 1), ("then", 1), ("code", 1)]
+    assert paths(library) == ["docs/otter.md", "docs/otter.md", "x.py"]
+    found = {hit.metadata["age"]: hit.text for hit in library.search("otters", mode="keyword").hits}
+    assert ("sleep" in found["new"], "juggle" in found["old"]) == (True, True)
+    assert {report.unchanged for report in library.sync()} == {1}
+    with pytest.raises(InvalidInput, match="has several sources here: code, now, then"):
+        library.add(repository.as_uri())
+    with pytest.raises(InvalidInput, match="several sources"):
+        library.collecting.remove_source("default", repository.as_uri())
+    left = open_library(**with_sources(now, code))
+    [gone] = [one for one in left.syncing.everything() if one.state == "no longer configured"]
+    assert (gone.part, gone.documents) == ("then", 1)
+    assert left.collecting.remove_source("default", gone.location, gone.part).documents == 1
+    assert paths(left) == ["docs/otter.md", "x.py"]
+    assert "sleep" in left.search("otters", mode="keyword").hits[0].text
+
+
+@needs_git
+def test_what_was_read_before_there_were_parts_is_not_read_again(open_library: OpenLibrary, repository: Path) -> None:
+    place = {"kind": "git", "location": repository.as_uri()}
+    open_library(**with_sources(place)).sync()
+    library = open_library(**with_sources({**place, "part": "all"}))
+    [report] = library.sync()
+    assert (report.unchanged, report.added, report.changed) == (2, 0, 0)
+    [one] = library.syncing.everything()
+    assert (one.part, one.state, one.documents) == ("all", "read", 2)
+    assert library.add(repository.as_uri()).part == "all", "it is the only one there"
+
+
 def test_nobody_says_that_a_document_goes_which_is_kept(open_library: OpenLibrary, notes: Path) -> None:
     source = {"location": str(notes), "on_delete": "keep"}
     library = open_library(**with_sources(source), search__refresh_ms=30_000)

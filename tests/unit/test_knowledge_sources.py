@@ -68,6 +68,7 @@ def test_a_document_of_the_controller_becomes_a_source() -> None:
         "name": "team/handbook",
         "kind": "git",
         "location": "https://git.example.org/handbook.git",
+        "part": "team/handbook",
         "ref": "next",
         "depth": 3,
         "include": ["docs/**/*.md", "/README.md"],
@@ -225,23 +226,20 @@ def test_the_settings_have_the_sources_of_the_folder_and_tell_of_what_is_wrong_t
     assert "document 2 is left out: kind is 'Pod'" in caplog.text
 
 
-def test_a_document_for_a_place_that_is_read_already_is_left_out_and_the_rest_is_used(
+def test_several_documents_may_read_one_repository_but_none_is_called_as_a_source_of_the_settings(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "sources.d"
     folder.mkdir()
-    for number, collection in enumerate(("", "", "other", "named")):
-        spec = changed("spec.collection", collection)["spec"] if collection else SHORT["spec"]
-        document = {**SHORT, "metadata": {"name": f"n{number}"}, "spec": spec}
+    for number in range(3):
+        document = {**SHORT, "metadata": {"name": f"n{number}"}}
         (folder / f"{number}.yaml").write_text(text_of(document), "utf-8")
-    place = "https://git.example.org/notes"
+    named = {"name": "default/n1", "location": "https://git.example.org/notes"}
     with caplog.at_level(logging.WARNING):
-        settings = load(home=tmp_path, environment={}, collections={"named": {"sources": [{"location": place}]}})
-    assert [one.name for one in settings.collections["default"].sources] == ["default/n0"]
-    assert [one.name for one in settings.collections["other"].sources] == ["default/n2"]
-    assert [one.name for one in settings.collections["named"].sources] == [""]
-    assert f"1.yaml, document 1 is left out: {place} fills the collection 'default' already" in caplog.text
-    assert "3.yaml, document 1 is left out" in caplog.text
+        settings = load(home=tmp_path, environment={}, collections={"named": {"sources": [named]}})
+    assert [one.part for one in settings.collections["default"].sources] == ["default/n0", "default/n2"]
+    assert [one.name for one in settings.collections["named"].sources] == ["default/n1"]
+    assert "1.yaml, document 1 is left out: default/n1 is a source of the settings" in caplog.text
 
 
 def test_the_folder_may_lie_elsewhere(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from pinakes.catalog.schema import metadata
 from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
 
-HEAD = "0011"
+HEAD = "0012"
 """The newest migration; a test compares it with the migrations folder."""
 
 _version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
@@ -144,7 +144,7 @@ def _migrate(engine: Engine) -> None:
     with engine.connect() as connection:
         if _schema(connection) == HEAD:
             return
-    with engine.connect().execution_options(pinakes_write=True) as connection, connection.begin():
+    with _unchecked(engine) as connection, connection.begin():
         found = _schema(connection)
         if found is None:
             metadata.create_all(connection, checkfirst=False)
@@ -152,6 +152,19 @@ def _migrate(engine: Engine) -> None:
             connection.execute(_version.insert().values(version_num=HEAD))
         elif found != HEAD:
             _upgrade(connection)
+
+
+@contextmanager
+def _unchecked(engine: Engine) -> Iterator[Connection]:
+    """Give a connection that drops a table without what refers to it, since a migration makes it anew."""
+    with engine.connect().execution_options(pinakes_write=True) as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.execute("PRAGMA foreign_keys=OFF")
+        try:
+            yield connection
+        finally:
+            driver.execute("PRAGMA foreign_keys=ON")
 
 
 def _schema(connection: Connection) -> str | None:

@@ -32,7 +32,7 @@ DOCUMENT: tuple[str, ...] = (
 )
 DOCUMENT += ("content_hash", "summary", "summary_by", "pages", "version", "created_at", "updated_at")
 CHUNK = ("start", "end", "start_line", "end_line", "token_count", "header", "heading_path", "symbols")
-SOURCE = ("kind", "location", "options", "synced_at")
+SOURCE = ("kind", "location", "part", "options", "synced_at")
 FILE = ("path", "fingerprint", "content_hash", "status", "reason", "code")
 VERSION: tuple[str, ...] = (
     "uid",

@@ -78,14 +78,15 @@ sources = Table(
     Column("collection_id", _Id, _owner("collections"), nullable=False),
     Column("kind", Text, nullable=False),
     Column("location", Text, nullable=False),
+    Column("part", Text, nullable=False, server_default=text("''")),
     Column("options", JSON, nullable=False),
     Column("state", Text),
     Column("synced_at", Text),
     Column("error", Text),
     Column("report", JSON(none_as_null=True)),
-    UniqueConstraint("collection_id", "kind", "location"),
+    UniqueConstraint("collection_id", "kind", "location", "part"),
 )
-"""``report`` is what came of the last run that ended."""
+"""``part`` tells several of one place apart; ``report`` is what came of the last run that ended."""
 
 files = Table(
     "files",

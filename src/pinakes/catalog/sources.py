@@ -20,17 +20,26 @@ FileStatus = Literal["indexed", "skipped", "error"]
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A row of ``sources``. ``state`` is what the last complete scan returned, ``report`` what the last run told."""
+    """A row of ``sources``. ``state`` is what the last complete scan returned, ``report`` what the last run told.
+
+    ``part`` tells it from other sources of its location.
+    """
 
     id: int
     collection_id: int
     kind: str
     location: str
+    part: str
     options: dict[str, JSON]
     state: str | None
     synced_at: str | None
     error: str | None
     report: dict[str, JSON] | None = None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Kind, location and part: what tells it from other sources of its collection."""
+        return self.kind, self.location, self.part
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +63,24 @@ class FileRecord:
 
 
 def remember(
-    connection: Connection, collection_id: int, kind: str, location: str, options: dict[str, JSON]
+    connection: Connection,
+    collection_id: int,
+    place: tuple[str, str, str],
+    options: dict[str, JSON],
+    *,
+    was: str | None = None,
 ) -> SourceRecord:
-    """Return the source, recording it where it is new; with changed options all its files are read again."""
-    values = {"collection_id": collection_id, "kind": kind, "location": location}
+    """Return the source at ``place``, recording it where it is new; with changed options its files are read again.
+
+    ``was``: the part of the one there that it goes on as, where it is new.
+    """
+    kind, location, part = place
+    of = {"collection_id": collection_id, "kind": kind, "location": location}
+    values = {**of, "part": part}
     found = connection.execute(select(sources).filter_by(**values)).first()
+    if found is None and was is not None:
+        connection.execute(update(sources).filter_by(**of, part=was).values(part=part))
+        found = connection.execute(select(sources).filter_by(**values)).first()
     if found is None:
         connection.execute(sources.insert().values(**values, options=options))
     elif found.options != options:

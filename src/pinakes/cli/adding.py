@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli.models import prepare
 from pinakes.cli.progress import OnEvent, following
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import Purse
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable
@@ -80,7 +80,9 @@ def sync(
             if report.error is None:
                 show_report(session.screen, report)
             else:
-                session.screen.fail(f"{report.source}: {report.error.message}", report.error.hint)
+                session.screen.fail(
+                    f"{labelled(report.source, report.part)}: {report.error.message}", report.error.hint
+                )
         session.found((), _touched(reports))
         unpaid = _settled(library, embedding, purse, reports)
         embedding.tell_what_waits(library, reports)
@@ -150,7 +152,7 @@ def show_report(screen: Screen, report: Report) -> None:
     """Print how an ingest ended, for people."""
     files = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
     chunks = {name: getattr(report, name) for name in ("embedded", "reused", "pending")}
-    screen.report(printable(f"{report.collection}: {report.source}"))
+    screen.report(printable(f"{report.collection}: {labelled(report.source, report.part)}"))
     screen.report(f"  files    {_counts(files)}")
     screen.report(f"  chunks   {report.chunks:,}: {_counts(chunks)}")
     for label, entries in (("skipped", report.skipped), ("failed", report.failed), ("unlike", report.unlike)):

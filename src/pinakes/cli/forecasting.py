@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import Wanted, prepare_or_warn
 from pinakes.cli.progress import duration, following
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import PinakesError
 from pinakes.types import JSON
@@ -118,7 +118,7 @@ def _show_one(screen: Screen, one: Forecast) -> None:
     def row(label: str, words: str) -> None:
         screen.report(printable(f"  {label:<8} {words}"))
 
-    screen.report(printable(f"{one.collection}: {one.source}"))
+    screen.report(printable(f"{one.collection}: {labelled(one.source, one.part)}"))
     counts = {name: getattr(one, name) for name in ("new", "changed", "unchanged", "removed")}
     row("files", ", ".join(f"{number:,} {name}" for name, number in counts.items()))
     _show_reasons(screen, "skipped", one.skipped)

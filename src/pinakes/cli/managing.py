@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pinakes.cli import models, staleness
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import IndexCorrupt
 from pinakes.machine.disk import folder_bytes
@@ -102,7 +102,11 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
     trouble += f"; followed ({source['followed']})" if source.get("followed") else ""
     unread = "not read to the end yet" if source["files"] else "not read yet"
     when = f"{'tried' if source['error'] else 'read'} {source['synced_at'][:19]}Z" if source["synced_at"] else unread
-    screen.show(printable(f"  source   {source['kind']} {source['location']} ({files}; {when}{trouble})"))
+    screen.show(
+        printable(
+            f"  source   {source['kind']} {labelled(source['location'], source['part'])} ({files}; {when}{trouble})"
+        )
+    )
     at = [f"ref {source['ref']}"] if source["ref"] else []
     at += [f"commit {source['commit']}"] if source["commit"] else []
     if at:

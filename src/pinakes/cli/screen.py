@@ -109,6 +109,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def labelled(location: str, part: str) -> str:
+    """Return what a source is called in reports: its location, and the part that tells it from others there."""
+    return f"{location} ({part})" if part else location
+
+
 def set_up_logging(verbose: int, quiet: bool) -> None:
     """Send log records of warnings (with -v of more) to stderr as short lines; ``PINAKES_LOG`` names another level."""
     named = logging.getLevelNamesMapping().get(os.environ.get("PINAKES_LOG", "").upper())

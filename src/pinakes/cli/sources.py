@@ -74,6 +74,7 @@ def show(session: Session, name: _Source) -> None:
         "collection": one.collection,
         "kind": one.kind,
         "location": one.location,
+        "part": one.part,
         "state": one.state,
         "named by": {"settings": "the settings", "added": "pinakes add"}[one.by] if one.state != _GONE else "",
         "schedule": one.schedule,
@@ -115,7 +116,7 @@ def remove(
         ask(session, f"Take out {one.location} with its {one.documents:,} documents?")
     with _undeclared(session, one) as without, without.library(create=True) as library:
         try:
-            removed = library.collecting.remove_source(one.collection, one.location)
+            removed = library.collecting.remove_source(one.collection, one.location, one.part)
         except NotFound as error:  # it was never read
             if without is session:
                 raise InvalidInput(
@@ -230,8 +231,8 @@ def _refused(session: Session) -> list[Refused]:
     settings = session.settings
     found = knowledge_sources.read_folder(sources_folder(settings.home, settings.sources_dir))
     declared = {one.name for one in found.declared}
-    every = [(name, source) for name, rules in settings.collections.items() for source in rules.sources]
-    found.keep_apart(((name, one.location) for name, one in every if one.name not in declared), settings.collection)
+    every = [source for rules in settings.collections.values() for source in rules.sources]
+    found.keep_apart({one.name for one in every if not (one.part == one.name and one.name in declared)})
     return found.refused
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pinakes.cli.progress import progress
-from pinakes.cli.screen import Screen, printable
+from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import Session
 
 if TYPE_CHECKING:
@@ -31,12 +31,13 @@ def looked(session: Session, library: Library, collection: str | None) -> Mappin
 def show(screen: Screen, found: Iterable[Stale]) -> None:
     """Print what differs, for people: a line for each source, then some of the paths."""
     for one in found:
+        where = f"{one.kind} {labelled(one.location, one.part)}"
         if one.error:
-            screen.show(printable(f"  stale    {one.kind} {one.location}: not known: {one.error}"))
+            screen.show(printable(f"  stale    {where}: not known: {one.error}"))
             continue
         counts = {"changed": one.changed, "missing": one.missing, "new": one.new, "kept": one.kept}
         told = ", ".join(f"{len(paths):,} {what}" for what, paths in counts.items() if paths)
-        screen.show(printable(f"  stale    {one.kind} {one.location}: {told or 'nothing'}, {one.current:,} current"))
+        screen.show(printable(f"  stale    {where}: {told or 'nothing'}, {one.current:,} current"))
         named = [(what, path) for what, paths in counts.items() for path in paths]
         for what, path in named[:_NAMED]:
             screen.show(printable(f"             {what:<8} {path}"))

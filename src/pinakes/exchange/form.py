@@ -125,6 +125,7 @@ class SourceLine(_Line):
 
     kind: str
     location: Annotated[str, AfterValidator(_is_bare)]
+    part: str = ""
     options: _Table
     synced_at: _Time | None
 

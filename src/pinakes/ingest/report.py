@@ -33,6 +33,7 @@ class Report:
     rules left out.
     ``unlike`` names values of the files read now that are not what their field says (``fields``): they were left out.
     ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
+    ``part`` tells the source from others of its location, which is ``source``.
     ``requests``, ``tokens`` and ``dollars``: what a provider of embeddings was asked; None = its price is not known.
     """
 
@@ -57,6 +58,7 @@ class Report:
     dollars: float | None = 0.0
     degraded: str | None = None
     error: PinakesError | None = None
+    part: str = ""
 
     def reasons(self) -> Counter[str]:
         """Count skipped and failed files by reason."""

@@ -104,7 +104,7 @@ class Ingest:
         self._unfollowed = 0
         self._keeping = keeping_of(tools.history)
         self._deferring = False
-        self.report = Report(collection.name, record.location)
+        self.report = Report(collection.name, record.location, part=record.part)
 
     def run(self) -> Iterator[Event]:
         """Do the work, yielding events; ``report`` is complete when the generator ends.

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
 
 from pinakes.calls.caller import Caller, calling
 from pinakes.errors import PinakesError
@@ -17,13 +16,10 @@ from pinakes.ingest import Event, Report
 from pinakes.library import Library
 from pinakes.schedules import pause_s, zone_of
 from pinakes.serve.startup import Stopped
-from pinakes.upkeep.syncing import LONGEST_PAUSE_S, Plan, next_run
+from pinakes.upkeep.syncing import LONGEST_PAUSE_S, Place, Plan, next_run
 from pinakes.upkeep.watched import Watched, read_again, summary, taken
 
 _log = logging.getLogger(__name__)
-
-Place: TypeAlias = tuple[str, str, str]
-"""Collection, kind and location of a source."""
 
 _AT_ONCE = 2
 _LOOK_EVERY_S = 5.0

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -81,24 +81,12 @@ class Found:
                 names[one.name] = one.origin
                 self.declared.append(one)
 
-    def keep_apart(self, taken: Iterable[tuple[str, str]], usual: str) -> None:
-        """Refuse documents that would fill a collection from where it is filled from already.
-
-        ``taken``: collection and location of other sources; ``usual`` is the collection of documents that name none.
-        """
-        places = dict.fromkeys(taken, "the settings")
-        declared, self.declared = self.declared, []
-        for one in declared:
-            collection, location = one.source.get("collection") or usual, one.source["location"]
-            if first := places.get((collection, location)):
-                reason = (
-                    f"{location} fills the collection {collection!r} already, by {first}: name another collection, "
-                    "or have that source read these paths, too"
-                )
-                self.refused.append(Refused(one.origin, reason))
-            else:
-                places[collection, location] = one.origin
-                self.declared.append(one)
+    def keep_apart(self, taken: Collection[str]) -> None:
+        """Refuse documents that are called as other sources are, whose names are ``taken``."""
+        self.refused += [
+            Refused(one.origin, f"{one.name} is a source of the settings") for one in self.declared if one.name in taken
+        ]
+        self.declared = [one for one in self.declared if one.name not in taken]
 
 
 def read_folder(folder: Path) -> Found:
@@ -201,6 +189,7 @@ def _source(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         "name": name,
         "kind": "git",
         "location": url.strip(),
+        "part": name,
         "ref": repository.get("branch", spec.get("branch")) or "main",
         "include": _files_of([_from_top(path) for path in _list(spec, "paths")]),
         "exclude": [_from_top(path) for path in _list(spec, "exclude")],

@@ -102,26 +102,18 @@ def _with_declared(merged: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(named, str | Path | None) or not isinstance(given, list | tuple):
         return {}  # which is told when all is checked
     found = knowledge_sources.read_folder(sources_folder(merged["home"], named))
-    found.keep_apart(_places(merged, given), _usual(merged))
+    found.keep_apart(_names(merged, given))
     for one in found.refused:
         _log.warning("%s is left out: %s", one.origin, one.reason)
     return {"sources": [*given, *(one.source for one in found.declared)]} if found.declared else {}
 
 
-def _places(merged: Mapping[str, Any], given: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Yield collection and location of all sources, as far as they can be used, before they are checked."""
+def _names(merged: Mapping[str, Any], given: Iterable[Any]) -> set[str]:
+    """Return what sources are called, as far as they can be used, before they are checked."""
     rules = merged.get("collections")
-    own = rules.items() if isinstance(rules, Mapping) else ()
-    every = [(one.get("collection") or _usual(merged), one) for one in given if isinstance(one, Mapping)]
-    for name, collection in own:
-        listed = collection.get("sources") if isinstance(collection, Mapping) else None
-        every += [(name, one) for one in listed or () if isinstance(one, Mapping)]
-    for name, one in every:
-        yield str(name), str(one.get("location", ""))
-
-
-def _usual(merged: Mapping[str, Any]) -> str:
-    return str(merged.get("collection") or Settings.model_fields["collection"].default)
+    own = rules.values() if isinstance(rules, Mapping) else ()
+    every = [*given, *(one for rule in own if isinstance(rule, Mapping) for one in rule.get("sources") or ())]
+    return {str(one["name"]) for one in every if isinstance(one, Mapping) and one.get("name")}
 
 
 def read_profile(name: str) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class SourceSettings(Section):
         "or push: documents are put there by calls, nothing is fetched.",
     )
     location: str = Field("", description="Path or URL; a path that is relative is seen from the home.")
+    part: str = Field("", description="What tells it from other git or http sources of its location and collection.")
     ref: str | None = Field(None, description="Branch or tag of a git source; none = the default branch.")
     include: tuple[str, ...] = Field((), description="Globs of paths to read; none = all that can be read.")
     exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")
@@ -89,6 +90,11 @@ class SourceSettings(Section):
             object.__setattr__(self, "location", self.name)
         return self
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Kind, location and part: what tells it from other sources of its collection."""
+        return self.kind, self.location, self.part
+
     def seen_from(self, home: Path) -> Self:
         """Return these settings with the ``whole_path`` of a location that is a path, seen from ``home``."""
         if self.kind in ("http", "push") or _ELSEWHERE.match(self.location):
@@ -100,6 +106,8 @@ class SourceSettings(Section):
         if self.kind != "push":
             if self.urls and self.kind != "http":
                 return f"is a {self.kind}, so it has no urls"
+            if self.part and self.kind not in ("git", "http"):
+                return f"is a {self.kind}, so it has no part: one source has all its patterns"
             return "" if self.location else "has no location"
         given = self.model_fields_set - {"kind", "name", "location", "collection"}
         if given:
@@ -132,17 +140,23 @@ def whole_path(location: str, base: Path) -> str:
 def not_apart(sources: Mapping[str, Iterable[SourceSettings]]) -> str:
     """Say what two of these sources, by collection, have in common that tells sources apart; "" where nothing."""
     names: set[str] = set()
-    places: set[tuple[str, str, str]] = set()
+    places: set[tuple[str, str, str, str]] = set()
     for collection, every in sources.items():
         for source in every:
-            place = collection, source.kind, source.location
+            place = collection, *source.place
             if source.name and source.name in names:
                 return f"gives two sources the name {source.name!r}"
             if place in places:
-                return f"has {source.location!r} twice for collection {collection!r}: one source has all its patterns"
+                return f"has {source.location!r} twice for collection {collection!r}: {_apart(source)}"
             names.add(source.name)
             places.add(place)
     return ""
+
+
+def _apart(source: SourceSettings) -> str:
+    if source.kind not in ("git", "http"):
+        return "one source has all its patterns"
+    return "one source has all its patterns, or each has another `part`"
 
 
 def exposed(sources: Mapping[str, Iterable[SourceSettings]]) -> str:

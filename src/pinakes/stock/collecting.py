@@ -169,19 +169,19 @@ class Collections:
         self._drop_vectors(keys)
         return Removed(record.name, "", held.documents, held.chunks)
 
-    def remove_source(self, name: str, location: str) -> Removed:
-        """Take a source out of a collection, with the documents that were read from it.
+    def remove_source(self, name: str, location: str, part: str | None = None) -> Removed:
+        """Take a source out of a collection, with the documents that were read from it; ``part`` where it has several.
 
         They are kept like other deleted documents, for ``history.days``. A run that is killed goes on with the next.
 
         Raises:
             NotFound: there is no such collection, or it has no such source.
-            InvalidInput: the settings name that source: it would be read again.
+            InvalidInput: the settings name that source, so it would be read again, or there are several.
             Busy: it is being read, or followed.
         """
         shelves, record = self._shelves, self._shelves.record(name)
-        kept = self._source(record, location)
-        if any((one.kind, one.location) == (kept.kind, kept.location) for one in shelves.rules(record).sources):
+        kept = self._source(record, location, part)
+        if any(one.place == kept.place for one in shelves.rules(record).sources):
             raise InvalidInput(
                 f"The settings name the source {kept.location!r} of collection {name!r}.",
                 hint=f"Take it out of the settings before: of the list `sources`, or of collections.{name}.sources.",
@@ -241,13 +241,18 @@ class Collections:
         with self._shelves.catalog.read() as connection:
             return sources.everything(connection, record.id)
 
-    def _source(self, record: CollectionRecord, location: str) -> SourceRecord:
+    def _source(self, record: CollectionRecord, location: str, part: str | None) -> SourceRecord:
         """Return the source that ``location`` names: as it is kept, or as a path from here."""
         known = self._sources(record)
         for wanted in (location, path_from_here(location)):
-            for kept in known:
-                if kept.location == wanted:
-                    return kept
+            found = [kept for kept in known if kept.location == wanted and part in (None, kept.part)]
+            if len(found) > 1:
+                raise InvalidInput(
+                    f"Collection {record.name!r} has several sources of {location!r}.",
+                    hint="Remove one by its name, as `pinakes sources` lists it: pinakes sources remove NAME",
+                )
+            if found:
+                return found[0]
         there = ", ".join(kept.location for kept in known)
         raise NotFound(
             f"Collection {record.name!r} has no source {location!r}.",
@@ -256,7 +261,7 @@ class Collections:
 
     def _reading(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> list[FileLock]:
         """Return the locks of those who read these sources into a collection."""
-        return [self._shelves.home.reading(record.name, kept.kind, kept.location) for kept in read]
+        return [self._shelves.home.reading(record.name, kept.place) for kept in read]
 
     def _following(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> list[FileLock]:
         """Return the locks of those who follow these sources as they change."""
@@ -302,7 +307,7 @@ class Collections:
 
     def _drop_locks(self, collection: str, read: Iterable[SourceRecord]) -> None:
         for kept in read:
-            self._shelves.home.drop_locks(collection, kept.kind, kept.location)
+            self._shelves.home.drop_locks(collection, kept.place)
 
     def _drop_vectors(self, keys: list[bytes]) -> None:
         """Remove the vectors of texts that nothing has any more, some at a time, so that nobody waits long."""

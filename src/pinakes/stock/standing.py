@@ -99,6 +99,7 @@ def _source(shelves: Shelves, collection: str, kept: SourceRecord, files: Mappin
     return {
         "kind": kept.kind,
         "location": kept.location,
+        "part": kept.part,
         "ref": wanted.ref or ref,
         "commit": commit,
         "include": list(wanted.include),

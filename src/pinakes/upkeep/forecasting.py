@@ -68,6 +68,7 @@ class Forecast:
     embed_s: float | None = None
     dollars: float | None = 0.0
     error: PinakesError | None = None
+    part: str = ""
 
     @property
     def seconds(self) -> float | None:
@@ -127,6 +128,7 @@ class Forecasts:
         return replace(
             found,
             source=source.location,
+            part=source.part,
             new=files.new,
             changed=files.changed,
             unchanged=files.unchanged,
@@ -143,7 +145,7 @@ class Forecasts:
         try:
             return self.of(name, source, on_event)
         except PinakesError as error:
-            return Forecast(name, source.location, error=error)
+            return Forecast(name, source.location, error=error, part=source.part)
 
     def _known(self, record: CollectionRecord, source: SourceSettings) -> tuple[str | None, dict[str, FileRecord]]:
         """Return the state of a source and what is known of its files; where its options changed, it is read anew."""
@@ -152,7 +154,7 @@ class Forecasts:
         shelves = self._shelves
         with shelves.catalog.read() as connection:
             every = sources.everything(connection, record.id)
-            kept = next((one for one in every if (one.kind, one.location) == (source.kind, source.location)), None)
+            kept = next((one for one in every if one.place == source.place), None)
             known = sources.manifest(connection, kept.id) if kept else {}
         if kept is None:
             return None, {}

@@ -10,6 +10,7 @@ from typing import Any
 from pinakes.catalog import Catalog, collections, sources
 from pinakes.catalog.sources import SourceRecord
 from pinakes.embedding.own_models import counted_by
+from pinakes.errors import InvalidInput
 from pinakes.home import Home
 from pinakes.ingest import Event, How
 from pinakes.machine.locks import awaited
@@ -31,7 +32,8 @@ READING_VERSION = 5
 def settings_of(kept: SourceRecord) -> SourceSettings:
     """Return the settings of a source that the catalogue remembers."""
     options = {name: kept.options[name] for name in ("ref", "include", "exclude", *_MARKS) if name in kept.options}
-    return SourceSettings.model_validate({"kind": kept.kind, "location": kept.location, **options})
+    place = {"kind": kept.kind, "location": kept.location, "part": kept.part}
+    return SourceSettings.model_validate({**place, **options})
 
 
 def in_force(settings: Settings, name: str, kept: SourceRecord) -> SourceSettings:
@@ -62,6 +64,12 @@ def keeps_gone(settings: Settings, name: str, place: SourceSettings | SourceReco
     """Say whether documents of a source of the collection ``name`` stay whose files are gone."""
     configured = _configured(settings, name, place)
     return configured is not None and configured.on_delete == "keep"
+
+
+def part_before(settings: Settings, name: str, source: SourceSettings) -> str | None:
+    """Return the part that a source of the collection ``name`` may have had: none, if now each there has one."""
+    there = [one for one in settings.of_collection(name).sources if (one.kind, one.location) == source.place[:2]]
+    return "" if source.part and all(one.part for one in there) else None
 
 
 def remedied_now(settings: Settings) -> frozenset[str]:
@@ -112,7 +120,7 @@ def added(
     Include and exclude of the collection's first configured source fit any copy of it, and so does the depth.
 
     Raises:
-        NotFound, InvalidInput: the location cannot be used.
+        NotFound, InvalidInput: the location cannot be used, or has several sources that are read by their names.
     """
     source = recognise(location, ref, kind)
     with catalog.read() as connection:
@@ -120,8 +128,7 @@ def added(
         kept = sources.everything(connection, record.id) if record else []
     configured = settings.of_collection(name).sources
     copied = [one for one in configured if not _always(settings, name, one)]
-    same = [one for one in configured if _place(one) == _place(source)]
-    before = next((one for one in (*same, *map(settings_of, kept)) if _place(one) == _place(source)), None)
+    before = _one_of([*configured, *map(settings_of, kept)], source)
     given: dict[str, Any] = {}
     if before is not None:
         given = before.model_dump(exclude={"name", "kind", "location", "ref", "watch"})
@@ -129,7 +136,8 @@ def added(
         given = copied[0].model_dump(include={"include", "exclude", *(("depth",) if source.kind == "git" else ())})
     if include or exclude:
         given |= {"include": tuple(include), "exclude": tuple(exclude)}
-    return source.model_copy(update={**given, "ref": ref or next((one.ref for one in same), None)})
+    named = before if before in configured else None
+    return source.model_copy(update={**given, "ref": ref or (named.ref if named else None)})
 
 
 def wanted(catalog: Catalog, settings: Settings, collection: str | None = None) -> list[tuple[str, SourceSettings]]:
@@ -148,7 +156,7 @@ def wanted(catalog: Catalog, settings: Settings, collection: str | None = None) 
     known = {
         name: [kept for kept in every if not abandoned(settings, name, kept)] for name, every in _known(catalog).items()
     }
-    places = {name: {_place(kept) for kept in every} for name, every in known.items()}
+    places = {name: {kept.place for kept in every} for name, every in known.items()}
     remembered = [(name, settings_of(kept)) for name, every in known.items() for kept in every]
     configured = [
         (name, source.model_copy(update={"watch": False}))  # which is not remembered: it makes no other source
@@ -156,7 +164,7 @@ def wanted(catalog: Catalog, settings: Settings, collection: str | None = None) 
         for source in rules.sources
         if source.kind != "push"
         if not places.get(name)
-        or places[name] & {_place(one) for one in rules.sources}
+        or places[name] & {one.place for one in rules.sources}
         or _always(settings, name, source)
     ]
     return [one for one in (*remembered, *configured) if collection in (None, one[0])]
@@ -164,7 +172,7 @@ def wanted(catalog: Catalog, settings: Settings, collection: str | None = None) 
 
 def once(every: Iterable[tuple[str, SourceSettings]]) -> list[tuple[str, SourceSettings]]:
     """Return each source of each collection once, as it is named last."""
-    return list({(name, *_place(source)): (name, source) for name, source in every}.values())
+    return list({(name, *source.place): (name, source) for name, source in every}.values())
 
 
 def unread(catalog: Catalog, settings: Settings) -> list[str]:
@@ -186,7 +194,7 @@ def alone(
     Raises:
         StorageFull: the lock's file cannot be made.
     """
-    lock = home.reading(name, source.kind, source.location)
+    lock = home.reading(name, source.place)
     said = False
 
     def on_wait() -> None:
@@ -206,25 +214,36 @@ def _known(catalog: Catalog) -> dict[str, list[SourceRecord]]:
         return {record.name: sources.everything(connection, record.id) for record in collections.everything(connection)}
 
 
-def _place(source: SourceSettings | SourceRecord) -> tuple[str, str]:
-    return source.kind, source.location
+def _one_of(every: Iterable[SourceSettings], typed: SourceSettings) -> SourceSettings | None:
+    """Return which of these is meant by a typed location: the one without a part, else the only one.
+
+    Raises:
+        InvalidInput: it has several parts.
+    """
+    there = {one.part: one for one in reversed([*every]) if (one.kind, one.location) == (typed.kind, typed.location)}
+    if len(there) > 1 and "" not in there:
+        raise InvalidInput(
+            f"{typed.location} has several sources here: {', '.join(sorted(there))}.",
+            hint="Read them by their names, as `pinakes sources` lists them: pinakes sync NAME",
+        )
+    return there.get("") or next(iter(there.values()), None)
 
 
 def _configured(settings: Settings, name: str, place: SourceSettings | SourceRecord) -> SourceSettings | None:
     """Return what the settings say of the source of a collection at this place, None where they do not name it."""
     every = settings.collections[name].sources if name in settings.collections else ()
-    return next((one for one in every if _place(one) == _place(place)), None)
+    return next((one for one in every if one.place == place.place), None)
 
 
 def _always(settings: Settings, name: str, source: SourceSettings) -> bool:
     """Say whether a source is in the list ``sources``, and so is meant for just this collection."""
-    placed = {(one.collection or settings.collection, *_place(one)) for one in settings.sources}
-    return (name, *_place(source)) in placed
+    placed = {(one.collection or settings.collection, *one.place) for one in settings.sources}
+    return (name, *source.place) in placed
 
 
 def _unkept() -> set[str]:
     """Return the settings of a source that the catalogue does not remember: they do not change what files become."""
-    return set(SourceSettings.model_fields) - {"kind", "location", "ref", "include", "exclude", *_MARKS}
+    return set(SourceSettings.model_fields) - {"kind", "location", "part", "ref", "include", "exclude", *_MARKS}
 
 
 def _as_kept(source: SourceSettings) -> SourceSettings:

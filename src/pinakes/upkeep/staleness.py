@@ -38,6 +38,7 @@ class Stale:
     new: tuple[str, ...]
     kept: tuple[str, ...] = ()
     error: str = ""
+    part: str = ""
 
     @property
     def count(self) -> int:
@@ -55,7 +56,20 @@ def stale(shelves: Shelves, record: CollectionRecord) -> list[Stale]:
     unread = [plan for plan in Syncing(shelves).plans() if plan.collection == record.name and plan.kept is None]
     return [
         *(_compared(shelves, record.name, kept, files) for kept, files in known),
-        *(Stale(*plan.place, 0, (), (), (), error=_UNREAD) for plan in unread),
+        *(
+            Stale(
+                plan.collection,
+                plan.source.kind,
+                plan.source.location,
+                0,
+                (),
+                (),
+                (),
+                error=_UNREAD,
+                part=plan.source.part,
+            )
+            for plan in unread
+        ),
     ]
 
 
@@ -66,10 +80,10 @@ def _compared(shelves: Shelves, collection: str, kept: SourceRecord, known: Mapp
         with sourcing.alone(shelves.home, collection, wanted), closing(shelves.source(wanted)) as source:
             found = _sorted(place, source.scan(kept.state), known)
     except PinakesError as error:
-        return Stale(*place, 0, (), (), (), error=str(error))
+        return Stale(*place, 0, (), (), (), error=str(error), part=kept.part)
     if sourcing.keeps_gone(shelves.settings, collection, kept):
-        return replace(found, missing=(), kept=found.missing)
-    return found
+        found = replace(found, missing=(), kept=found.missing)
+    return replace(found, part=kept.part)
 
 
 def _sorted(place: tuple[str, str, str], scan: Scan, known: Mapping[str, FileRecord]) -> Stale:

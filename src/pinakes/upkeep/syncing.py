@@ -26,6 +26,9 @@ from pinakes.upkeep.watched import Beacon, Watched, free, knowledge_base
 
 State: TypeAlias = Literal["unread", "read", "failed", "reading", "pushed", "no longer configured"]
 
+Place: TypeAlias = tuple[str, str, str, str]
+"""Collection, kind, location and part of a source."""
+
 LONGEST_PAUSE_S = 3600.0
 """A source that cannot be read is tried again after so long, at least."""
 
@@ -60,6 +63,7 @@ class Standing:
     by: Literal["settings", "added"]
     schedule: str = ""
     on_delete: str = "delete"
+    part: str = ""
     ref: str | None = None
     commit: str | None = None
     last_sync: str | None = None
@@ -75,9 +79,9 @@ class Standing:
     last_run: Mapping[str, JSON] | None = None
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Collection, kind and location: what tells it from every other."""
-        return self.collection, self.kind, self.location
+    def place(self) -> Place:
+        """What tells it from every other."""
+        return self.collection, self.kind, self.location, self.part
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,9 @@ class Plan:
     kept: SourceRecord | None
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Collection, kind and location."""
-        return self.collection, self.source.kind, self.source.location
+    def place(self) -> Place:
+        """What tells it from every other."""
+        return self.collection, *self.source.place
 
     @property
     def name(self) -> str:
@@ -168,15 +172,15 @@ class Syncing:
         """Return the settings of a source, as they are now."""
         rules = self.settings.collections.get(standing.collection)
         for source in rules.sources if rules else ():
-            if (standing.collection, source.kind, source.location) == standing.place:
+            if (standing.collection, *source.place) == standing.place:
                 return source
         base = knowledge_base(self.settings)
-        if base is not None and (base.collection, base.source.kind, base.source.location) == standing.place:
+        if base is not None and (base.collection, *base.source.place) == standing.place:
             return base.source
         with self._shelves.catalog.read() as connection:
             record = collections.get(connection, standing.collection)
             for kept in sources.everything(connection, record.id):
-                if (standing.collection, kept.kind, kept.location) == standing.place:
+                if (standing.collection, *kept.place) == standing.place:
                     return sourcing.settings_of(kept)
         raise NotFound(f"The source {standing.name!r} is gone.", hint="See what there is: pinakes sources")
 
@@ -191,23 +195,23 @@ class Syncing:
             and not (one.kept and one.by == "added" and sourcing.abandoned(self.settings, one.collection, one.kept))
         ]
 
-    def paths_to_retry(self, place: tuple[str, str, str], at: datetime) -> list[str]:
+    def paths_to_retry(self, place: Place, at: datetime) -> list[str]:
         """Return the files of a source that failed and are to be tried again by ``at``."""
-        name, kind, location = place
+        name, *of = place
         with self._shelves.catalog.read() as connection:
             record = collections.find(connection, name)
             kept = sources.everything(connection, record.id) if record else []
-            found = [one.id for one in kept if (one.kind, one.location) == (kind, location)]
+            found = [one.id for one in kept if one.place == tuple(of)]
             files = [file for number in found for file in sources.failing(connection, number)]
         return [file.path for file in files if file.retry_at and datetime.fromisoformat(file.retry_at) <= at]
 
-    def first_retries(self) -> dict[tuple[str, str, str], str]:
+    def first_retries(self) -> dict[Place, str]:
         """Return place of a source → when the first of its failed files is to be tried again."""
         with self._shelves.catalog.read() as connection:
             due = sources.first_retry(connection)
             names = {record.id: record.name for record in collections.everything(connection)}
             kept = {one.id: one for one in sources.everything(connection) if one.id in due}
-        places = {number: (names.get(one.collection_id, ""), one.kind, one.location) for number, one in kept.items()}
+        places = {number: (names.get(one.collection_id, ""), *one.place) for number, one in kept.items()}
         return {place: due[number] for number, place in places.items()}
 
     def _standing(
@@ -224,6 +228,7 @@ class Syncing:
             by=one.by,
             schedule=source.schedule if configured else "",
             on_delete=source.on_delete,
+            part=source.part,
             ref=source.ref,
         )
         due = next_run(source, kept, self.settings.sync, zone, at) if configured else None
@@ -253,7 +258,7 @@ class Syncing:
         )
 
     def _state(self, one: _Source, kept: SourceRecord) -> State:
-        if not free(self._shelves.home.reading(one.collection, kept.kind, kept.location)):
+        if not free(self._shelves.home.reading(one.collection, kept.place)):
             return "reading"
         if one.by == "added" and sourcing.abandoned(self.settings, one.collection, kept):
             return "no longer configured"
@@ -292,7 +297,7 @@ def next_run(
     if kept is None or kept.synced_at is None:
         return at
     schedule, last = schedules.parse(source.schedule), min(datetime.fromisoformat(kept.synced_at), at)
-    place = f"{kept.kind} {kept.location}"
+    place = " ".join(filter(None, kept.place))
     if failures := int((kept.report or {}).get("failures", 0)):
         longest = min(sync.retry_longest_s, LONGEST_PAUSE_S)
         return last + timedelta(seconds=schedules.pause_s(failures, sync.retry_first_s, longest, place))
@@ -313,18 +318,16 @@ def _every(connection: Connection, settings: Settings) -> list[_Source]:
     """Return all sources: those of the settings in their order, then those that were added."""
     records = {record.name: record for record in collections.everything(connection)}
     kept = {
-        (name, one.kind, one.location): one
-        for name, record in records.items()
-        for one in sources.everything(connection, record.id)
+        (name, *one.place): one for name, record in records.items() for one in sources.everything(connection, record.id)
     }
     found = [
-        _Source(name, one, kept.pop((name, one.kind, one.location), None), "settings", records.get(name))
+        _Source(name, one, kept.pop((name, *one.place), None), "settings", records.get(name))
         for name, rules in settings.collections.items()
         for one in rules.sources
     ]
     base = knowledge_base(settings)
     if base is not None:
-        ours = kept.pop((base.collection, base.source.kind, base.source.location), None)
+        ours = kept.pop((base.collection, *base.source.place), None)
         found.append(_Source(base.collection, base.source, ours, "settings", records.get(base.collection)))
     added = (
         _Source(place[0], sourcing.settings_of(one), one, "added", records[place[0]]) for place, one in kept.items()

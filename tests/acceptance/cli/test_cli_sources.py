@@ -148,14 +148,14 @@ def test_of_several_documents_the_good_ones_are_taken_in_and_the_others_named(
 ) -> None:
     file = tmp_path / "declared.yaml"
     good, place = DOCUMENT.format(name="one", url="https://x/1.git"), tmp_path / "none.yaml"
-    twin = DOCUMENT.format(name="two", url="https://x/1.git")
+    twin = DOCUMENT.format(name="two", url="https://x/1.git").replace("kind: Git", "kind: Svn")
     file.write_text(f"{good}---\nkind: Pod\n---\n{twin}", "utf-8")
     done = pinakes("sources", "import", file, place, "--json")
     assert done.code == 2
     assert [one["name"] for one in done.document["imported"]] == ["team/one"]
     reasons = {one["origin"].removeprefix(str(tmp_path)): one["reason"] for one in done.document["refused"]}
     assert "kind is 'Pod'" in reasons["/declared.yaml, document 2"]
-    assert "fills the collection 'default' already" in reasons["/declared.yaml, document 3"]
+    assert "kind is 'SvnKnowledgeSource'" in reasons["/declared.yaml, document 3"]
     assert reasons["/none.yaml"] == "It cannot be read: No such file or directory"
     assert [one["name"] for one in pinakes("sources", "--json").document["sources"]] == ["team/one"]
     assert [path.name for path in (home / "sources.d").iterdir()] == ["team.one.yaml"]

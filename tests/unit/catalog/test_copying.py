@@ -46,7 +46,7 @@ def contents(catalog: Catalog, record: CollectionRecord, table: Table) -> list[d
 def filled(catalog: Catalog, collection: CollectionRecord) -> CollectionRecord:
     """Two documents of a source, one without; one passage has its vector; one file was left out."""
     with catalog.write() as connection:
-        source = sources.remember(connection, collection.id, "folder", "notes", {"ref": None})
+        source = sources.remember(connection, collection.id, ("folder", "notes", ""), {"ref": None})
     first = new("a.md", "one two", "three", metadata={"tags": ["x"]}, group="g", source_id=source.id)
     ids = put(catalog, collection, first, new("b.md", "four", source_id=source.id), new("c.md", "five"))
     model = bind(catalog, collection)

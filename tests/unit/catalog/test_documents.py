@@ -257,7 +257,7 @@ def test_entries_bring_their_vectors(catalog: Catalog, collection: CollectionRec
 
 def test_a_file_whose_uri_changes_stays_the_same_document(catalog: Catalog, collection: CollectionRecord) -> None:
     with catalog.write() as connection:
-        source = sources.remember(connection, collection.id, "git", "there", {}).id
+        source = sources.remember(connection, collection.id, ("git", "there", ""), {}).id
     [first] = put(catalog, collection, new("a.md", "one", uri="git:v1/a.md", source_id=source))
     [other] = put(catalog, collection, new("b.md", "two", uri="git:v2/a.md"))
     [second] = put(catalog, collection, new("a.md", "three", uri="git:v2/a.md", source_id=source))
@@ -268,7 +268,7 @@ def test_a_file_whose_uri_changes_stays_the_same_document(catalog: Catalog, coll
 
 def test_equal_paths_in_two_sources_are_two_documents(catalog: Catalog, collection: CollectionRecord) -> None:
     with catalog.write() as connection:
-        one, two = (sources.remember(connection, collection.id, "folder", place, {}).id for place in ("/x", "/y"))
+        one, two = (sources.remember(connection, collection.id, ("folder", place, ""), {}).id for place in ("/x", "/y"))
     first = new("a.md", "one", uri="file:///x/a.md", source_id=one)
     second = new("a.md", "one", uri="file:///y/a.md", source_id=two)
     unowned = new("a.md", "one", uri="file:///z/a.md")

@@ -29,7 +29,7 @@ def noted(catalog: Catalog) -> Iterator[list[Event]]:
 
 def source_of(catalog: Catalog, collection: CollectionRecord) -> SourceRecord:
     with catalog.write() as connection:
-        return sources.remember(connection, collection.id, "folder", "/docs", {})
+        return sources.remember(connection, collection.id, ("folder", "/docs", ""), {})
 
 
 def told(found: list[Event]) -> list[tuple[str, str, str | None]]:

@@ -64,7 +64,7 @@ def test_what_a_group_gives_counts_unless_the_document_says_otherwise(
 
 def test_where_documents_come_from(catalog: Catalog, collection: CollectionRecord) -> None:
     with catalog.write() as connection:
-        source = sources.remember(connection, collection.id, "folder", "notes", {})
+        source = sources.remember(connection, collection.id, ("folder", "notes", ""), {})
     put(
         catalog,
         collection,

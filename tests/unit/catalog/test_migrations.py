@@ -147,6 +147,30 @@ def test_a_folder_that_was_kept_in_another_way_stays_one_source(
     assert [place for (place,) in old.execute("SELECT location FROM sources ORDER BY id")] == list(kept.values())
 
 
+def test_what_was_read_from_a_source_stays_when_it_may_have_parts(old: sqlite3.Connection, tmp_path: Path) -> None:
+    old.execute("INSERT INTO sources VALUES (1, 1, 'git', '/a', '{}', 'state', NULL, NULL)")
+    old.execute("UPDATE documents SET source_id = 1 WHERE id = 2")
+    old.execute(
+        "INSERT INTO files (source_id, path, fingerprint, status, document_id) VALUES (1, 'a', 'f', 'indexed', 2)"
+    )
+    Catalog.at(tmp_path).close()
+    assert old.execute("SELECT source_id FROM documents ORDER BY id").fetchall() == [(None,), (1,)]
+    assert old.execute("SELECT source_id, path, document_id FROM files").fetchall() == [(1, "a", 2)]
+    assert old.execute("SELECT location, part, state FROM sources").fetchall() == [("/a", "", "state")]
+    assert old.execute("PRAGMA foreign_key_check").fetchall() == []
+    old.execute("INSERT INTO sources (collection_id, kind, location, part, options) VALUES (1, 'git', '/a', 'b', '{}')")
+    with pytest.raises(sqlite3.IntegrityError):
+        old.execute("INSERT INTO sources (collection_id, kind, location, options) VALUES (1, 'git', '/a', '{}')")
+
+
+def test_a_migrated_catalogue_minds_what_belongs_together(old: sqlite3.Connection, tmp_path: Path) -> None:
+    catalog = Catalog.at(tmp_path)
+    with catalog.write() as connection:
+        connection.execute(schema.collections.delete())
+    assert tables(old)["documents"] == []
+    catalog.close()
+
+
 def test_what_a_file_was_skipped_for_is_told_from_its_reason(old: sqlite3.Connection, tmp_path: Path) -> None:
     old.execute("INSERT INTO sources VALUES (1, 1, 'folder', '/a', '{}', NULL, NULL, NULL)")
     reasons = {
