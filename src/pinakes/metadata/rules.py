@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
@@ -24,6 +24,11 @@ _MOST_MARKUP_CHARS = 4000
 _FENCED = re.compile(r"^(?P<fence>```++|~~~++)[^\n]*+\n.*?(?:^(?P=fence)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6}[ \t]++(?P<title>[^\n]*+)", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\n]{0,1000}\)")
+_ITEM = re.compile(r"^[ \t]*+(?:[-*+>]|\d{1,9}[.)])[ \t]++")
+_TABLE = re.compile(
+    r"^[^|\n]*+\|[^\n]*+\n(?=[^|\n]*+\|)(?=[^\n-]*+-)(?P<rule>[ \t|:-]++)(?P<rows>(?:\n[^|\n]*+\|[^\n]*+)*+)$",
+    re.MULTILINE,
+)
 _EMPHASIS = re.compile(r"^[*_`\s]+|[*_`\s|]+$")
 _NO_TYPES: Mapping[str, FieldType] = {}
 _BREAK = re.compile(r"[\W_]+")
@@ -31,17 +36,36 @@ _BREAK = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class Subject:
-    """What rules look at: a document, where it stands, what is known of it (``own``), and what git says of its file."""
+    """What rules look at: a document, where it stands, what is known of it (``own``), and what git says of its file.
+
+    ``labels`` are the names of lines that any of the rules looks for; ``ruled`` fills them in.
+    """
 
     path: str
     document: Document
     own: Metadata
     history: Metadata
+    labels: tuple[str, ...] = ()
 
     @cached_property
     def text(self) -> str:
         """The beginning of the text, code in it left out."""
         return _FENCED.sub("\n", self.document.text[:_MOST_TEXT_CHARS])
+
+    @cached_property
+    def lines(self) -> str:
+        """The text without the names of the columns of tables.
+
+        Converters take the first line of any table for such names. Of two columns it may be a name and its value
+        instead, as the lines below it are: then one of these has a name that rules look for.
+        """
+
+        def without_names(table: re.Match[str]) -> str:
+            columns = table["rule"].strip(" \t|").count("|") + 1
+            pairs = columns == 2 and _header_line(self.labels).search(table["rows"])
+            return table[0] if pairs else table["rows"]
+
+        return _TABLE.sub(without_names, self.text)
 
     @cached_property
     def headings(self) -> tuple[tuple[str, str], ...]:
@@ -74,6 +98,7 @@ def ruled(
     value that is none of its type is kept where no later rule finds a better one.
     """
     metadata = renamed(subject.own, [rule.field for rule in rules])
+    subject = replace(subject, labels=tuple(name for rule in rules if rule.take == "header" for name in rule.what))
     found: set[str] = set()
     for rule in rules:
         if rule.field in found or (rule.paths and not glob_matches(rule.paths, subject.path)):
@@ -124,14 +149,14 @@ def _key(rule: MetadataRule, subject: Subject) -> JSON:
 
 
 def _header(rule: MetadataRule, subject: Subject) -> JSON:
-    found = _header_line(rule.what).search(subject.text)
+    found = _header_line(rule.what).search(subject.lines)
     return _cleaned(found["value"]) if found else None
 
 
 def _heading(rule: MetadataRule, subject: Subject) -> JSON:
     for title, below in subject.headings:
         for found in _searched(rule.what, title):
-            return _cleaned(found[1] if found.re.groups else below)
+            return _cleaned(found[1] if found.re.groups else _ITEM.sub("", below))
     return None
 
 
@@ -189,7 +214,8 @@ def _header_line(names: tuple[str, ...]) -> re.Pattern[str]:
     """Match ``Name: value`` at the beginning of a line, also in bold, in a list, or as the row of a table."""
     called = "|".join(re.escape(name) for name in names)
     return re.compile(
-        rf"^[ \t]*(?:[-*+>|][ \t]*)?[*_`]{{0,3}}(?:{called})[*_`]{{0,3}}[ \t]*[:|=][ \t]*(?P<value>[^\n]*\S)",
+        rf"^[ \t]*(?:[-*+>|][ \t]*)?[*_`]{{0,3}}(?:{called})[*_`]{{0,3}}[ \t]*"
+        rf"(?::?[*_`]{{0,3}}[ \t]*+\||[:=])[ \t]*+(?P<value>[^|\n][^\n]*(?<=\S))",
         re.MULTILINE | re.IGNORECASE,
     )
 

@@ -95,6 +95,30 @@ def test_a_value_of_the_wrong_type_gives_way_to_a_better_one_but_is_not_lost() -
     assert found(rule("heading", "^Contact"), found="date") == "Dora, every day"
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("| Vendor | Price |\n| --- | --- |\n| ACME | 12 |\n", None),
+        ("Vendor | Price | Day\n:-- | --: | :-:\nACME | 12 | Monday\n\nVendor: Initech\n", "Initech"),
+        ("| Vendor | ACME |\n| --- | --- |\n| Owner | Ada |\n", "ACME"),
+        ("| Vendor | ACME | since 2020 |\n", "ACME"),
+        ("| Name | Value |\n| --- | --- |\n| **Vendor:** | [ACME](https://acme.example) |\n", "ACME"),
+        ("| | |\n| --- | --- |\n| Vendor | | |\n", None),
+    ],
+    ids=["columns", "columns, then a line", "pairs from the first row on", "a row", "pairs below names", "empty cell"],
+)
+def test_the_name_of_the_next_column_is_no_value(text: str, value: object) -> None:
+    subject = Subject("a.md", Document(text=text), {}, {})
+    rules = [rule("header", ["vendor"]), rule("header", ["owner"], field="other")]
+    assert ruled(subject, rules).get("found") == value
+
+
+@pytest.mark.parametrize("below", ["- [Ada](https://example.org/ada)", "1. Ada", "* **Ada**", "Ada"])
+def test_a_line_below_a_heading_is_taken_without_the_mark_of_its_list(below: str) -> None:
+    subject = Subject("a.md", Document(text=f"# Owner\n\n{below}\n"), {}, {})
+    assert ruled(subject, [rule("heading", "^Owner$")])["found"] == "Ada"
+
+
 def test_the_text_of_a_hostile_file_cannot_stall_the_rules() -> None:
     text = ("```\n" * 20_000 + "# " * 20_000 + "Vendor" + " " * 50_000 + "*" * 50_000).encode()
     document = read(text, "x.md", max_chars=1_000_000)
@@ -130,8 +154,10 @@ def test_a_rule_that_cannot_be_used_is_refused(tmp_path: Any, wrong: dict[str, A
         "Vendor: a" + "_" * 150_000 + "b",
         "Vendor: a" + " " * 150_000 + "b",
         "Vendor: " + "[" * 150_000,
+        "|" * 75_000 + "\n" + "|-" * 37_500 + "x",
+        "| a\n|-\n" * 20_000,
     ],
-    ids=["hashes", "hashes and blanks", "fence", "emphasis", "blanks", "brackets"],
+    ids=["hashes", "hashes and blanks", "fence", "emphasis", "blanks", "brackets", "columns", "tables"],
 )
 def test_text_that_is_made_to_be_slow_is_looked_through_at_once(text: str) -> None:
     subject = Subject("a.md", Document(text=text), {}, {})
