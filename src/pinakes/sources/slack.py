@@ -30,8 +30,11 @@ _UNSAID: Final = frozenset(
 
 _CODE: Final = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _REFERENCE: Final = re.compile(r"<([^<>\n]+)>")
+_REFERENCE_OR_PIPE: Final = re.compile(r"<[^<>\n]+>|\|")
 _BOLD: Final = re.compile(r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])")
 _STRUCK: Final = re.compile(r"(?<![\w~])~(?=\S)([^~\n]+?)(?<=\S)~(?![\w~])")
+_EMOJI: Final = re.compile(r":[\w+-]+:")
+_BREAK: Final = re.compile(r"[\W_]+")
 _FIRST_WORDS: Final = 60
 
 
@@ -54,6 +57,7 @@ _MENTIONS = {
     "channel": ("<#{}>", "channel_id"),
     "broadcast": ("<!{}>", "range"),
     "emoji": (":{}:", "name"),
+    "color": ("{}", "value"),
 }
 """Parts of rich text that stand for something: how they are written as text, and what has its name."""
 
@@ -155,7 +159,7 @@ class SlackExport(ExportSource):
         for one in _dicts(message.get("attachments")):
             title, url = str(one.get("title") or ""), one.get("title_link") or one.get("from_url")
             fields = (f"{field.get('title') or ''}: {field.get('value') or ''}" for field in _dicts(one.get("fields")))
-            said = [str(one.get("text") or _of_blocks(one.get("blocks"))), *fields]
+            said = [_whole(one), *fields]
             if not (title or any(said)):
                 said = [str(one.get("fallback") or "")]
             head = f"[{title or url}]({url})" if isinstance(url, str) else title
@@ -173,7 +177,7 @@ class SlackExport(ExportSource):
         return str(told or message.get("username") or user or message.get("bot_id") or "somebody")
 
     def _text(self, message: JSON) -> str:
-        return self._plain(str(message.get("text") or _of_blocks(message.get("blocks"))))
+        return self._plain(_whole(message))
 
     def _plain(self, text: str) -> str:
         """Return a text of Slack's own markup as Markdown."""
@@ -260,6 +264,33 @@ def _said(message: JSON) -> bool:
     return any(message.get(name) for name in ("text", "files", "attachments", "blocks"))
 
 
+def _whole(message: JSON) -> str:
+    """Return what a message says in its text and in its blocks, each thing once, in Slack's own markup.
+
+    Most programs have the same in both, or a shorter text; some have in it what no block says.
+    """
+    text = str(message.get("text") or "")
+    pieces = [piece for block in _dicts(message.get("blocks")) for piece in _pieces(block)]
+    told, whole = _words(text), "\n".join(pieces)
+    more = [piece for piece in pieces if _words(piece) not in told]
+    if not text or (more and told in _words(whole)):
+        return whole
+    return "\n".join([text, *more])
+
+
+def _pieces(block: JSON) -> Iterable[str]:
+    """Yield the lines of a block; code and tables are one piece."""
+    for one in _dicts(block.get("elements")) if block.get("type") == "rich_text" else [block]:
+        said = _of_block(one, 0)
+        yield from [said] if "```" in said or one.get("type") == "table" else filter(None, said.split("\n"))
+
+
+def _words(text: str) -> str:
+    """Return the words of a text in a row, each between blanks; who and what is mentioned is its id or address."""
+    bare = html.unescape(_REFERENCE.sub(lambda match: match[1].partition("|")[0], text))
+    return " ".join(["", *_BREAK.sub(" ", _EMOJI.sub(" ", bare)).casefold().split(), ""])
+
+
 def _of_blocks(found: JSON, apart: str = "\n", depth: int = 0) -> str:
     """Return the text of blocks as Slack's own markup, each ``apart`` from the next."""
     return apart.join(filter(None, (_of_block(one, depth) for one in _dicts(found)))) if depth < _DEEPEST else ""
@@ -270,13 +301,40 @@ def _of_block(block: JSON, depth: int) -> str:
     if kind in _MENTIONS:
         mark, name = _MENTIONS[kind]
         return mark.format(block.get(name) or "")
-    said = str(text.get("text") or "") if isinstance(text, dict) else str(text or "")
+    said = _string(text)
+    if kind == "date":
+        return f"<!date^{block.get('timestamp') or ''}^{block.get('format') or ''}|{block.get('fallback') or ''}>"
+    if kind == "table":
+        return _table(block, depth)
+    if kind in ("image", "video"):
+        told = dict.fromkeys(_string(block.get(name)) for name in ("title", "description", "alt_text"))
+        return "\n".join(filter(None, told))
     if kind == "link":
         return f"<{block.get('url') or ''}|{said}>" if said else f"<{block.get('url') or ''}>"
     inner = _of_blocks(block.get("elements"), "" if kind in _INLINE else "\n", depth + 1)
     if kind == "rich_text_preformatted":
         inner = f"```{inner}```"
-    return "\n".join(filter(None, (said, _of_blocks(block.get("fields"), depth=depth + 1), inner)))
+    beside = [one for one in _dicts([block.get("accessory")]) if one.get("type") == "image"]
+    parts = (_of_blocks(one, depth=depth + 1) for one in (block.get("fields"), beside))
+    return "\n".join(filter(None, (said, *parts, inner)))
+
+
+def _string(found: JSON) -> str:
+    """Return a text that is one, or an object with one."""
+    return str((found.get("text") if isinstance(found, dict) else found) or "")
+
+
+def _table(block: JSON, depth: int) -> str:
+    """Return a table as Markdown, apart from the lines around it."""
+    found = block.get("rows")
+    lists = [row for row in found if isinstance(row, list)] if isinstance(found, list) else []
+    rows = [[_cell(_of_blocks([one], depth=depth + 1)) for one in row] for row in lists]
+    ruled = [*rows[:1], ["---"] * len(rows[0]), *rows[1:]] if rows else []
+    return "\n" + "".join(f"| {' | '.join(row)} |\n" for row in ruled) if rows else ""
+
+
+def _cell(text: str) -> str:
+    return _REFERENCE_OR_PIPE.sub(lambda match: match[0] if len(match[0]) > 1 else r"\|", " ".join(text.split()))
 
 
 def _moment(ts: JSON) -> datetime:

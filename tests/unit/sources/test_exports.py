@@ -213,6 +213,54 @@ class TestSlack:
         assert f"**Jenkins** 12:00\n{lines}\n" in text
         assert "> Before it\n> T\n> Build failed\n> Owner: Ada" in text
 
+    def test_what_stands_only_in_blocks_follows_the_text_and_nothing_comes_twice(self, tmp_path: Path) -> None:
+        folder = samples.slack(tmp_path / "s")
+        rich = [
+            {"type": "text", "text": "Ask "},
+            {"type": "user", "user_id": "U1"},
+            {"type": "text", "text": " & read "},
+            {"type": "link", "url": "https://example.org/7"},
+        ]
+        listed = [{"type": "rich_text_section", "elements": [{"type": "text", "text": one}]} for one in ("One", "Two")]
+        same = {
+            "text": "*Ask* <@U1> &amp; read <https://example.org/7|example.org>\n1. One\n2. Two",
+            "blocks": [
+                {
+                    "type": "rich_text",
+                    "elements": [
+                        {"type": "rich_text_section", "elements": rich},
+                        {"type": "rich_text_list", "elements": listed},
+                    ],
+                }
+            ],
+        }
+        section = {"type": "section", "text": {"type": "mrkdwn", "text": "Deploy finished: *main*\nby Jenkins"}}
+        image = {"type": "image", "alt_text": "Graph of errors", "title": {"type": "plain_text", "text": "Errors"}}
+        longer = {"text": "Deploy finished", "blocks": [{**section, "accessory": image}]}
+        video = {
+            "type": "video",
+            "title": {"type": "plain_text", "text": "Tour"},
+            "description": {"type": "plain_text", "text": "All rooms"},
+            "alt_text": "Tour",
+        }
+        cell = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": rich[1:2]}]}
+        rows = [[{"type": "raw_text", "text": "Who|what"}, {"type": "raw_text", "text": "N"}], [cell, None]]
+        other = {"text": "See below", "blocks": [video, {"type": "table", "rows": rows}]}
+        attached = {"attachments": [{"text": "Brief", "blocks": [image]}]}
+        days = [
+            {"user": "U1", "ts": f"170955360{number}.0", **one}
+            for number, one in enumerate((same, longer, other, attached))
+        ]
+        (folder / "general" / "2024-03-04.json").write_text(json.dumps(days))
+        text = texts(opened("slack", folder))["general/2024-03-04.md"]
+        said = [message.partition("\n")[2].strip() for message in text.split("**Ada Vogel** 12:00")[1:]]
+        assert said == [
+            "**Ask** @Ada Vogel & read [example.org](https://example.org/7)\n1. One\n2. Two",
+            "Deploy finished: **main**\nby Jenkins\nErrors\nGraph of errors",
+            "See below\nTour\nAll rooms\n\n| Who\\|what | N |\n| --- | --- |\n| @Ada Vogel |  |",
+            "> Brief\n> Errors\n> Graph of errors",
+        ]
+
     def test_answers_stand_under_what_they_answer(self, days: dict[str, str]) -> None:
         text = days["general/2024-03-01.md"]
         assert (
