@@ -8,6 +8,7 @@ from small_docx import zipped
 
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_TABLE = "http://schemas.openxmlformats.org/drawingml/2006/table"
 _NAMES = (
     'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
     'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" '
@@ -16,10 +17,16 @@ _NAMES = (
 )
 
 
-def pptx(titles: Sequence[str], shown: Sequence[int], besides: dict[int, dict[str, str]] | None = None) -> bytes:
+def pptx(
+    titles: Sequence[str],
+    shown: Sequence[int],
+    besides: dict[int, dict[str, str]] | None = None,
+    tables: dict[int, str] | None = None,
+) -> bytes:
     """Return a presentation with a file for each title, of which those at ``shown`` are slides, in that order.
 
     ``besides``: of a file, kind → content of what it refers to, such as its ``notesSlide``.
+    ``tables``: of a file, a table.
     """
     entries = {
         "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"/>',
@@ -34,6 +41,9 @@ def pptx(titles: Sequence[str], shown: Sequence[int], besides: dict[int, dict[st
     for at, title in enumerate(titles):
         shape = f'<p:sp><p:nvSpPr><p:cNvPr id="2" name="T"/><p:cNvSpPr/><p:nvPr>{holder("title")}</p:nvPr></p:nvSpPr>'
         shape += f"<p:txBody>{line(title)}</p:txBody></p:sp>"
+        if table := (tables or {}).get(at):
+            data = f'<a:graphicData uri="{_TABLE}">{table}</a:graphicData>'
+            shape += f"<p:graphicFrame><a:graphic>{data}</a:graphic></p:graphicFrame>"
         entries[f"ppt/slides/slide{at + 1}.xml"] = (
             f"<p:sld {_NAMES}><p:cSld><p:spTree>{shape}</p:spTree></p:cSld></p:sld>"
         )

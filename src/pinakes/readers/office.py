@@ -10,13 +10,12 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
-from pinakes.readers import opendocument, word
+from pinakes.readers import opendocument, slides, word
 from pinakes.readers.containers import check_ole, check_zip, reading_zip
 from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.readers.limits import Limits
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
-from pinakes.readers.slides import shown
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title, own_title
 from pinakes.types import JSON, Document
@@ -89,13 +88,14 @@ class Office:
             raise Empty("The file is empty.")
         if is_encrypted(data):
             data = decrypted(data, self._limits)
-        data, besides, slides = _prepared(data, extension)
+        data, besides, shown = _prepared(data, extension)
         if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         metadata = metadata_of(result.metadata)
-        text, pages = _paged(word.restored(tidy(result.content)) + besides, extension, result.metadata, slides)
+        text = slides.restored(word.restored(tidy(result.content))) + besides
+        text, pages = _paged(text, extension, result.metadata, shown)
         if not text.strip():
             raise Empty("The file holds no text.")
         if pages:
@@ -176,11 +176,11 @@ def _paged(text: str, extension: str, metadata: Any, order: Sequence[tuple[int, 
     """
     if extension in _SLIDES:
         parts = _PAGE.split(text.lstrip("\n"))
-        slides = {int(number): slide for number, slide in zip(parts[1::2], parts[2::2], strict=True)}
-        slides[1] = parts[0] + slides.get(1, "")
+        found = {int(number): slide for number, slide in zip(parts[1::2], parts[2::2], strict=True)}
+        found[1] = parts[0] + found.get(1, "")
         if order:
-            return joined([f"{slides.get(at + 1, '').strip()}\n\n{besides}" for at, besides in order])
-        return joined([slides.get(at, "") for at in range(1, max(slides) + 1)])
+            return joined([f"{found.get(at + 1, '').strip()}\n\n{besides}" for at, besides in order])
+        return joined([found.get(at, "") for at in range(1, max(found) + 1)])
     if extension not in _SHEETS:
         return text, ()
     text = _MIDNIGHT.sub(r"\1", _NO_DATE.sub("", text))
@@ -222,7 +222,10 @@ def _prepared(data: bytes, extension: str) -> tuple[bytes, str, Sequence[tuple[i
             return *word.prepared(data), ()
         if extension == _WRITER:
             return *opendocument.prepared(data), ()
-        return data, "", shown(data) if extension in _SLIDES else ()
+        if extension in _SLIDES:
+            data, shown = slides.prepared(data)
+            return data, "", shown
+        return data, "", ()
 
 
 def _refuse_old(extension: str) -> None:

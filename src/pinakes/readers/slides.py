@@ -1,4 +1,7 @@
-"""What kreuzberg 4 leaves out of presentations (PPTX): the order in which slides are shown, speaker's notes, charts."""
+"""What kreuzberg 4 leaves out of presentations (PPTX): the order in which slides are shown, speaker's notes, charts.
+
+Bars in cells of tables would end the cells: another character stands for them until the tables are made.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pinakes.readers.containers import rewritten
 from pinakes.readers.decode import scrub
 
 _PRESENTATION: Final = "ppt/presentation.xml"
@@ -17,6 +21,11 @@ _SLIDE_FILE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _SHOWN: Final = re.compile(r'<p:sldId\b[^<>]*?\br:id="([^"]*)"')
 _RELATION: Final = re.compile(r"<Relationship\s[^<>]*>")
 _ATTRIBUTE: Final = re.compile(r'\b(Id|Type|Target)="([^"]*)"')
+_MEDIA: Final = "ppt/media/"
+_TABLE: Final = re.compile(rb"<a:tbl>(?:(?!<a:tbl>).)*?</a:tbl>", re.DOTALL)
+_CELL_WORDS: Final = re.compile(rb"<a:t(?:\s[^<>]*)?>[^<]*")
+_BAR: Final = re.compile(rb"\||&#124;|&#x7[cC];")
+_STANDS_FOR_BAR: Final = "\ue0fd"
 _SHAPE: Final = re.compile(r"<p:sp>")
 _BODY: Final = re.compile(r'<p:ph\b[^<>]*\btype="body"')
 _PARAGRAPH: Final = re.compile(r"</a:p>")
@@ -27,22 +36,49 @@ _POINT: Final = re.compile(r'<c:pt idx="(\d+)"[^<>]*><c:v>([^<]*)<')
 _VALUE: Final = re.compile(r"<c:v>([^<]*)<")
 
 
-def shown(data: bytes) -> list[tuple[int, str]]:
+def prepared(data: bytes) -> tuple[bytes, list[tuple[int, str]]]:
+    """Return a presentation from which tables are converted whole, and its slides as they are ``shown``.
+
+    Where nothing has to be written otherwise it is the same presentation; else its pictures are emptied.
+    """
+
+    def without_bars(words: re.Match[bytes]) -> bytes:
+        return _BAR.sub(_STANDS_FOR_BAR.encode(), words[0])
+
+    with zipfile.ZipFile(io.BytesIO(data)) as container:
+        names = container.namelist()
+        before = {name: container.read(name) for name in names if _SLIDE_FILE.fullmatch(name)}
+        after = {
+            name: _TABLE.sub(lambda table: _CELL_WORDS.sub(without_bars, table[0]), part)
+            for name, part in before.items()
+        }
+        slides = _shown(container)
+        if after == before:
+            return data, slides
+        unread = dict.fromkeys((name for name in names if name.startswith(_MEDIA)), b"")
+        return rewritten(container, unread | after), slides
+
+
+def restored(text: str) -> str:
+    """Return text of a presentation that was ``prepared`` with the bars in its tables."""
+    return text.replace(_STANDS_FOR_BAR, "\\|")
+
+
+def _shown(container: zipfile.ZipFile) -> list[tuple[int, str]]:
     """Return where each slide is among the files, from 0, and its charts and notes as Markdown, as they are shown.
 
     Where the presentation does not say that of files that are there, the list is empty.
     """
-    with zipfile.ZipFile(io.BytesIO(data)) as container:
-        names = set(container.namelist())
-        numbers = {name: int(match[1]) for name in names if (match := _SLIDE_FILE.fullmatch(name))}
-        if _PRESENTATION not in names:
-            return []
-        relations = _relations(container, _PRESENTATION)
-        shown_as = [relations.get(one, ("", ""))[1] for one in _SHOWN.findall(_text(container, _PRESENTATION))]
-        files = sorted(numbers, key=numbers.__getitem__)
-        if not set(shown_as) <= set(files):
-            return []
-        return [(files.index(name), "\n\n".join(_besides(container, name))) for name in shown_as]
+    names = set(container.namelist())
+    numbers = {name: int(match[1]) for name in names if (match := _SLIDE_FILE.fullmatch(name))}
+    if _PRESENTATION not in names:
+        return []
+    relations = _relations(container, _PRESENTATION)
+    shown_as = [relations.get(one, ("", ""))[1] for one in _SHOWN.findall(_text(container, _PRESENTATION))]
+    files = sorted(numbers, key=numbers.__getitem__)
+    if not set(shown_as) <= set(files):
+        return []
+    return [(files.index(name), "\n\n".join(_besides(container, name))) for name in shown_as]
 
 
 def _besides(container: zipfile.ZipFile, slide: str) -> Iterator[str]:

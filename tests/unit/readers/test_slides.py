@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from small_pptx import chart, notes, pptx
+from small_pptx import chart, line, notes, pptx
 
 from pinakes import readers
 from pinakes.types import Document
@@ -46,3 +46,10 @@ def test_a_chart_without_title_and_numbers_says_nothing() -> None:
 
 def test_where_files_are_missing_slides_come_as_their_files_are_numbered() -> None:
     assert read(pptx(["One", "Two"], [1, 0, 7])).text == "## One\n\n## Two\n"
+
+
+def test_a_bar_in_a_cell_does_not_end_the_cell() -> None:
+    cells = "".join(f"<a:tc><a:txBody>{line(words)}</a:txBody></a:tc>" for words in ("a | b", "c&#124;d"))
+    frame = f"<a:tbl><a:tr>{cells}</a:tr><a:tr>{cells}</a:tr></a:tbl>"
+    row = "| a \\| b | c\\|d |\n"
+    assert read(pptx(["A | B"], [0], tables={0: frame})).text == f"## A | B\n\n{row}| --- | --- |\n{row}"
