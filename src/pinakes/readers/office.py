@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
-from pinakes.readers import opendocument, slides, word
+from pinakes.readers import opendocument, sheets, slides, word
 from pinakes.readers.containers import check_ole, check_zip, reading_zip
 from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
@@ -88,14 +88,14 @@ class Office:
             raise Empty("The file is empty.")
         if is_encrypted(data):
             data = decrypted(data, self._limits)
-        data, besides, shown = _prepared(data, extension)
+        data, besides, parts = _prepared(data, extension)
         if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         metadata = metadata_of(result.metadata)
         text = slides.restored(word.restored(tidy(result.content))) + besides
-        text, pages = _paged(text, extension, result.metadata, shown)
+        text, pages = _paged(text, extension, result.metadata, parts)
         if not text.strip():
             raise Empty("The file holds no text.")
         if pages:
@@ -172,7 +172,8 @@ def _config(timeout_s: int, passwords: tuple[str, ...], form: Form) -> Any:
 def _paged(text: str, extension: str, metadata: Any, order: Sequence[tuple[int, str]]) -> tuple[str, tuple[int, ...]]:
     """Return ``text`` without marks, and the offsets at which its slides or sheets begin.
 
-    Slides come in ``order``, where there is one, each with what stands besides it; else as they are.
+    Slides come in ``order``, where there is one, each with what stands besides it; else as they are. Sheets come as
+    they are, those that are in ``order`` with what it says.
     """
     if extension in _SLIDES:
         parts = _PAGE.split(text.lstrip("\n"))
@@ -183,12 +184,8 @@ def _paged(text: str, extension: str, metadata: Any, order: Sequence[tuple[int, 
         return joined([found.get(at, "") for at in range(1, max(found) + 1)])
     if extension not in _SHEETS:
         return text, ()
-    text = _MIDNIGHT.sub(r"\1", _NO_DATE.sub("", text))
-    begins: list[int] = []
-    for name in metadata.get("sheet_names") or ():
-        at = text.find(f"## {' '.join(scrub(str(name)).split())}\n", begins[-1] + 1 if begins else 0)
-        begins.append(at if at >= 0 else begins[-1] if begins else 0)
-    return text, tuple(begins)
+    names = [" ".join(scrub(str(name)).split()) for name in metadata.get("sheet_names") or ()]
+    return joined(sheets.parted(_MIDNIGHT.sub(r"\1", _NO_DATE.sub("", text)), names, order))
 
 
 def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
@@ -206,7 +203,7 @@ def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
 
 
 def _prepared(data: bytes, extension: str) -> tuple[bytes, str, Sequence[tuple[int, str]]]:
-    """Return a file as it is converted, its notes and comments as Markdown, and its slides as they are shown.
+    """Return a file as it is converted, its notes and comments as Markdown, and what its slides or sheets have besides.
 
     Raises:
         TooLarge, Unreadable: it would bring the converter down.
@@ -225,7 +222,7 @@ def _prepared(data: bytes, extension: str) -> tuple[bytes, str, Sequence[tuple[i
         if extension in _SLIDES:
             data, shown = slides.prepared(data)
             return data, "", shown
-        return data, "", ()
+        return data, "", sheets.comments(data) if extension in _SHEETS else ()
 
 
 def _refuse_old(extension: str) -> None:

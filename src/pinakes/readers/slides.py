@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 import io
-import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -15,12 +14,11 @@ from typing import Final
 
 from pinakes.readers.containers import rewritten
 from pinakes.readers.decode import scrub
+from pinakes.readers.openxml import part_text, relations
 
 _PRESENTATION: Final = "ppt/presentation.xml"
 _SLIDE_FILE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _SHOWN: Final = re.compile(r'<p:sldId\b[^<>]*?\br:id="([^"]*)"')
-_RELATION: Final = re.compile(r"<Relationship\s[^<>]*>")
-_ATTRIBUTE: Final = re.compile(r'\b(Id|Type|Target)="([^"]*)"')
 _MEDIA: Final = "ppt/media/"
 _TABLE: Final = re.compile(rb"<a:tbl>(?:(?!<a:tbl>).)*?</a:tbl>", re.DOTALL)
 _CELL_WORDS: Final = re.compile(rb"<a:t(?:\s[^<>]*)?>[^<]*")
@@ -73,8 +71,8 @@ def _shown(container: zipfile.ZipFile) -> list[tuple[int, str]]:
     numbers = {name: int(match[1]) for name in names if (match := _SLIDE_FILE.fullmatch(name))}
     if _PRESENTATION not in names:
         return []
-    relations = _relations(container, _PRESENTATION)
-    shown_as = [relations.get(one, ("", ""))[1] for one in _SHOWN.findall(_text(container, _PRESENTATION))]
+    parts = relations(container, _PRESENTATION)
+    shown_as = [parts.get(one, ("", ""))[1] for one in _SHOWN.findall(part_text(container, _PRESENTATION))]
     files = sorted(numbers, key=numbers.__getitem__)
     if not set(shown_as) <= set(files):
         return []
@@ -83,12 +81,12 @@ def _shown(container: zipfile.ZipFile) -> list[tuple[int, str]]:
 
 def _besides(container: zipfile.ZipFile, slide: str) -> Iterator[str]:
     """Yield the charts of a slide, then what is said to it."""
-    relations = _relations(container, slide).values()
-    there = {target: kind for kind, target in relations if target in container.NameToInfo}
+    parts = relations(container, slide).values()
+    there = {target: kind for kind, target in parts if target in container.NameToInfo}
     for target in (target for target, kind in there.items() if kind == "chart"):
-        yield from _chart(_text(container, target))
+        yield from _chart(part_text(container, target))
     for target in (target for target, kind in there.items() if kind == "notesSlide"):
-        shapes = (shape for shape in _SHAPE.split(_text(container, target)) if _BODY.search(shape))
+        shapes = (shape for shape in _SHAPE.split(part_text(container, target)) if _BODY.search(shape))
         if said := "\n\n".join(line for shape in shapes for line in _lines(shape)):
             yield f"### Notes\n\n{said}"
 
@@ -126,18 +124,3 @@ def _lines(part: str) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     return scrub(" ".join(html.unescape(text).split())).replace("|", "\\|")
-
-
-def _relations(container: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """Return id → kind and name of what a part refers to."""
-    folder, _, name = part.rpartition("/")
-    found: dict[str, tuple[str, str]] = {}
-    for tag in _RELATION.findall(_text(container, f"{folder}/_rels/{name}.rels")):
-        values = dict(_ATTRIBUTE.findall(tag))
-        target = posixpath.normpath(posixpath.join("/", folder, html.unescape(values.get("Target", ""))))
-        found[values.get("Id", "")] = values.get("Type", "").rpartition("/")[2], target.lstrip("/")
-    return found
-
-
-def _text(container: zipfile.ZipFile, name: str) -> str:
-    return container.read(name).decode("utf-8", "replace") if name in container.NameToInfo else ""

@@ -1,0 +1,86 @@
+"""What kreuzberg 4 leaves out of workbooks (XLSX): comments, as notes and as threads."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pinakes.readers.decode import scrub
+from pinakes.readers.notes import comment
+from pinakes.readers.openxml import part_text, relations
+
+_WORKBOOK: Final = "xl/workbook.xml"
+_PEOPLE: Final = "xl/persons/"
+_SHEET: Final = re.compile(r'<(?:\w+:)?sheet\s[^<>]*?\w+:id="([^"]*)"')
+_PERSON: Final = re.compile(r"<(?:\w+:)?person\s[^<>]*>")
+_NOTE: Final = re.compile(r"<(?:\w+:)?(?:threadedComment|comment)\s([^<>]*)>")
+_ATTRIBUTE: Final = re.compile(r'\b(ref|authorId|personId|displayName|id)="([^"]*)"')
+_AUTHOR: Final = re.compile(r"<(?:\w+:)?author(?:/>|>([^<]*)<)")
+_WORDS: Final = re.compile(r"<(?:\w+:)?(?:t|text)(?:\s[^<>]*)?>([^<]+)")
+_OF_A_THREAD: Final = "tc="
+"""Begins the author of a note that only says, to old programs, that there is a thread."""
+
+
+def comments(data: bytes) -> list[tuple[int, str]]:
+    """Return where each sheet with comments is in its workbook, from 0, and these as Markdown."""
+    with zipfile.ZipFile(io.BytesIO(data)) as container:
+        parts = relations(container, _WORKBOOK)
+        sheets = [parts.get(one, ("", ""))[1] for one in _SHEET.findall(part_text(container, _WORKBOOK))]
+        people = dict(_people(container))
+        found = [(at, list(_comments(container, sheet, people))) for at, sheet in enumerate(sheets)]
+    return [(at, "\n".join(["### Comments\n", *(f"- {one}" for one in lines)])) for at, lines in found if lines]
+
+
+def parted(text: str, names: Sequence[str], besides: Sequence[tuple[int, str]]) -> list[str]:
+    """Return the text of each sheet, of which all have sections called by their ``names`` but those without cells.
+
+    What stands ``besides`` some of them follows these.
+    """
+    lines, parts = f"\n{text}", dict[int, str]()
+    last, begun = 0, 0
+    for number, name in enumerate(names):
+        at = lines.find(f"\n## {name}\n", begun)
+        if at >= 0:
+            parts[last] = text[begun:at]
+            last, begun = number, at
+    parts[last] = text[begun:]
+    for number, more in besides:
+        title = f"## {names[number]}" if number < len(names) else ""
+        parts[number] = f"{parts.get(number, '').strip() or title}\n\n{more}"
+    return [parts.get(number, "") for number in range(max(parts) + 1)]
+
+
+def _people(container: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+    """Yield the id and the name of each who wrote in threads."""
+    for name in container.namelist():
+        if name.startswith(_PEOPLE) and name.endswith(".xml"):
+            for tag in _PERSON.findall(part_text(container, name)):
+                values = dict(_ATTRIBUTE.findall(tag))
+                yield values.get("id", ""), values.get("displayName", "")
+
+
+def _comments(container: zipfile.ZipFile, sheet: str, people: Mapping[str, str]) -> Iterator[str]:
+    """Yield the comments of a sheet, each with its cell and who made it."""
+    there = dict(relations(container, sheet).values())
+    threads = part_text(container, there.get("threadedComment", ""))
+    notes = part_text(container, there.get("comments", ""))
+    authors = {str(number): name for number, name in enumerate(_AUTHOR.findall(notes))}
+    for part, names in ((notes, authors), (threads, people)):
+        _, *found = _NOTE.split(part)
+        for attributes, body in zip(found[::2], found[1::2], strict=True):
+            values: dict[str, str] = dict(_ATTRIBUTE.findall(attributes))
+            author = _line(names.get(values.get("personId", values.get("authorId", "")), ""))
+            if author.startswith(_OF_A_THREAD):
+                if threads:
+                    continue
+                author = ""
+            if words := _line("".join(_WORDS.findall(body))):
+                yield f"{values.get('ref', '')}: {comment(author, words.removeprefix(f'{author}: '))}"
+
+
+def _line(text: str) -> str:
+    return scrub(" ".join(html.unescape(text).split()))

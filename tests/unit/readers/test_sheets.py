@@ -1,0 +1,54 @@
+"""Workbooks: what is said to cells stands below their sheet."""
+
+from __future__ import annotations
+
+from small_xlsx import comments, xlsx
+
+from pinakes import readers
+from pinakes.text.pages import pages_of
+from pinakes.types import Document
+
+PERSON = '<person displayName="Ben Okoro" id="{B}" userId="b" providerId="None"/>'
+THREAD = (
+    '<x:ThreadedComments xmlns:x="http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments">'
+    '<x:threadedComment ref="A1" personId="{B}" id="{1}"><x:text>Is it so?</x:text></x:threadedComment>'
+    '<x:threadedComment ref="A1" personId="{C}" id="{2}" parentId="{1}"><x:text>It is</x:text></x:threadedComment>'
+    "</x:ThreadedComments>"
+)
+
+
+def read(data: bytes) -> Document:
+    return readers.read(data, "a.xlsx", max_chars=100_000)
+
+
+def test_notes_stand_below_their_sheet_with_cell_and_author() -> None:
+    made = comments(["Ada", ""], ("B1", 0, "Ada:\n R&amp;D"), ("A1", 1, "What &lt;for&gt;?"), ("A1", 0, " "))
+    document = read(xlsx({"One": ["a", "b"], "Two": ["c", "d"]}, {"One": {"comments": made}}))
+    assert document.text == (
+        "## One\n\n| a | b |\n| --- | --- |\n\n### Comments\n\n- B1: Ada: R&D\n- A1: What <for>?\n\n"
+        "## Two\n\n| c | d |\n| --- | --- |\n"
+    )
+    assert document.pages == (0, document.text.index("## Two"))
+
+
+def test_threads_are_read_and_what_stands_for_them_in_old_programs_is_not() -> None:
+    made = comments(["tc={1}", "Ada"], ("A1", 0, "[Threaded comment] Your version"), ("B1", 1, "A note"))
+    there = {"comments": made, "threadedComment": THREAD}
+    text = read(xlsx({"One": ["a", "b"]}, {"One": there}, PERSON)).text
+    assert text.endswith("### Comments\n\n- B1: Ada: A note\n- A1: Ben Okoro: Is it so?\n- A1: It is\n")
+    text = read(xlsx({"One": ["a", "b"]}, {"One": {"comments": made}})).text
+    assert "- A1: [Threaded comment] Your version\n" in text
+
+
+def test_a_sheet_with_comments_only_is_there() -> None:
+    made = comments(["Ada"], ("A1", 0, "Fill this in"))
+    document = read(xlsx({"One": ["a", "b"], "R&amp;D": [], "Two": ["c", "d"]}, {"R&amp;D": {"comments": made}}))
+    starts = [document.text[at:].partition("\n")[0] for at in document.pages]
+    assert starts == ["## One", "## R&D", "## Two"]
+
+
+def test_what_stands_in_a_sheet_before_an_empty_one_is_said_to_be_there() -> None:
+    document = read(xlsx({"One": ["a", "b"], "Empty": [], "Two": ["c", "d"]}))
+    second = document.text.index("## Two")
+    assert pages_of(document.pages, 0, 5) == (1, 1)
+    assert pages_of(document.pages, second, second + 5) == (3, 3)
