@@ -7,6 +7,7 @@
 - Paragraphs that a text box is anchored in: the box would take their place. It follows them.
 - Equations within a line would stand before their paragraph. Each leaves its number in the line, and stands at the end
   of the document until it is converted.
+- Lists within lists would be at one level. Each item that is deeper has a mark that says how deep.
 - Notes, of which the first would be lost, and comments: they are read here, and become sections at the end.
 """
 
@@ -19,6 +20,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pinakes.readers import nesting
 from pinakes.readers.containers import rewritten
 from pinakes.readers.decode import scrub
 from pinakes.readers.notes import comment, mark, numbered, sections
@@ -46,6 +48,9 @@ _CHARACTERS: Final = {
 }
 _CHARACTER: Final = re.compile(b"|".join(_CHARACTERS))
 _MOVED: Final = re.compile(rb"<w:moveFrom(?=[\s>])(?:(?!<w:moveFrom[\s>]).)*?</w:moveFrom>", re.DOTALL)
+_BEFORE: Final = re.compile(rb"<w:pPrChange(?=[\s>])(?:(?!<w:pPrChange[\s>]).)*?</w:pPrChange>", re.DOTALL)
+"""What a paragraph was before a change."""
+_LEVEL: Final = re.compile(rb'<w:ilvl w:val="([1-8])"\s*/>(?:(?!<w:(?:ilvl|p)[\s>]).)*?</w:pPr>', re.DOTALL)
 _BOX: Final = re.compile(rb"<(/?)w:(?:(txbxContent)|p)(?=[\s>])[^>]*(?<!/)>")
 _TAG: Final = re.compile(rb"<[^>]*>")
 _MATH: Final = re.compile(rb"<(/?)m:oMath(Para)?(?=[\s>])[^>]*(?<!/)>")
@@ -89,7 +94,7 @@ def prepared(data: bytes) -> tuple[bytes, str]:
 
 def restored(text: str) -> str:
     """Return text of a document that was ``prepared`` with all that other characters stood for."""
-    text = numbered(text.translate(_BACK))
+    text = nesting.nested(numbered(text.translate(_BACK)))
     if "\ue0f9" not in text:
         return text
     equations: dict[str, str] = {}
@@ -133,6 +138,7 @@ def _with_level(style: bytes) -> bytes:
 
 def _rewritten(document: bytes) -> bytes:
     document = _CHARACTER.sub(lambda match: _CHARACTERS[match[0]], _MOVED.sub(b"", document))
+    document = _LEVEL.sub(lambda match: match[0] + _run(nesting.mark(int(match[1]))), _BEFORE.sub(b"", document))
     return _equations_apart(_boxes_apart(document) if b"<w:txbxContent" in document else document)
 
 

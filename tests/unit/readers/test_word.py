@@ -191,3 +191,51 @@ def test_marks_without_an_end_take_no_time(body: str) -> None:
     begun = time.process_time()
     prepared(data)
     assert time.process_time() - begun < 5
+
+
+def item(text: str, level: int, number: int = 1, before: str = "") -> str:
+    numbering = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>'
+    return f"<w:p><w:pPr>{numbering}{before}</w:pPr>{run(text)}</w:p>"
+
+
+def numbering() -> dict[str, bytes]:
+    """Return the entries of a file whose list 1 has bullets, and list 2 numbers."""
+    kinds = "".join(
+        f'<w:abstractNum w:abstractNumId="{at}">'
+        + "".join(f'<w:lvl w:ilvl="{level}"><w:numFmt w:val="{kind}"/></w:lvl>' for level in range(9))
+        + f'</w:abstractNum><w:num w:numId="{at}"><w:abstractNumId w:val="{at}"/></w:num>'
+        for at, kind in ((1, "bullet"), (2, "decimal"))
+    )
+    return {
+        "word/numbering.xml": f"<w:numbering {WORD}>{kinds}</w:numbering>".encode(),
+        "word/_rels/document.xml.rels": relations({"r1": ("numbering", "numbering.xml")}).encode(),
+    }
+
+
+def test_items_of_a_list_keep_their_levels_and_numbers() -> None:
+    changed = '<w:pPrChange w:id="1"><w:pPr><w:numPr><w:ilvl w:val="5"/></w:numPr></w:pPr></w:pPrChange>'
+    body = "".join(
+        (
+            *(paragraph("Fruit"), item("Apples", 0), item("green", 1), item("", 1), item("sour", 2, before=changed)),
+            *(item("Pears", 0), paragraph("Steps"), item("Boil", 0, 2), item("Salt", 1, 2), item("Wait", 1, 2)),
+            *(item("long", 2), item("Eat", 0, 2), paragraph("Other"), item("Alone", 3), item("Beside", 0)),
+        )
+    )
+    assert read(body, **numbering()) == (
+        "Fruit\n\n- Apples\n    - green\n        - sour\n- Pears\n\nSteps\n\n"
+        "1. Boil\n    1. Salt\n    2. Wait\n        - long\n2. Eat\n\nOther\n\n- Alone\n- Beside\n"
+    )
+
+
+def test_lists_of_one_level_stay_as_they_are() -> None:
+    body = "".join((item("One", 0, 2), item("Two", 0, 2), paragraph("Between"), item("Next", 0, 2), item("a", 1)))
+    assert read(body, **numbering()) == "1. One\n2. Two\n\nBetween\n\n1. Next\n    - a\n"
+
+
+def test_a_level_of_what_is_no_item_leaves_no_trace() -> None:
+    cell = f"<w:tc>{item('In a cell', 1)}</w:tc>"
+    body = f"{item('No list', 2, 0)}<w:tbl><w:tr>{cell}{cell}</w:tr></w:tbl>"
+    text = read(body, **numbering())
+    assert "No list" in text
+    assert "In a cell" in text
+    assert not [char for char in text if char >= "\ue000"]
