@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
-from pinakes.readers import opendocument, sheets, slides, word
+from pinakes.readers import opendocument, outlines, sheets, slides, word
 from pinakes.readers.containers import check_ole, check_zip, reading_zip
 from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
@@ -91,10 +91,11 @@ class Office:
         data, besides, parts = _prepared(data, extension)
         if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
+        data = outlines.prepared(data, extension)
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
         metadata = metadata_of(result.metadata)
-        text = slides.restored(word.restored(tidy(result.content))) + besides
+        text = outlines.restored(slides.restored(word.restored(tidy(result.content)))) + besides
         text, pages = _paged(text, extension, result.metadata, parts)
         if not text.strip():
             raise Empty("The file holds no text.")

@@ -1,0 +1,49 @@
+"""What kreuzberg 4 leaves out of books (FB2) and outlines (OPML): notes. They are written otherwise before.
+
+- Notes of a book stand in a body of their own, which would be passed over for its name.
+- The note of a line of an outline is an attribute. It joins the text of the line until this is converted.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_BODY_OF_NOTES: Final = re.compile(rb"""<((?:\w+:)?body)\s[^<>]*?\bname\s*=\s*["']notes["'][^<>]*>""")
+_LINE: Final = re.compile(rb"""<outline\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*+>""")
+_ATTRIBUTE: Final = re.compile(rb"""\s([\w:.-]+)\s*=\s*("[^"<]*"|'[^'<]*')""")
+_NEW_LINE: Final = re.compile(rb"(?:\r|&#(?:13|x0?[dD]);)?(?:\n|&#(?:10|x0?[aA]);)")
+_MARK, _MARK_OF_LINE = "\ue0e0", "\ue0e1"
+_NOTE: Final = re.compile(f"^(?P<line>[^\n{_MARK}]*){_MARK}(?P<note>[^\n]*)", re.MULTILINE)
+
+
+def prepared(data: bytes, extension: str) -> bytes:
+    """Return a book or an outline from which the notes are converted, too; anything else as it is."""
+    if extension == ".fb2":
+        return _BODY_OF_NOTES.sub(rb"<\1>", data)
+    return _LINE.sub(_with_note, data) if extension == ".opml" else data
+
+
+def restored(text: str) -> str:
+    """Return text of an outline that was ``prepared`` with each note below its line."""
+    return _NOTE.sub(_below, text)
+
+
+def _with_note(line: re.Match[bytes]) -> bytes:
+    values = {name: value[1:-1] for name, value in _ATTRIBUTE.findall(line[0])}
+    note = values.get(b"_note", b"").strip()
+    if not note:
+        return line[0]
+    marked = _reference(_MARK) + _NEW_LINE.sub(_reference(_MARK_OF_LINE), note)
+    text = (values.get(b"text", b"") + marked).replace(b'"', b"&quot;")
+    rest = _ATTRIBUTE.sub(lambda one: b"" if one[1] in (b"text", b"_note") else one[0], line[0])
+    return rest.replace(b"<outline", b'<outline text="%b"' % text, 1)
+
+
+def _reference(char: str) -> bytes:
+    return b"&#x%X;" % ord(char)  # whatever the file is encoded in
+
+
+def _below(match: re.Match[str]) -> str:
+    line, note = match["line"].rstrip(), match["note"].replace(_MARK_OF_LINE, "\n").strip()
+    return f"{line}\n\n{note}" if line.strip("# ") else note

@@ -1,0 +1,46 @@
+"""Books (FB2) and outlines (OPML): what is noted in them is read, where it belongs."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pinakes import readers
+
+
+def read(text: str, path: str, encoding: str = "utf-8") -> str:
+    return readers.read(text.encode(encoding), path, max_chars=10_000_000).text
+
+
+def outline(lines: str) -> str:
+    return f'<?xml version="1.0"?><opml version="2.0"><head><title>T</title></head><body>{lines}</body></opml>'
+
+
+@pytest.mark.parametrize("name", ['name="notes"', "id='b' name='notes'"])
+def test_notes_of_a_book_are_chapters_at_its_end(name: str) -> None:
+    book = (
+        '<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0" xmlns:l="http://www.w3.org/1999/xlink">'
+        "<body><section><title><p>One</p></title><p>Words go on.</p></section></body>"
+        f"<body {name}><title><p>Notes</p></title><section><title><p>1</p></title><p>A walrus.</p></section></body>"
+        "</FictionBook>"
+    )
+    text = read(book, "a.fb2")
+    assert text.index("Words go on.") < text.index("# Notes") < text.index("A walrus.")
+
+
+def test_the_note_of_a_line_stands_below_it() -> None:
+    lines = (
+        '<outline text="A &amp; &quot;b&quot;" _note="First line&#10;second &lt;x&gt; it\'s">'
+        "<outline _note='Deep \"note\"' text='C' type=\"x\"/><outline text='' _note='Only a note'/></outline>"
+        '<outline text="D" _note=" "/>'
+    )
+    assert read(outline(lines), "a.opml") == (
+        '# A & "b"\n\nFirst line\nsecond <x> it\'s\n\n## C\n\nDeep "note"\n\nOnly a note\n\n# D\n'
+    )
+
+
+def test_lines_that_are_never_closed_are_looked_through_at_once() -> None:
+    start = time.monotonic()
+    read(outline('<outline text="A"/>' + "<!-- <outline text=\"A _note=' -->" * 50_000), "a.opml")
+    assert time.monotonic() - start < 10
