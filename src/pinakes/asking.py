@@ -38,6 +38,10 @@ _TASK = (
     "language of the question. {notice}"
 )
 _REFUSE = f"Where the passages do not hold the answer, answer with the one word {_NO_ANSWER}."
+_CUT_OFF = (
+    "the answer is cut off: the model came to its limit of tokens, which is set where it runs; with a lower "
+    "chat.context_tokens it has more of them left"
+)
 _SUSPICIOUS = f"suspicious: {WARNING}"
 _WIDEST_RANGE = 50
 
@@ -144,7 +148,8 @@ class Writer:
         words = _WORD.findall(said.text)
         if words[:1] == [_NO_ANSWER] or (words[-1:] == [_NO_ANSWER] and not cited):
             return Written("", (), True, (), said.usage)
-        return Written(text, cited, False, tuple(_oddities(cited, unknown, passages)), said.usage)
+        cut = (_CUT_OFF,) if said.cut_off else ()
+        return Written(text, cited, False, (*cut, *_oddities(cited, unknown, passages)), said.usage)
 
     def prompt(self, question: str, passages: Sequence[Passage]) -> tuple[str, str]:
         """Return what a model is told to do, and the question with the passages, each fenced and under its number."""

@@ -1,6 +1,7 @@
 """Asking a language model: ``POST {url}/chat/completions`` as OpenAI has it, which most servers of models speak.
 
-``{model, messages: [{role, content}, …]}`` → ``{choices: [{message: {content}}], usage: {prompt_tokens, …}}``.
+``{model, messages: [{role, content}, …]}`` →
+``{choices: [{message: {content, refusal}, finish_reason}], usage: {prompt_tokens, …}}``.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import re
 import string
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pinakes.errors import InvalidSetting, NotConfigured
+from pinakes.errors import InvalidSetting, ModelUnavailable, NotConfigured
 from pinakes.models.endpoint import token_count
 from pinakes.models.providers import endpoint_of
 from pinakes.models.retrying import retried
@@ -25,6 +26,7 @@ _PATH = "/chat/completions"
 _MODEL_NOT_NEEDED = ("endpoint", "lmstudio")
 """Who answers by the one model they have."""
 
+_OTHER_WORDS = "Ask in other words, or another chat.model."
 _MOST_TEMPLATE_CHARS = 50_000
 _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
 """What some models think aloud before they answer."""
@@ -62,10 +64,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a model said, and what that took."""
+    """What a model said, and what that took. ``cut_off``: it was to say no more tokens, and the rest is missing."""
 
     text: str
     usage: Usage
+    cut_off: bool = False
 
 
 class Chat:
@@ -126,23 +129,38 @@ class Chat:
 
         Raises:
             NotConfigured: there is no model to ask.
-            ModelUnavailable: it cannot be reached, refuses, takes too long, or answers nothing or in another form.
+            ModelUnavailable: it cannot be reached, refuses, takes too long, or answers nothing or in another form, or
+                its answer is kept back.
         """
         self.check()
         messages = [{"role": role, "content": _text(text)} for role, text in (("system", system), ("user", user))]
         request: JSON = {"messages": messages, **({"model": self.model} if self.model else {})}
         answer = self._ask(request)
-        said = _said(answer)
         usage = self._usage(answer)
         with self._lock:
             self._spent += usage
+        choice = _choice(answer)
+        said, why, refusal = _said(choice), choice.get("finish_reason"), _refusal(choice)
+        if why == "content_filter":
+            raise self._endpoint.failure("keeps its answer back by a filter of contents", _OTHER_WORDS)
+        if refusal and not said:
+            raise self._endpoint.failure(f"refuses to answer: {refusal}", _OTHER_WORDS)
+        if why == "length" and not said:
+            raise self.cut_off()
         if said is None:
             raise self._endpoint.failure(
                 "answers in another form", "It has to speak the protocol of OpenAI: check chat.url."
             )
         if not said:
             raise self._endpoint.failure("answers nothing", "Try again, or another chat.model.")
-        return Said(said, usage)
+        return Said(said, usage, why == "length")
+
+    def cut_off(self) -> ModelUnavailable:
+        """Return the error that tells of an answer of which the rest, or all, is missing."""
+        return self._endpoint.failure(
+            "stops before its answer is whole, at its limit of tokens",
+            "No setting of Pinakes sets that: raise it where the model runs, or try another chat.model.",
+        )
 
     def _ask(self, request: JSON) -> JSON:
         limit_s = self._settings.timeout_s
@@ -213,12 +231,26 @@ def _file(setting: str, path: str) -> str:
     return text
 
 
-def _said(answer: JSON) -> str | None:
-    """Return the text of an answer without the thoughts before it, None where it has none of its kind."""
+def _choice(answer: JSON) -> Mapping[str, JSON]:
+    """Return the first of the answers that there are to choose from, which is empty where there is none."""
     try:
-        content = answer["choices"][0]["message"]["content"]
+        choice = answer["choices"][0]
     except (TypeError, KeyError, IndexError):
-        return None
+        return {}
+    return choice if isinstance(choice, dict) else {}
+
+
+def _refusal(choice: Mapping[str, JSON]) -> str:
+    """Return in which words a model refuses to answer, "" where it does not."""
+    message = choice.get("message")
+    refusal = message.get("refusal") if isinstance(message, dict) else None
+    return " ".join(_text(refusal).split()) if isinstance(refusal, str) else ""
+
+
+def _said(choice: Mapping[str, JSON]) -> str | None:
+    """Return the text of an answer without the thoughts before it, None where it has none of its kind."""
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, list):  # some servers answer in parts
         texts = (part.get("text") for part in content if isinstance(part, dict))
         content = "".join(text for text in texts if isinstance(text, str))

@@ -88,6 +88,16 @@ def test_a_model_that_finds_no_answer_says_so(asked: Asked) -> None:
     assert answered.passages
 
 
+def test_an_answer_that_is_cut_off_says_so(asked: Asked) -> None:
+    with serving(lambda _: (200, completion("By the pipe [1]", finish="length"))) as server:
+        library = asked(server.url)
+        assert "the answer is cut off" in library.ask(QUESTION).notes[0]
+        told = outcome(library)
+    assert "Note: the answer is cut off" in told.text
+    assert told.data is not None
+    assert "chat.context_tokens" in told.data["notes"][0]
+
+
 def test_few_passages_and_few_tokens_are_kept_to(asked: Asked) -> None:
     with serving(lambda _: "So [1].") as server:
         assert len(asked(server.url).ask(QUESTION, passages=1).passages) == 1

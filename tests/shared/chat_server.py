@@ -67,7 +67,7 @@ def serving(reply: Reply) -> Iterator[ChatServer]:
         thread.join()
 
 
-def completion(content: Any, **more: Any) -> bytes:
+def completion(content: Any, *, finish: str = "stop", refusal: str | None = None, **more: Any) -> bytes:
     """Return an answer as the protocol has it; ``more`` stands beside the text, such as ``usage``."""
-    message = {"role": "assistant", "content": content}
-    return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **more}).encode()
+    message = {"role": "assistant", "content": content, "refusal": refusal}
+    return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": finish}], **more}).encode()

@@ -115,6 +115,11 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         ((200, b"[1, 2]"), "answers in another form"),
         ((200, b'{"error": {"message": "quota exceeded"}}'), "answers with an error: quota exceeded.*your account"),
         ((200, b'{"choices": [{"message": {"content": 7}}]}'), "answers in another form"),
+        ((200, b'{"choices": [{"finish_reason": "content_filter"}]}'), "by a filter of contents.*other words"),
+        ((200, completion("Half of", finish="content_filter")), "by a filter of contents.*other words"),
+        ((200, completion(None, refusal="I will\nnot.")), "refuses to answer: I will not.*other words"),
+        ((200, completion(None, finish="length")), "stops before its answer is whole.*where the model runs"),
+        ((200, completion("<think>I wonder", finish="length")), "stops before its answer is whole"),
         ("", "answers nothing"),
         ("<think>I wonder", "answers nothing"),
         ((200, b"[" * 200_000), "does not answer in JSON"),
@@ -141,6 +146,16 @@ def test_a_server_that_is_not_there_is_told_without_the_password_in_its_address(
     with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
         Chat(settings(url)).ask("", "well?")
     assert "password" not in caught.value.message
+
+
+def test_an_answer_that_stops_at_the_limit_of_tokens_is_said_to_be_cut_off() -> None:
+    answers = iter([(200, completion("The heron fi", finish="length")), "The heron fishes."])
+    with serving(lambda _: next(answers)) as server:
+        chat = Chat(settings(server.url))
+        assert [(one.text, one.cut_off) for one in (chat.ask("", "well?"), chat.ask("", "well?"))] == [
+            ("The heron fi", True),
+            ("The heron fishes.", False),
+        ]
 
 
 def summarizer(url: str, most: int = 4) -> ChatSummarizer:
@@ -171,6 +186,13 @@ def test_a_model_that_fails_leaves_sentences_of_the_text(caplog: pytest.LogCaptu
         summary = summarizer(server.url).summarize(Document(TEXT))
     assert (summary.text, summary.by) == (TEXT, "extractive")
     assert "answers 500" in caplog.text
+
+
+def test_half_a_summary_is_none(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(lambda _: (200, completion("The heron fi", finish="length"))) as server:
+        summary = summarizer(server.url).summarize(Document(TEXT))
+    assert (summary.text, summary.by) == (TEXT, "extractive")
+    assert "at its limit of tokens" in caplog.text
 
 
 def test_nothing_is_sent_of_a_document_without_text() -> None:

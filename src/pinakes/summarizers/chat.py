@@ -62,11 +62,17 @@ class ChatSummarizer:
         if not document.text.strip():
             return self._instead.summarize(document, symbols)
         try:
-            text = " ".join(self._chat.ask(*self._asked(document)).text.split())
+            text = self._written(document)
         except ModelUnavailable as error:
             _log.warning("a summary is made of sentences of the text: %s", error)
             text = ""
         return Summary(_cut(text), "chat") if text else self._instead.summarize(document, symbols)
+
+    def _written(self, document: Document) -> str:
+        said = self._chat.ask(*self._asked(document))
+        if said.cut_off:
+            raise self._chat.cut_off()
+        return " ".join(said.text.split())
 
     def _asked(self, document: Document) -> tuple[str, str]:
         mark = secrets.token_hex(4)
