@@ -302,9 +302,17 @@ def worded(error: BaseException) -> str:
     return f"{type(error).__name__}: {error if said is None else said}"
 
 
-def exit_code(error: PinakesError) -> int:
-    """Return the process exit code for ``error``: that of the nearest class in ``STATUS``."""
+def exit_code(error: PinakesError | type[PinakesError]) -> int:
+    """Return the process exit code for ``error`` or its kind: that of the nearest class in ``STATUS``."""
     return _nearest(error)[1]
+
+
+def kind_of(code: object) -> type[PinakesError]:
+    """Return the kind of error that has this ``code``; ``PinakesError`` where there is none."""
+    kinds: list[type[PinakesError]] = [PinakesError]
+    for kind in kinds:  # which grows by what is below
+        kinds += kind.__subclasses__()
+    return next((kind for kind in kinds if kind.code == code), PinakesError)
 
 
 @contextmanager
@@ -317,5 +325,6 @@ def storing(what: str) -> Iterator[None]:
         raise StorageFull(f"{what} cannot be written: {error}.", hint=hint) from error
 
 
-def _nearest(error: PinakesError) -> tuple[int, int]:
-    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+def _nearest(error: PinakesError | type[PinakesError]) -> tuple[int, int]:
+    kind = error if isinstance(error, type) else type(error)
+    return next(STATUS[cls] for cls in kind.__mro__ if cls in STATUS)

@@ -49,6 +49,17 @@ def test_every_class_has_a_status_an_exit_code_and_a_code_of_its_own(cls: type[P
     assert cls.__doc__.endswith(".")
 
 
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_class_is_found_by_its_code(cls: type[PinakesError]) -> None:
+    assert errors.kind_of(cls.code) is cls
+    assert exit_code(cls) == exit_code(made(cls))
+
+
+@pytest.mark.parametrize("code", ["NO_SUCH_CODE", None, 7, []])
+def test_a_code_that_there_is_not_is_an_unexpected_error(code: object) -> None:
+    assert errors.kind_of(code) is PinakesError
+
+
 def test_the_table_holds_classes_of_the_tree_alone() -> None:
     assert set(STATUS) <= set(CLASSES)
 

@@ -25,6 +25,7 @@ from pinakes.errors import (
     TooLarge,
     Unauthorized,
     exit_code,
+    kind_of,
 )
 from pinakes.types import JSON
 
@@ -50,12 +51,12 @@ Url = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a tool answered. ``error``: what went wrong; ``shown``: the answer itself tells of that."""
+    """What a tool answered. ``failed``: what kind of thing went wrong; ``error``: it is told instead of the answer."""
 
     text: str
     data: Mapping[str, JSON] | None
+    failed: type[PinakesError] | None = None
     error: PinakesError | None = None
-    shown: bool = True
 
 
 def tools(
@@ -89,14 +90,14 @@ def call(
     """Call a tool as an agent would."""
     told = _called_there(session, url, name, words or (), as_object) if url else None
     told = told or _called_here(session, name, words or (), as_object)
-    if told.error is not None and not told.shown:
+    if told.error is not None:
         raise told.error
     session.screen.document(told.data if told.data is not None else {"text": told.text})
     if not session.screen.as_json:
         text = printable(told.text) if sys.stdout.isatty() else told.text
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-    if told.error is not None:
-        raise typer.Exit(exit_code(told.error))
+    if told.failed is not None:
+        raise typer.Exit(exit_code(told.failed))
 
 
 def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: str | None) -> dict[str, JSON]:
@@ -137,7 +138,8 @@ def _called_here(session: Session, name: str, words: Sequence[str], as_object: s
         session.library(create=not tool.read_only, recorded=False) as library,
     ):
         outcome = tool.answer(library, arguments)
-    return Told(outcome.text, outcome.data, outcome.error, shown=not outcome.failed)
+    failed = None if outcome.error is None else type(outcome.error)
+    return Told(outcome.text, outcome.data, failed, outcome.error if outcome.failed else None)
 
 
 def _own_tool(session: Session, name: str) -> Tool:
@@ -169,8 +171,7 @@ def _called_there(session: Session, url: str, name: str, words: Sequence[str], a
         raise _refusal(status, body)
     result = body["data"]["result"]
     text = result["text"] if set(result) == {"text"} else json.dumps(result, ensure_ascii=False, indent=2)
-    error = PinakesError("The tool failed.") if "error" in body else None
-    return Told(text, result, error)
+    return Told(text, result, kind_of(body["data"].get("errorCode")) if "error" in body else None)
 
 
 def _ask(
@@ -207,9 +208,11 @@ def _ask(
 def _refusal(status: int, body: Mapping[str, JSON]) -> PinakesError:
     error = body.get("error") or {}
     details = error.get("details")
-    hint = details.get("hint", "") if isinstance(details, dict) else ""
+    details = details if isinstance(details, dict) else {}
+    hint = details.get("hint", "")
     hint = f"Put a key into {KEY_VARIABLE}." if status == 401 else hint
-    return _ERRORS.get(status, PinakesError)(error.get("message", "The server refused."), hint=hint)
+    kind = _ERRORS.get(status) or kind_of(details.get("errorCode"))
+    return kind(error.get("message", "The server refused."), hint=hint)
 
 
 def _content(text: str) -> str:

@@ -31,6 +31,9 @@ class Execution(BaseModel):
     result: Annotated[dict[str, Any], Field(description="As the tool answers it over MCP, too.")]
     tool: str
     executionTime: Annotated[int, Field(description="In milliseconds.")]  # noqa: N815
+    errorCode: Annotated[  # noqa: N815
+        str | None, Field(description="Which error it was, whatever its answer calls it; absent where there was none.")
+    ] = None
 
 
 class ToolExecutionResponse(RestApiResponse):
@@ -147,11 +150,14 @@ def executed(tool: Tool, outcome: Outcome, seconds: float) -> Response:
     """Return what ``tool`` answered, in the envelope and beside it."""
     error = outcome.error
     if error is not None and outcome.failed and http_status(error) == 500:
-        return refused(500, "EXECUTION_ERROR", error.message, {"hint": error.hint, "tool": tool.name})
+        details = {"hint": error.hint, "tool": tool.name, "errorCode": error.code}
+        return refused(500, "EXECUTION_ERROR", error.message, details)
     result = outcome.data
     if result is None:
         result = {"error" if outcome.failed else "text": outcome.text}
     data = {"result": result, "tool": tool.name, "executionTime": round(seconds * 1000)}
+    if error is not None:
+        data["errorCode"] = error.code
     return wrapped(data, result)
 
 

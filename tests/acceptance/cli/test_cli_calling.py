@@ -142,8 +142,14 @@ def test_a_running_server_answers_the_same(filled: Any, url: str) -> None:
 
 def test_a_running_server_tells_what_goes_wrong(filled: Any, url: str) -> None:
     done = filled("call", "get_document_metadata", "-a", "doc_id=nothing", "--json", "--url", url)
-    assert done.code != 0
+    assert done.code == 3
     assert done.document == {"error": "Document not found"}
+    for words in ((), ("-a", "query=pollen", "-a", "collection=nowhere")):
+        here, there = (
+            filled("call", "search_summaries", *words),
+            filled("call", "search_summaries", *words, "--url", url),
+        )
+        assert there.code == here.code > 1
     missing = filled("call", "no_such_tool", "--url", url)
     assert missing.code == 3
     assert "Tool 'no_such_tool' not found" in missing.err

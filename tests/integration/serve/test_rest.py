@@ -130,7 +130,7 @@ def test_what_goes_wrong_in_a_tool_is_told_in_its_answer_and_at_the_top(server: 
     body = post(server, "/api/v1/tools/read", {"document": "no-such-file.md"})
     assert body["success"] is True
     assert body["error"] == body["data"]["result"]["error"]
-    assert body["error"]["code"] == "NOT_FOUND"
+    assert body["error"]["code"] == body["data"]["errorCode"] == "NOT_FOUND"
     assert "no-such-file.md" in body["error"]["message"]
 
 
