@@ -16,7 +16,8 @@ from typing import Any
 class Receiver:
     """``seen`` are (headers, body) of every post, also of those that it refused. ``silent``: it does not answer.
 
-    ``thanks`` is what it says where it takes something.
+    ``thanks`` is what it says where it takes something. ``missing``: so many bytes more are announced than it says;
+    it ends the connection then, or where it ``hangs`` does not.
     """
 
     url: str
@@ -25,6 +26,8 @@ class Receiver:
     location: str = ""
     delay_s: float = 0
     thanks: bytes = b""
+    missing: int = 0
+    hangs: bool = False
     seen: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     taken: list[dict[str, Any]] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
@@ -63,12 +66,14 @@ def receiving(status: int = 200, port: int = 0) -> Iterator[Receiver]:
             if status < 300:
                 receiver.taken += json.loads(body)["events"]
             self.send_response(status)
-            self.send_header("content-length", str(len(said)))
+            self.send_header("content-length", str(len(said) + receiver.missing))
             if receiver.location:
                 self.send_header("location", receiver.location)
             self.end_headers()
             with suppress(OSError):  # whoever asks may have heard enough
                 self.wfile.write(said)
+            if receiver.hangs:
+                receiver.released.wait(30)
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     receiver = Receiver(f"http://127.0.0.1:{server.server_port}/hooks/secret-part", status)

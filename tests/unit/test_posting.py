@@ -80,6 +80,16 @@ def test_what_was_taken_was_taken_however_much_is_said_about_it() -> None:
         assert posted(receiver) == Outcome(200)
 
 
+@pytest.mark.parametrize("hangs", [True, False])
+def test_what_was_taken_was_taken_though_the_rest_of_the_answer_is_missing(hangs: bool) -> None:
+    with receiving() as receiver:
+        receiver.thanks, receiver.missing, receiver.hangs = b"thank", 4, hangs
+        assert posted(receiver, timeout_s=0.5) == Outcome(200)
+        receiver.status = 500
+        assert posted(receiver, timeout_s=0.5).error == "answers 500: broken"
+    assert len(receiver.taken) == 1
+
+
 def test_a_name_that_no_header_can_have_is_refused() -> None:
     with pytest.raises(ValidationError, match="name"):
         WebhookSettings(name="büro", url="https://hooks.example/a")

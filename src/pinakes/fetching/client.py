@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
@@ -25,6 +25,7 @@ _SECRET_HEADERS: Final = frozenset(("authorization", "cookie"))
 """What goes to the host alone that it is meant for."""
 
 _STEP_BYTES: Final = 1 << 16
+_BEGINNING_S: Final = 1.0
 _CONNECTIONS: Final = 32
 
 
@@ -116,14 +117,15 @@ class Client:
     ) -> Fetched:
         """Send one request and return its answer; redirects are not followed, so that ``content`` goes nowhere else.
 
-        What the body has beyond ``max_bytes`` is left out.
+        What counts is that it answers: what the body has beyond ``max_bytes``, or does not give within a second, is
+        left out.
 
         Raises:
             Refused, InvalidInput, SourceError: as ``get``.
         """
         given = {**(headers or {}), "accept-encoding": "identity"}
         with self._translated(url, timeout_s), self._asked(method, check_url(url), content, given) as (response, found):
-            return Fetched(url, response.status, found, _beginning(response.iter_stream(), max_bytes))
+            return Fetched(url, response.status, found, _beginning(response, max_bytes))
 
     def _next(self, at: str, onward: str) -> str:
         try:
@@ -193,12 +195,14 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def _beginning(parts: Iterable[bytes], most: int) -> bytes:
+def _beginning(response: httpcore.Response, most: int) -> bytes:
     found = b""
-    for part in parts:
-        found += part
-        if len(found) >= most:
-            break
+    broken = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
+    with suppress(*broken), time_limit(min(time_left(), _BEGINNING_S)):
+        for part in response.iter_stream():
+            found += part
+            if len(found) >= most:
+                break
     return found[:most]
 
 
