@@ -20,7 +20,7 @@ from pinakes.cutting.workers import Workers
 from pinakes.embedders import open_embedder
 from pinakes.embedding.own_models import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
-from pinakes.errors import IndexCorrupt, InvalidInput, ModelUnavailable, NotFound, StorageFull, storing
+from pinakes.errors import IndexCorrupt, ModelUnavailable, NotFound, StorageFull, storing
 from pinakes.follow import Difference, Fill, Followers, Superseded, compare
 from pinakes.home import Home
 from pinakes.indexes import open_index
@@ -327,11 +327,7 @@ class Shelves:
                 yield from backlog.enlarge_sample()
             more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
         backlog.tell_sources()
-        if waiting.refused:
-            raise InvalidInput(
-                f"{len(waiting.refused)} passages have no vector: {next(iter(waiting.refused.values()))}",
-                hint="They are found by words. Where they are too long for the model: cut them anew by pinakes sync.",
-            )
+        waiting.check()
 
     def bill(self, record: CollectionRecord) -> Bill | None:
         """Return what embedding what waits in a generation is going to cost; None for a model that runs here.

@@ -73,17 +73,18 @@ def test_running_out_of_memory_is_no_fault_of_the_file(buggy: Library, docs: Pat
         buggy.add(str(docs))
 
 
-def test_a_passage_the_model_refuses_fails_its_document_only(strict: Library, docs: Path) -> None:
+def test_a_passage_the_model_refuses_waits_alone_and_is_found_by_words(strict: Library, docs: Path) -> None:
     write_files(docs, {f"{number}.md": f"# {number}\n\nsome words {number}\n" for number in range(5)})
     (docs / "bad.md").write_text("# Bad\n\nan unreadable text\n")
     report = strict.add(str(docs))
-    assert paths(strict) == [f"{number}.md" for number in range(5)]
-    assert [(entry.path, "too long" in entry.reason) for entry in report.failed] == [("bad.md", True)]
-    assert (report.added, report.embedded, report.pending, report.degraded) == (5, 5, 0, None)
+    assert paths(strict) == [*(f"{number}.md" for number in range(5)), "bad.md"]
+    assert "1 passages have no vector (bad.md:1-3): A text is too long" in str(report.degraded)
+    assert (report.added, report.embedded, report.pending, report.failed) == (6, 5, 1, [])
+    assert strict.search("unreadable").hits[0].path == "bad.md"
     assert strict.search("some words 3", mode="vector").hits
     (docs / "bad.md").write_text("# Good\n\na readable text\n")
     report = strict.add(str(docs))
-    assert (report.added, report.failed) == (1, [])
+    assert (report.changed, report.pending, report.degraded) == (1, 0, None)
     assert not any(strict.verify().values())
 
 

@@ -208,9 +208,25 @@ def test_a_refused_text_concerns_its_own_document_only(provided: Open, server: E
     server.reply = lambda texts, before: refused if any("badger" in text for text in texts) else None
     library = provided(embedding__ask_above=0.0, embedding__price_per_million=0.0)
     report = library.add(str(docs))
-    assert [entry.path for entry in report.failed] == ["badger.md"]
-    assert "answers 400: input is too long" in report.failed[0].reason
-    assert (pending(library), len(library.search("heron", mode="vector").hits)) == (0, 2)
+    assert "1 passages have no vector (badger.md:1-3)" in str(report.degraded)
+    assert "answers 400: input is too long" in str(report.degraded)
+    assert (report.added, report.embedded, report.pending, report.failed) == (3, 2, 1, [])
+    assert (pending(library), len(library.search("heron", mode="vector").hits)) == (1, 2)
+    assert library.search("badger").hits[0].path == "badger.md"
+    assert not any(library.verify().values())
+    server.reply = lambda texts, before: None
+    [report] = library.sync()
+    assert (report.degraded, pending(library)) == (None, 0)
+
+
+def test_a_refused_text_is_named_though_a_server_embeds_what_waits(
+    provided: Open, server: EmbeddingServer, docs: Path
+) -> None:
+    (docs / "badger.md").write_text("# badger\n\nThe badger lives near the river.\n")
+    server.reply = lambda texts, before: Raw(400, b"no") if any("badger" in text for text in texts) else None
+    library = provided()
+    library.shelves.embeds_later = True
+    assert "(badger.md:1-3)" in str(library.add(str(docs)).degraded)
 
 
 def test_a_refused_text_of_a_large_run_is_found_by_words(provided: Open, server: EmbeddingServer, folder: Path) -> None:
@@ -220,7 +236,7 @@ def test_a_refused_text_of_a_large_run_is_found_by_words(provided: Open, server:
     library = provided(embedding__price_per_million=1.0, embedding__ask_above=0.02)
     library.shelves.agreed = True
     report = library.add(str(folder))
-    assert "1 passages have no vector" in str(report.degraded)
+    assert "1 passages have no vector (badger.md:1-3)" in str(report.degraded)
     assert pending(library) == 1
     assert library.search("badger").hits[0].path == "badger.md"
 
@@ -419,7 +435,7 @@ def test_a_refused_summary_keeps_no_other_from_its_vector(provided: Open, server
     library = with_summaries(provided, server)
     server.reply = lambda texts, before: Raw(400, b"too long") if any("keeper 2" in text for text in texts) else None
     for _ in range(2):
-        with pytest.raises(InvalidInput, match="too long"):
+        with pytest.raises(InvalidInput, match=r"\(the summary of .*\): .* too long"):
             library.embed_pending()
     assert Counter(text for text in server.paid if "keeper" in text) == {
         f"What keeper {number} of the lighthouse writes into the log book.": 1 for number in (0, 1, 3)

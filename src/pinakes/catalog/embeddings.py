@@ -127,6 +127,25 @@ def embedded(connection: Connection, chunk_ids: Sequence[int]) -> list[tuple[int
     return found
 
 
+def places(connection: Connection, collection_id: int, keys: Iterable[bytes]) -> dict[bytes, str]:
+    """Return key → where that text stands in a collection: ``guide.md:3-7``, or of which document it is the summary."""
+    wanted, found = list(keys), dict[bytes, str]()
+    for i in range(0, len(wanted), _BATCH):
+        part = wanted[i : i + _BATCH]
+        standing = (
+            select(chunks.c.embedding_key, documents.c.path, chunks.c.start_line, chunks.c.end_line)
+            .select_from(chunks.join(documents))
+            .where(documents.c.collection_id == collection_id, chunks.c.embedding_key.in_(part))
+            .order_by(chunks.c.id.desc())  # the first one stays
+        )
+        found |= {key: f"{path}:{start}-{end}" for key, path, start, end in connection.execute(standing)}
+        summaries = select(documents.c.summary_key, documents.c.path).where(
+            documents.c.collection_id == collection_id, documents.c.summary_key.in_(part)
+        )
+        found |= {key: f"the summary of {path}" for key, path in connection.execute(summaries) if key not in found}
+    return found
+
+
 def of_keys(connection: Connection, model_id: int | None, keys: Sequence[bytes]) -> dict[bytes, Float32]:
     """Return key → float32 (dim,) for those of ``keys`` that have a vector by the model, in the order of ``keys``."""
     found: dict[bytes, Float32] = {}

@@ -18,6 +18,7 @@ from pinakes.types import Float32
 _EMBEDDED_PER_EVENT = 64
 _MOST_WANTED = 64
 _SUMMARIES = 500
+_NAMED = 5
 
 
 def embed(
@@ -144,6 +145,19 @@ def bind(catalog: Catalog, collection: CollectionRecord, embedder: Embedder) -> 
         return collections.get(connection, collection.name)
 
 
+def refusal(connection: Connection, collection: CollectionRecord, refused: Mapping[bytes, str]) -> InvalidInput | None:
+    """Return the error that names the passages of a collection whose texts the model ``refused``, None without any."""
+    places = embeddings.places(connection, collection.id, refused)
+    if not places:
+        return None
+    named = ", ".join(list(places.values())[:_NAMED])
+    more = f" and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
+    return InvalidInput(
+        f"{len(places):,} passages have no vector ({named}{more}): {refused[next(iter(places))]}",
+        hint="They are found by words. Where they are too long for the model: cut them anew by pinakes sync.",
+    )
+
+
 def waits(connection: Connection, collection: CollectionRecord) -> bool:
     """Say whether any chunk has no vector by the model of ``collection``, or any summary that is to have one."""
     if collections.count(connection, collection).pending:
@@ -196,6 +210,17 @@ class Waiting:
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
         return True
+
+    def check(self) -> None:
+        """Make sure that the model took all texts.
+
+        Raises:
+            InvalidInput: it did not; their places are named.
+        """
+        with self.catalog.read() as connection:
+            error = refusal(connection, self.collection, self.refused)
+        if error is not None:
+            raise error
 
     def embed_summaries(self) -> None:
         """Embed the summaries that have vectors of their own and wait for them, where the model still is wanted.

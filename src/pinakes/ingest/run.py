@@ -10,7 +10,7 @@ import hashlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,8 +24,8 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
-from pinakes.ingest.embedding import bind, embed, keep, paying, waits
-from pinakes.ingest.entries import Entry, Move, Note, Put, chunks_in, chunks_of, vanished, weight
+from pinakes.ingest.embedding import bind, embed, keep, paying, refusal, waits
+from pinakes.ingest.entries import Entry, Move, Note, Put, chunks_in, vanished, weight
 from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.marks import marked
 from pinakes.ingest.outcome import How
@@ -104,6 +104,7 @@ class Ingest:
         self._unfollowed = 0
         self._keeping = keeping_of(tools.history)
         self._deferring = False
+        self._refused: dict[bytes, str] = {}
         self.report = Report(collection.name, record.location, part=record.part)
 
     def run(self) -> Iterator[Event]:
@@ -162,13 +163,14 @@ class Ingest:
         self._finish(scan)
         if not self.report.degraded and self._leaves_waiting():
             yield from self._embed_waiting()
+        self._tell_refused()
         self._note_end()
         self._follow()
         yield Event("index", 1, 1)
 
     def _embed_waiting(self) -> Iterator[Event]:
         """Embed what this run deferred and what an earlier one could not."""
-        deferred, embedded, before = self.report.pending, 0, 0
+        deferred, embedded, before, waiting = self.report.pending, 0, 0, self._waiting()
         try:
             with self._timed("embed"):
                 for event in self._tools.embed_waiting(self._follow_sometimes):
@@ -178,9 +180,18 @@ class Ingest:
                     yield event
         except (InvalidInput, ModelUnavailable) as error:
             self.report.degraded = str(error)
-        self.report.pending = min(deferred, self._waiting())
+        left = self._waiting()
+        embedded = max(0, min(embedded, waiting - left))  # less those that the model refused
+        self.report.pending = min(deferred, left)
         self.report.embedded += embedded
         self.report.reused += max(0, deferred - self.report.pending - embedded)  # texts that are there more than once
+
+    def _tell_refused(self) -> None:
+        """Say which passages the model refused, where nothing else was said of those that wait."""
+        if self._refused and not self.report.degraded:
+            with self._tools.catalog.read() as connection:
+                error = refusal(connection, self._collection, self._refused)
+            self.report.degraded = str(error) if error else None
 
     def _leaves_waiting(self) -> bool:
         with self._tools.catalog.read() as connection:
@@ -302,11 +313,7 @@ class Ingest:
         if not batch:
             return
         chunks = chunks_in(batch)
-        refused: dict[bytes, str] = {}
-        vectors = yield from self._embed(chunks, refused)
-        if refused:
-            batch = [self._without(entry, refused) for entry in batch]
-            chunks = chunks_in(batch)
+        vectors = yield from self._embed(chunks)
         with self._timed("catalog"), self._tools.catalog.write() as connection:
             if vectors:
                 keep(connection, self._tools.embedder, vectors)
@@ -353,22 +360,14 @@ class Ingest:
                 documents.inherit(connection, self._collection.id, key, self._tools.rules.group_metadata)
         self._groups.clear()
 
-    def _without(self, entry: Entry, refused: Mapping[bytes, str]) -> Entry:
-        """Return ``entry``, or a note that its file failed if the model refused a passage of it."""
-        for chunk in chunks_of(entry):
-            if not isinstance(entry, Note) and (reason := refused.get(embedding_key(chunk))):
-                return self._failed(entry.item, reason)
-        return entry
-
-    def _embed(
-        self, chunks: Sequence[Chunk], refused: dict[bytes, str]
-    ) -> Generator[Event, None, dict[bytes, Float32]]:
+    def _embed(self, chunks: Sequence[Chunk]) -> Generator[Event, None, dict[bytes, Float32]]:
         """Return embedding key → vector of the chunks that have none yet, yielding progress."""
         texts = {embedding_key(chunk): chunk.embedded_text for chunk in chunks}
         if not texts or self.report.degraded or self._deferring:
             self.report.pending += len(chunks)
             return {}
         known: set[bytes] = set()
+        refused: dict[bytes, str] = {}
         try:
             known = self._embedded_before(texts)
             missing = {key: text for key, text in texts.items() if key not in known}
@@ -381,6 +380,8 @@ class Ingest:
             return {}
         self.report.reused += len(chunks) - len(missing)
         self.report.embedded += len(vectors)
+        self.report.pending += len(refused)
+        self._refused |= refused
         if self._collection.model_id is None:
             self._collection = bind(self._tools.catalog, self._collection, self._tools.embedder)
         return vectors
