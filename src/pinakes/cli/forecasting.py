@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -108,9 +108,10 @@ def _show(
 def _forecast(session: Session, library: Library, chosen: Iterable[tuple[str, SourceSettings]]) -> Iterator[Forecast]:
     from pinakes.upkeep.forecasting import Forecasts
 
+    forecasts = Forecasts(library.shelves)
     for name, source in chosen:
         with following(session.screen) as on_event:
-            one = Forecasts(library.shelves).attempted(name, source, on_event)
+            one = forecasts.attempted(name, source, on_event)
         yield one
 
 
@@ -127,19 +128,27 @@ def _show_one(screen: Screen, one: Forecast) -> None:
     to_read = one.new + one.changed
     if not to_read:
         row("to read", "nothing")
+    else:
+        _show_sampled(row, one, to_read)
+        _show_reasons(screen, "unread", one.unreadable)
+    if one.waiting:
+        row("waiting", f"{one.waiting:,} passages of earlier runs, about {one.waiting_tokens:,} tokens to embed")
+    if not (to_read or one.waiting):
         return
+    row("time", _time(one))
+    if one.dollars is None:
+        row("costs", f"not known for {one.model}")
+    else:
+        row("costs", f"about ${one.dollars:,.2f} by {one.model}" if one.dollars else "nothing")
+
+
+def _show_sampled(row: Callable[[str, str], None], one: Forecast, to_read: int) -> None:
     about = "" if one.sampled == to_read else "about "
     row("to read", f"{_files(to_read)}, {_size(one.bytes)}")
     whence = "all of them were read" if not about else f"from a sample of {_files(one.sampled)}"
     row("gives", f"{about}{one.chunks:,} chunks, {one.tokens:,} tokens; {whence}")
     if one.new_tokens != one.tokens:
         row("to embed", f"{about}{one.new_tokens:,} tokens, the rest is there or comes more than once")
-    _show_reasons(screen, "unread", one.unreadable)
-    row("time", _time(one))
-    if one.dollars is None:
-        row("costs", f"not known for {one.model}")
-    else:
-        row("costs", f"about ${one.dollars:,.2f} by {one.model}" if one.dollars else "nothing")
 
 
 def _time(one: Forecast) -> str:

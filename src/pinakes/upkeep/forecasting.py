@@ -21,7 +21,7 @@ from pinakes.catalog.documents import embedding_key
 from pinakes.catalog.sources import FileRecord
 from pinakes.cutting import WORTH_BYTES
 from pinakes.embedding.spending import dollars
-from pinakes.errors import ModelUnavailable, PinakesError
+from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Event, Tools
 from pinakes.ingest.entries import vanished
 from pinakes.ingest.places import check_place, looked_through
@@ -45,8 +45,10 @@ class Forecast:
 
     ``bytes`` are those of new and changed files. ``chunks`` and ``tokens`` are what these give, ``new_tokens`` what of
     that is to be embedded: estimates from ``sampled`` files, of which ``unreadable`` gave nothing, by reason. They are
-    exact where all files were sampled. ``read_s`` and ``embed_s`` are seconds, the latter None where the model runs
-    elsewhere or is not there; ``dollars`` is None where a price is not known. ``error``: it cannot be reached.
+    exact where all files were sampled. ``waiting`` passages of the collection have no vector since earlier runs, of
+    about ``waiting_tokens``; they are embedded, too. ``read_s`` and ``embed_s`` are seconds, the latter None where the
+    model runs elsewhere or is not there; ``dollars`` is None where a price is not known. ``error``: it cannot be
+    reached.
     """
 
     collection: str
@@ -64,6 +66,8 @@ class Forecast:
     chunks: int = 0
     tokens: int = 0
     new_tokens: int = 0
+    waiting: int = 0
+    waiting_tokens: int = 0
     read_s: float = 0.0
     embed_s: float | None = None
     dollars: float | None = 0.0
@@ -94,10 +98,11 @@ class _Kind:
 
 
 class Forecasts:
-    """Says what runs of one home would do."""
+    """Says what runs of one home would do, one after the other: what waits is told by the first of a collection."""
 
     def __init__(self, shelves: Shelves) -> None:
         self._shelves = shelves
+        self._told: set[int] = set()
 
     def of(self, name: str, source: SourceSettings, on_event: Callable[[Event], object] = lambda _: None) -> Forecast:
         """Say what reading ``source`` into collection ``name``, which need not be there, would do.
@@ -165,7 +170,8 @@ class Forecasts:
     def _estimated(self, record: CollectionRecord, tools: Tools, sample: _Sample) -> Forecast:
         """Return the part of a forecast that the sample tells."""
         chunks, tokens, seconds = sample.scaled()
-        new = round(tokens * self._share_to_embed(tools.embedder, sample.chunks))
+        new = round(tokens * self._share_to_embed(record, tools.embedder, sample.chunks))
+        waiting, waiting_tokens = self._waiting(record)
         at_once = self._shelves.workers.most if sample.much else 1
         return Forecast(
             record.name,
@@ -176,17 +182,28 @@ class Forecasts:
             chunks=chunks,
             tokens=tokens,
             new_tokens=new,
+            waiting=waiting,
+            waiting_tokens=waiting_tokens,
             read_s=seconds / max(1, at_once),
-            embed_s=self._seconds_to_embed(record, tools.embedder, sample.chunks, new),
-            dollars=dollars(tools.embedder, new),
+            embed_s=self._seconds_to_embed(record, tools.embedder, sample.chunks, new + waiting_tokens),
+            dollars=dollars(tools.embedder, new + waiting_tokens),
         )
 
-    def _share_to_embed(self, embedder: Embedder, chunks: Sequence[Chunk]) -> float:
-        """Return the share of the sampled tokens that have no vector by this model yet, by whatever document."""
+    def _waiting(self, record: CollectionRecord) -> tuple[int, int]:
+        """Return how many texts of a collection wait for a vector, and their tokens; none where that was told."""
+        if record.id in self._told:
+            return 0, 0
+        self._told.add(record.id)
+        with self._shelves.catalog.read() as connection:
+            return embeddings.waiting(connection, record.id, record.model_id)
+
+    def _share_to_embed(self, record: CollectionRecord, embedder: Embedder, chunks: Sequence[Chunk]) -> float:
+        """Return the share of the sampled tokens that have no vector by this model yet, and do not wait for one."""
         keys = {embedding_key(chunk): chunk.token_count for chunk in chunks}
         with self._shelves.catalog.read() as connection:
             model_id = collections.model_id(connection, _fingerprint(embedder))
             known = embeddings.known(connection, model_id, keys) if model_id is not None else set()
+            known |= embeddings.places(connection, record.id, keys).keys()
         total = sum(chunk.token_count for chunk in chunks)
         return sum(count for key, count in keys.items() if key not in known) / total if total else 0.0
 
@@ -199,14 +216,18 @@ class Forecasts:
         if isinstance(embedder, Remote):  # nothing is sent away to find out what sending would cost
             pace = self._shelves.model_of(record).tokens_per_minute
             return tokens / pace * _SECONDS_A_MINUTE if pace else None
-        some = chunks[:: max(1, len(chunks) // _EMBEDDED)][:_EMBEDDED]
+        some = [chunk.embedded_text for chunk in chunks[:: max(1, len(chunks) // _EMBEDDED)][:_EMBEDDED]]
+        if not some:
+            with self._shelves.catalog.read() as connection:
+                rows = embeddings.pending(connection, record.id, record.model_id, _EMBEDDED)
+            some = [text for _, _, text in rows]
         try:
             embedder.embed(["load the model"])
+            measured = sum(len(embedder.token_starts(text)) for text in some)
             start = time.perf_counter()
-            embedder.embed([chunk.embedded_text for chunk in some])
-        except ModelUnavailable:
+            embedder.embed(some)
+        except (InvalidInput, ModelUnavailable):  # what waits may do so because the model refuses it
             return None
-        measured = sum(chunk.token_count for chunk in some)
         return (time.perf_counter() - start) * tokens / measured if measured else 0.0
 
 

@@ -149,3 +149,33 @@ def test_a_provider_is_not_asked_and_its_price_is_told(pinakes, docs, home):
     assert said["dollars"] == pytest.approx(said["new_tokens"] * 2 / 1_000_000)
     assert (said["embed_s"], said["seconds"]) == (None, None)
     assert not home.exists()
+
+
+def test_what_waits_from_an_earlier_run_is_counted_once(pinakes, docs, tmp_path):
+    paid = ["--set", "embedding.provider=endpoint", "--set", "embedding.url=http://127.0.0.1:9/v1"]
+    paid += ["--set", "embedding.model=words", "--set", "embedding.dimension=8", "--set", "embedding.retries=0"]
+    paid += ["--set", "embedding.price_per_million=1000000", "--set", "embedding.ask_above=0"]
+    assert pinakes("add", docs, *paid).code == 7
+    done = pinakes("sync", "--dry-run", *paid)
+    assert "to read  nothing" in done.out
+    assert "waiting  6 passages of earlier runs" in done.out
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "same.md").write_text((docs / "0.md").read_text())
+    assert pinakes("add", other, *paid).code == 7
+    before, after = pinakes("sync", "--dry-run", "--json", *paid).document["forecasts"]
+    assert (before["waiting"], after["waiting"]) == (6, 0)
+    assert before["dollars"] == pytest.approx(before["waiting_tokens"]) != 0
+    (other / "same.md").write_text((docs / "1.md").read_text())
+    [said] = pinakes("add", other, "--dry-run", "--json", *paid).document["forecasts"]
+    assert (said["changed"], said["new_tokens"], said["waiting"]) == (1, 0, 6)
+    assert said["dollars"] == pytest.approx(said["waiting_tokens"])
+
+
+def test_how_long_embedding_takes_what_waits_is_told_where_nothing_is_read(pinakes, docs, home):
+    pinakes("add", docs)
+    with sqlite3.connect(home / "catalog.db") as catalogue:
+        catalogue.execute("DELETE FROM embeddings")
+    [said] = pinakes("add", docs, "--dry-run", "--json").document["forecasts"]
+    assert (said["new"], said["changed"], said["waiting"]) == (0, 0, 6)
+    assert said["embed_s"] > 0
