@@ -214,7 +214,16 @@ def test_a_long_document_is_sent_in_part() -> None:
         assert len(json.dumps(server.seen[0][2])) < 30_000
 
 
-@pytest.mark.parametrize("first", [(429, b"slow down"), (503, b""), (-1, b'{"choices"')])
+@pytest.mark.parametrize(
+    "first",
+    [
+        (429, b"slow down"),
+        (503, b""),
+        (-1, b'{"choices"'),
+        (200, b'{"error": {"message": "slow down", "code": 429}}'),
+        (200, b'{"error": {"message": "slow down", "type": "rate_limit_exceeded"}}'),
+    ],
+)
 def test_a_model_that_is_busy_or_away_for_a_moment_is_asked_again(first: Any) -> None:
     answers = iter([first, "well"])
     with serving(lambda _: next(answers)) as server:

@@ -26,6 +26,10 @@ T = TypeVar("T")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 """How environment variables are called. What is called otherwise may be a key in the place of its name."""
 
+_BUSY_SIGNS = ("rate_limit", "ratelimit", "too_many_requests", "resource_exhausted")
+"""What providers call it where they are asked too often."""
+
+_LATER = "Try again later."
 _MOST_BYTES = 4_000_000
 _MOST_SHOWN = 200
 _MOST_SAID = 400
@@ -101,16 +105,17 @@ class Endpoint:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             hint = f"Check {self.section}.url and the network."
             raise self.failure(f"cannot be reached: {error}", hint, status=0) from error
+        wait_s = asked_wait_s(response.headers.get("retry-after", ""))
         if not response.is_success:
-            raise self._refusal(response.status_code, data, asked_wait_s(response.headers.get("retry-after", "")))
+            raise self._refusal(response.status_code, data, wait_s)
         try:
             answer = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise self.failure("does not answer in JSON", f"Check {self.section}.url.") from error
         if said := _complaint(answer):
-            raise self.failure(
-                f"answers with an error: {self._cut(said)}", f"Check your account there, and {self.section}.model."
-            )
+            status = _busy_status(answer["error"])
+            hint = _LATER if status else f"Check your account there, and {self.section}.model."
+            raise self.failure(f"answers with an error: {self._cut(said)}", hint, status=status, wait_s=wait_s)
         return answer
 
     def _exchanged(
@@ -144,7 +149,7 @@ class Endpoint:
         if status in (401, 403):
             hint = f"Check the key in the environment variable that {self.section}.key_variable names."
         elif status == 429 or status >= 500:
-            hint = "Try again later."
+            hint = _LATER
         what = f"answers {status}: {said}" if said else f"answers {status}"
         return self.failure(what, hint, status=status, wait_s=wait_s)
 
@@ -179,6 +184,17 @@ def _complaint(answer: JSON) -> str:
     error = answer.get("error") if isinstance(answer, dict) else None
     message = error.get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) else json.dumps(error) if isinstance(error, dict) and error else ""
+
+
+def _busy_status(error: JSON) -> int | None:
+    """Return the status that an error should have come with where it may pass: 429 or 5xx, None for any other error."""
+    told = [error.get(name) for name in ("code", "status", "type")] if isinstance(error, dict) else []
+    for one in told:
+        if isinstance(one, str) and any(sign in one.lower() for sign in _BUSY_SIGNS):
+            return 429
+        if re.fullmatch(r"429|5\d\d", code := str(one)):
+            return int(code)
+    return None
 
 
 def token_count(told: JSON) -> int | None:
