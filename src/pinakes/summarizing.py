@@ -38,12 +38,17 @@ _MIN_GIVEN_CHARS, _MAX_GIVEN_CHARS = 20, 1500
 class Summarized(Event):
     """What became of one document, called ``detail``, at ``path``: the model wrote its summary, or ``failed`` to.
 
-    Neither where there was nothing to be asked: it has a summary, or no text.
+    Neither where there was nothing to be asked: it has a summary, or no text. ``why`` it failed, "" where it did not.
     """
 
     path: str = ""
     written: bool = False
-    failed: bool = False
+    why: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model was to write a summary, and did not."""
+        return bool(self.why)
 
 
 class Summaries:
@@ -127,18 +132,20 @@ class Summaries:
             brief = briefs.of_ids(connection, [document_id]).get(document_id)
             if brief is None or authored(brief.metadata):
                 return event
-            text, symbols = documents.text(connection, document_id), _symbols(connection, brief)
+            text = documents.text(connection, document_id)
         event = replace(event, detail=brief.title, path=brief.path)
-        if not text.strip():
+        writer = self.writer
+        if not text.strip() or not isinstance(writer, ChatSummarizer):
             return event
-        summary = self.writer.summarize(_document(brief, text), symbols)
-        if summary.by != "chat":
-            return replace(event, failed=True)
-        vectors = self._embedded(record, summary.text)
+        try:
+            summary = writer.written(_document(brief, text))
+        except ModelUnavailable as error:
+            return replace(event, why=str(error))
+        vectors = self._embedded(record, summary)
         with catalog.write() as connection:
             if vectors and record.model_id is not None:
                 embeddings.store(connection, record.model_id, vectors)
-            summaries.write(connection, document_id, summary.text, summary.by)
+            summaries.write(connection, document_id, summary, "chat")
         return replace(event, written=True)
 
     def _embedded(self, record: CollectionRecord, text: str) -> dict[bytes, Float32]:

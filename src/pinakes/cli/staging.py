@@ -118,7 +118,7 @@ def summarize(
             "No chat model is to write summaries.",
             hint="Set chat.model with chat.url or chat.provider; see also summary.writer.",
         )
-    done: dict[str, tuple[int, list[str]]] = {}
+    done: dict[str, tuple[int, list[tuple[str, str]]]] = {}
     with session.library() as library:
         for record in library.collections(collection):
             done[record.name] = _summarized(session, library, record.name, again)
@@ -126,31 +126,39 @@ def summarize(
         spent = library.staged.texts.spent
     for name, (written, left) in done.items():
         session.screen.report(f"{name}: {written:,} summaries written" + (f", {len(left):,} failed" if left else ""))
-        for path in left:
-            session.screen.warn(f"no summary was written for {one_line(path)}")
+        for path, why in left:
+            session.screen.warn(f"no summary was written for {one_line(path)}: {why}")
     if spent.words:
         session.screen.say(spent.words)
     document: dict[str, JSON] = {
         "collections": [
-            {"name": name, "written": written, "failed": len(left), **({"failures": left} if left else {})}
+            {
+                "name": name,
+                "written": written,
+                "failed": len(left),
+                **({"failures": [path for path, _ in left]} if left else {}),
+            }
             for name, (written, left) in done.items()
         ],
         **({"usage": asdict(spent)} if spent.calls else {}),
     }
     failed = sum(len(left) for _, left in done.values())
     if failed:
-        error = ModelUnavailable(f"{failed} summaries could not be written.", hint="See the warnings, run it again.")
+        error = ModelUnavailable(
+            f"{failed:,} summaries could not be written.",
+            hint="See the warnings, run it again. Until then older ones are shown, or sentences of the texts.",
+        )
         raise IncompleteError(error, document)
     session.screen.document(document)
 
 
-def _summarized(session: Session, library: Library, name: str, again: bool) -> tuple[int, list[str]]:
-    """Have the summaries of one collection written; return how many were, and the paths of those that failed."""
-    written, left = 0, list[str]()
+def _summarized(session: Session, library: Library, name: str, again: bool) -> tuple[int, list[tuple[str, str]]]:
+    """Have the summaries of one collection written; return how many were, and paths and reasons of the others."""
+    written, left = 0, list[tuple[str, str]]()
     with progress(session.screen) as show:
         for event in library.staged.texts.write(name, again=again):
             written += event.written
-            left += [event.path] if event.failed else []
+            left += [(event.path, event.why)] if event.failed else []
             show(f"{event.done:,} of {event.total:,} documents, {one_line(event.detail)}", event.done, event.total)
     return written, left
 

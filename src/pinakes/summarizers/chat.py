@@ -62,17 +62,21 @@ class ChatSummarizer:
         if not document.text.strip():
             return self._instead.summarize(document, symbols)
         try:
-            text = self._written(document)
+            return Summary(self.written(document), "chat")
         except ModelUnavailable as error:
             _log.warning("a summary is made of sentences of the text: %s", error)
-            text = ""
-        return Summary(_cut(text), "chat") if text else self._instead.summarize(document, symbols)
+            return self._instead.summarize(document, symbols)
 
-    def _written(self, document: Document) -> str:
+    def written(self, document: Document) -> str:
+        """Return what the model writes of a document that has a text.
+
+        Raises:
+            ModelUnavailable: it fails, or stops before its summary is whole.
+        """
         said = self._chat.ask(*self._asked(document))
         if said.cut_off:
             raise self._chat.cut_off()
-        return " ".join(said.text.split())
+        return _cut(" ".join(said.text.split()))
 
     def _asked(self, document: Document) -> tuple[str, str]:
         mark = secrets.token_hex(4)

@@ -100,6 +100,7 @@ def test_a_summary_that_is_not_written_again_has_failed_though_there_is_an_older
     done = orchard("summarize", "--again", *model)
     assert done.code == 7
     assert re.search(r"default: 0 summaries written, \d+ failed", done.err + done.out)
-    assert "no summary was written for guide.md" in done.err
+    assert "no summary was written for guide.md: The chat model at http" in done.err
+    assert "is made of sentences" not in done.err
     shown = orchard("search", "pear", "--summaries", "-k", "1")
     assert SAID in shown.out
