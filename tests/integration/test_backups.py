@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from pinakes.catalog import keys
+from pinakes.catalog import events, keys
+from pinakes.catalog.events import Event
 from pinakes.documents.drafting import Draft
 from pinakes.errors import CatalogueCorrupt, InvalidInput, NotFound, PinakesError, StorageFull, Unreadable
 from pinakes.exchange.backups import KIND, Restored, restore
@@ -134,6 +135,30 @@ class TestThereAndBack:
         assert done.file == str(tmp_path / "backups" / name)
         assert name.startswith("home-20")
         assert name.endswith("Z.zip")
+
+
+def test_no_number_of_an_event_is_given_again_by_a_home_that_is_restored(
+    zoo: Library, file: Path, new: Path, tmp_path: Path
+) -> None:
+    """Receivers skip events of numbers that they know, and ask for those after the last one they had."""
+    zoo.documents.put("After the backup.\n", title="Told", collection="zoo")
+    [known] = told_after(zoo, len(FILES) + 1)
+    numbers = []
+    for place in (new, tmp_path / "another"):
+        restore(file, place)
+        with opened(place) as library:
+            assert [one.id for one in told_after(library, 0)] == list(range(1, known.id))
+            library.documents.put("After restoring.\n", title="New", collection="zoo")
+            [event] = told_after(library, known.id)
+            numbers.append(event.id)
+            with library.shelves.catalog.read() as connection:
+                assert events.missed(connection, 0) == 0
+    assert known.id < numbers[0] < numbers[1] < 2**53
+
+
+def told_after(library: Library, position: int) -> list[Event]:
+    with library.shelves.catalog.read() as connection:
+        return events.after(connection, position, 100)
 
 
 def test_while_others_write_it_is_of_one_moment(zoo: Library, tmp_path: Path, new: Path) -> None:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.engine import now
-from pinakes.catalog.schema import collections, documents, events, files, sources, versions
+from pinakes.catalog.schema import collections, documents, events, files, leaps, sources, versions
 from pinakes.errors import InvalidInput
 from pinakes.settings import EventKind
 from pinakes.types import JSON
@@ -143,7 +143,33 @@ def _note(connection: Connection, statement: Insert, values: Mapping[str, JSON])
 
 def prune(connection: Connection, most: int = MOST_KEPT) -> None:
     """Drop all but the latest events."""
-    connection.execute(delete(events).where(events.c.id <= newest(connection) - most))
+    last = newest(connection)
+    for leap_ in connection.execute(_LEAPS):
+        if last - leap_.upto >= most:
+            break
+        most -= max(0, last - leap_.upto)
+        last = min(last, leap_.after)
+    connection.execute(delete(events).where(events.c.id <= last - most))
+
+
+def leap(connection: Connection, upto: int) -> None:
+    """Have the next event get a number above ``upto``, if the last one has none.
+
+    So a restored home gives no number that the home it was made of gave after it was backed up: whoever was told of
+    the event of that number would take the new one for it.
+    """
+    last = newest(connection)
+    if upto > last:
+        connection.execute(insert(leaps).values(upto=upto, after=last))
+        connection.execute(_TAKEN, {"number": upto, "at": now()})
+        connection.execute(delete(events).where(events.c.id == upto))  # its number stays taken
+
+
+def missed(connection: Connection, position: int) -> int:
+    """Return how many events after number ``position`` are not kept any more."""
+    first = oldest(connection)
+    never: int = sum(max(0, min(one.upto, first - 1) - max(one.after, position)) for one in connection.execute(_LEAPS))
+    return max(0, first - 1 - position - never)
 
 
 def newest(connection: Connection) -> int:
@@ -206,6 +232,8 @@ _COLUMNS = [column.name for column in events.c if column.name != "id"]
 _SINCE = select(events)
 _NEWEST = select(func.max(events.c.id))
 _OLDEST = select(func.min(events.c.id))
+_LEAPS = select(leaps).order_by(leaps.c.upto.desc())
+_TAKEN = insert(events).values(id=bindparam("number"), at=bindparam("at"), kind="", operation="", collection="", by="")
 _PLACED = documents.join(collections, collections.c.id == documents.c.collection_id).outerjoin(
     sources, sources.c.id == documents.c.source_id
 )

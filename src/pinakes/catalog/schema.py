@@ -287,6 +287,14 @@ events = Table(
 """What happened, for whoever wants to be told: written with what it tells of, in one transaction. Collections,
 documents and sources are named, since events outlive them."""
 
+leaps = Table(
+    "leaps",
+    metadata,
+    Column("upto", _Id, primary_key=True, autoincrement=False),
+    Column("after", _Id, nullable=False),
+)
+"""Numbers that no event has or will have: those above ``after``, ``upto`` included."""
+
 webhooks = Table(
     "webhooks",
     metadata,

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from filelock import FileLock, Timeout
 
-from pinakes.catalog import Catalog, collections
+from pinakes.catalog import Catalog, collections, events
 from pinakes.catalog.engine import translated
 from pinakes.errors import CatalogueCorrupt, InvalidInput, StorageFull, storing
 from pinakes.exchange import OnStep
@@ -134,7 +134,7 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
             _check_empty(home, staging)  # once more: another one may have begun at the same moment
             _unpack(archive, file, staging, on_step)
             on_step("checking", 0, 0)
-            Catalog.at(staging).close()  # brought to the tables of this version, while nobody else is there
+            _adopt(staging)
             held = _checked(staging / CATALOG)
             _put_in_place(staging, home)
         finally:
@@ -281,6 +281,15 @@ def _unpack(archive: Reader, file: Path, staging: Path, on_step: OnStep) -> None
                 on_step("unpacking", done, archive.bytes)
             target.flush()
             os.fsync(target.fileno())
+
+
+def _adopt(staging: Path) -> None:
+    """Bring the catalogue to the tables of this version, and the numbers of events ahead, while nobody else is there.
+
+    Milliseconds of the time: more than any home gave of numbers, and another leap for each restoring.
+    """
+    with closing(Catalog.at(staging)) as catalog, catalog.write() as connection:
+        events.leap(connection, time.time_ns() // 1_000_000)
 
 
 def _put_in_place(staging: Path, home: Path) -> None:

@@ -107,7 +107,7 @@ def _next(service: Service, wanted: Wanted, position: int) -> tuple[int, list[Ev
         newest = events.newest(connection)
         if newest <= position:
             return min(position, newest), [], 0
-        lost = max(0, events.oldest(connection) - 1 - position)
+        lost = events.missed(connection, position)
         found = events.after(connection, position, _BATCH, wanted.kinds, wanted.collections, wanted.visible)
     return (found[-1].id if len(found) == _BATCH else newest), found, lost
 

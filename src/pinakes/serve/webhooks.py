@@ -151,15 +151,15 @@ class Teller:
             newest = events.newest(connection)
             if newest <= position:
                 return [], newest
-            lost = events.oldest(connection) - 1 - position
+            lost = events.missed(connection, position)
             found = events.after(connection, position, hook.batch, hook.events, hook.collections or None)
         found = [one for one in found if one.id <= self._failing] or found  # what failed is sent as it was
-        if lost > 0:
+        if lost:
             _log.warning("the webhook %s missed %d events: they were dropped", hook.name, lost)
         self._seen = found[0].id - 1 if found else newest
-        if lost > 0 or self._seen - progress.position >= _SKIPPED_AT_ONCE:
+        if lost or self._seen - progress.position >= _SKIPPED_AT_ONCE:
             with self._catalog.write() as connection:
-                webhooks.passed(connection, hook.name, self._seen, missed=max(0, lost))
+                webhooks.passed(connection, hook.name, self._seen, missed=lost)
         return found, newest
 
     def _post(self, found: Sequence[Event]) -> Outcome:

@@ -173,6 +173,35 @@ def test_the_oldest_are_dropped_also_where_no_source_is_read(
         assert (events.oldest(connection), events.newest(connection)) == (17, 25)
 
 
+def test_a_leap_loses_nothing_and_its_numbers_count_neither_as_kept_nor_as_dropped(
+    catalog: Catalog, collection: CollectionRecord
+) -> None:
+    put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3)))
+    with catalog.write() as connection:
+        events.leap(connection, 1000)
+        assert events.newest(connection) == 3
+        events.leap(connection, 2)
+    put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3, 5)))
+    with catalog.write() as connection:
+        assert [one.id for one in events.after(connection, 0, 10)] == [1, 2, 3, 1001, 1002]
+        events.prune(connection, 4)
+        assert [one.id for one in events.after(connection, 0, 10)] == [2, 3, 1001, 1002]
+        assert [events.missed(connection, position) for position in (0, 1, 3, 700)] == [1, 0, 0, 0]
+        events.prune(connection, 1)
+        assert [one.id for one in events.after(connection, 0, 10)] == [1002]
+        assert [events.missed(connection, position) for position in (0, 1, 3, 700, 1001)] == [4, 3, 1, 1, 0]
+
+
+def test_before_the_first_event_a_leap_counts_as_nothing_dropped(
+    catalog: Catalog, collection: CollectionRecord
+) -> None:
+    with catalog.write() as connection:
+        events.leap(connection, 1000)
+    put(catalog, collection, new("a.md", "words"))
+    with catalog.read() as connection:
+        assert (events.oldest(connection), events.missed(connection, 0)) == (1001, 0)
+
+
 def test_an_unknown_kind_is_refused() -> None:
     assert events.kinds_of(["deleted", "indexed", "deleted"]) == ("indexed", "deleted")
     with pytest.raises(InvalidInput, match="'eaten'"):
