@@ -105,6 +105,30 @@ class TestThereAndBack:
         done = zoo.exchange.back_up(tmp_path / "home.zip")
         assert done.left_out == tuple(f"knowledge_base/{name}: not a plain file" for name in ("folder", "link.md"))
 
+    def test_folders_that_settings_name_elsewhere_in_the_home_come_along_and_what_does_not_is_told(
+        self, docs: Path, home: Path, tmp_path: Path, new: Path
+    ) -> None:
+        (home / "config.toml").parent.mkdir(exist_ok=True)
+        (home / "config.toml").write_text(
+            'sources_dir = "team/sources"\n[knowledge_base]\nenabled = true\nfolder = "team/kb"\n'
+            '[[sources]]\nlocation = "notes"\n[[sources]]\nlocation = "sources/mine"\n'
+        )
+        write_files(home, {"team/sources/team.yaml": "kind: KnowledgeSource\n", "team/kb/deep/a.md": "# A\n"})
+        write_files(home, {"team/other.txt": "mine", "notes/b.md": "# B\n", "sources/mine/c.md": "# C\n"})
+        write_files(home, {"server.json": "{}", "startup.lock": "", "cache/model.bin": "weights"})
+        with opened(home) as library:
+            done = library.exchange.back_up(home / "home.zip")
+            again = library.exchange.back_up(home / "home.zip", force=True)
+            with pytest.raises(InvalidInput, match="lies in what is backed up"):
+                library.exchange.back_up(home / "team" / "kb" / "home.zip")
+        assert done.left_out == again.left_out
+        assert [one.partition(": ")[0] for one in done.left_out] == ["notes", "team/other.txt", "sources/mine"]
+        restore(home / "home.zip", new)
+        assert left(new) == ["catalog.db", "config.toml", "team"]
+        assert (new / "team" / "sources" / "team.yaml").read_text() == "kind: KnowledgeSource\n"
+        assert (new / "team" / "kb" / "deep" / "a.md").read_text() == "# A\n"
+        assert not (new / "team" / "other.txt").exists()
+
     def test_a_name_that_no_archive_can_have_keeps_nothing_else_out(
         self, zoo: Library, home: Path, tmp_path: Path, new: Path
     ) -> None:
@@ -274,7 +298,10 @@ def rewritten(file: Path, name: str, data: bytes) -> Path:
 class TestRefusals:
     @pytest.mark.parametrize(
         "name",
-        ["../evil", "/evil", "knowledge_base/../../evil", "index/..", "knowledge_base\\..\\evil", "sources/x", "evil"],
+        [
+            *("../evil", "/evil", "knowledge_base/../../evil", "index/..", "knowledge_base\\..\\evil", "sources/x"),
+            *("evil", "config.toml/x", "server.json/x", ".restoring-1/x"),
+        ],
     )
     def test_what_no_backup_holds_is_refused_and_nothing_is_made(self, file: Path, new: Path, name: str) -> None:
         with pytest.raises(Unreadable, match="has a member"):

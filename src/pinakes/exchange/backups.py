@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import shutil
 import sqlite3
@@ -22,29 +21,16 @@ from pinakes.catalog import Catalog, collections, events
 from pinakes.catalog.engine import translated
 from pinakes.errors import CatalogueCorrupt, InvalidInput, StorageFull, storing
 from pinakes.exchange import OnStep
+from pinakes.exchange.holding import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
 from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, opened, written
 from pinakes.shelves import Shelves
 
-CATALOG, INDEX = "catalog.db", "index"
-FILES, FOLDERS = (CATALOG, "config.toml"), ("evaluations", "knowledge_base", "sources.d", INDEX)
-"""What of a home is kept. What sources fetched, locks and the note of which server runs belong to one machine."""
-
-_STAGING = ".restoring-"
-_UNDER_WAY, _LOCK = ".pinakes-backup-", "under-way.lock"
+_LOCK = "under-way.lock"
 _BLOCK_BYTES = 1 << 20
 _FAST = 1
 _WHAT = "The home"
-_FOREIGN = re.compile(r"[\\\0\ud800-\udfff]")
-"""What no name in a zip file can have: backslashes, and bytes that are no UTF-8."""
 
-
-def _may_hold(name: str) -> bool:
-    parts = name.split("/")
-    plain = not _FOREIGN.search(name) and all(part not in ("", ".", "..") for part in parts)
-    return plain and (name in FILES or (len(parts) > 1 and parts[0] in FOLDERS))
-
-
-KIND = Kind("pinakes-home", 1, "backup of a home", _may_hold)
+KIND = Kind("pinakes-home", 1, "backup of a home", may_hold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +81,8 @@ def back_up(
         CatalogueCorrupt: the catalogue is damaged.
     """
     start = time.perf_counter()
-    home = shelves.settings.home
-    place = _named(home, place)
+    holding = Holding(shelves.settings)
+    place = _named(shelves.settings.home, holding, place)
     check_free(place, force=force)
     with _staging(place) as copy, written(place, KIND, force=force, level=_FAST, within=copy) as archive:
         on_step("catalogue", 0, 0)
@@ -106,7 +92,8 @@ def back_up(
             on_step("index", 0, 0)
             _build_indexes(shelves, copy)
         archive.about["home"] = {"collections": held[0], "documents": held[1], "with_index": with_index}
-        left_out = _pack(archive, _members(home, copy), on_step)
+        left_out = _pack(archive, holding.members(copy), on_step)
+        left_out += holding.left_out(place)
         files = len(archive.members)
     seconds = round(time.perf_counter() - start, 2)
     return BackedUp(str(place), place.stat().st_size, *held, with_index, files, tuple(left_out), seconds)
@@ -128,7 +115,7 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
         _check_empty(home)
         _check_room(home, archive)
         home.mkdir(parents=True, exist_ok=True)
-        staging = home / f"{_STAGING}{secrets.token_hex(4)}"
+        staging = home / f"{STAGING}{secrets.token_hex(4)}"
         staging.mkdir(mode=0o700)
         try:
             _check_empty(home, staging)  # once more: another one may have begun at the same moment
@@ -146,15 +133,14 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
     return Restored(str(home), of, software, *held, with_index, len(members), archive.bytes, seconds)
 
 
-def _named(home: Path, place: Path) -> Path:
+def _named(home: Path, holding: Holding, place: Path) -> Path:
     """Return the file to be written: in a folder one that is named after the home and the time."""
     place = place.expanduser().absolute()
     if place.is_dir():
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
         place /= f"{home.absolute().name.lstrip('.') or 'pinakes'}-{at}.zip"
-    for name in (*FILES, *FOLDERS):
-        if place.is_relative_to((home / name).absolute()):
-            raise InvalidInput(f"{str(place)!r} lies in what is backed up.", hint="Choose a place outside of the home.")
+    if holding.has(place):
+        raise InvalidInput(f"{str(place)!r} lies in what is backed up.", hint="Choose a place outside of the home.")
     return place
 
 
@@ -162,10 +148,10 @@ def _named(home: Path, place: Path) -> Path:
 def _staging(place: Path) -> Iterator[Path]:
     """Give an empty folder beside ``place``; remove those that were left there by backups that were killed."""
     with storing(f"The backup {str(place)!r}"):
-        for left in place.parent.glob(f"{_UNDER_WAY}*/{_LOCK}"):
+        for left in place.parent.glob(f"{UNDER_WAY}*/{_LOCK}"):
             with suppress(Timeout, OSError), FileLock(left, timeout=0):
                 shutil.rmtree(left.parent, ignore_errors=True)
-        staging = tempfile.TemporaryDirectory(prefix=_UNDER_WAY, dir=place.parent)
+        staging = tempfile.TemporaryDirectory(prefix=UNDER_WAY, dir=place.parent)
     with staging as folder, FileLock(Path(folder, _LOCK)):
         yield Path(folder)
 
@@ -202,24 +188,6 @@ def _build_indexes(shelves: Shelves, copy: Path) -> None:
         beside.close()
 
 
-def _members(home: Path, copy: Path) -> list[tuple[str, Path]]:
-    """Return name in the archive → file, of all that is kept; those of the catalogue and the index are copies."""
-    found = [(CATALOG, copy / CATALOG)]
-    found += [(name, home / name) for name in FILES if name != CATALOG and (home / name).is_file()]
-    for name in FOLDERS:
-        root = copy if name == INDEX else home
-        found += [(path.relative_to(root).as_posix(), path) for path in _below(root / name)]
-    return [(name, path) for name, path in found if not (name.startswith(f"{INDEX}/") and name.endswith(".lock"))]
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """Yield what is in a folder and not a folder itself; links are not followed."""
-    for root, folders, names in os.walk(folder):
-        folders.sort()
-        place = Path(root)
-        yield from (place / name for name in sorted([*names, *(one for one in folders if (place / one).is_symlink())]))
-
-
 def _pack(archive: Writer, members: list[tuple[str, Path]], on_step: OnStep) -> list[str]:
     """Write these files; return which could not be, and why."""
     left_out: list[str] = []
@@ -230,7 +198,7 @@ def _pack(archive: Writer, members: list[tuple[str, Path]], on_step: OnStep) -> 
             if not stat.S_ISREG(path.lstat().st_mode):
                 left_out.append(f"{name}: not a plain file")
                 continue
-            if not _may_hold(name):
+            if not may_hold(name):
                 left_out.append(f"{name}: no archive can have a file of that name")
                 continue
             source = path.open("rb")
@@ -250,7 +218,7 @@ def _check_empty(home: Path, own: Path | None = None) -> None:
     there = sorted(path.name for path in home.iterdir() if path != own) if home.is_dir() else []
     if home.exists() and not home.is_dir():
         raise InvalidInput(f"{str(home)!r} is no folder.", hint="Name another home: --home FOLDER")
-    if left := [name for name in there if name.startswith(_STAGING)]:
+    if left := [name for name in there if name.startswith(STAGING)]:
         hint = f"Empty it, then restore again: {left[0]} and what else is there is of no use."
         raise InvalidInput(f"In {str(home)!r} a backup is being restored, or its restoring was stopped.", hint=hint)
     if others := [name for name in there if name != "cache"]:
