@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from pinakes.catalog import events, keys
+from pinakes.catalog import events, keys, sources
 from pinakes.catalog.events import Event
 from pinakes.documents.drafting import Draft
 from pinakes.errors import CatalogueCorrupt, InvalidInput, NotFound, PinakesError, StorageFull, Unreadable
@@ -161,6 +161,74 @@ class TestThereAndBack:
         assert name.endswith("Z.zip")
 
 
+class TestAtAnotherPlace:
+    @pytest.fixture
+    def kept(self, docs: Path, home: Path, tmp_path: Path) -> Path:
+        """Back up a home whose knowledge base and notes were read; return the file."""
+        write_files(docs, {"c.md": "# Otters\n\nOtters swim.\n"})
+        write_files(home / "Base é", {"deep/a.md": "# Badgers\n\nBadgers dig.\n"})
+        write_files(home / "notes", {"b.md": "# Foxes\n\nFoxes run.\n"})
+        (home / "config.toml").write_text(
+            '[knowledge_base]\nenabled = true\nfolder = "Base é"\n[[sources]]\nlocation = "notes"\n'
+            f'[[sources]]\nlocation = "{home / "full"}"\n'
+        )
+        write_files(home / "full", {"d.md": "# Stoats\n\nStoats hunt.\n"})
+        with opened(home) as library:
+            library.add(str(docs))
+            library.sync()
+            library.exchange.back_up(tmp_path / "home.zip")
+        return tmp_path / "home.zip"
+
+    def test_what_lay_in_the_home_is_the_same_source_with_the_same_documents(
+        self, kept: Path, home: Path, docs: Path, new: Path
+    ) -> None:
+        with opened(home) as library:
+            before = uids(library)
+        restore(kept, new)
+        shutil.copytree(home / "notes", new / "notes")
+        with opened(new) as library:
+            assert {Path(place).name for place in places(library)} == {"Base é", "notes", "full", docs.name}
+            assert places(library) == {str(place) for place in (new / "Base é", new / "notes", home / "full", docs)}
+            filters = {"uri": (new / "Base é" / "deep" / "a.md").as_uri()}
+            assert [hit.title for hit in library.search("badgers dig", filters=filters).hits] == ["Badgers"]
+            shutil.rmtree(home)
+            (new / "Base é" / "deep" / "a.md").touch()
+            reports = {Path(one.source).name: one for one in library.sync()}
+            read = [reports[name] for name in ("Base é", "notes", docs.name)]
+            assert [(one.unchanged, one.added, one.changed, one.moved) for one in read] == [(1, 0, 0, 0)] * 3
+            assert len(places(library)) == 4
+            assert uids(library) == before
+
+    def test_what_documents_were_is_told_by_where_they_would_be_now(self, kept: Path, home: Path, new: Path) -> None:
+        restore(kept, new)
+        with opened(new) as library, library.shelves.catalog.read() as connection:
+            query = "SELECT uri FROM documents UNION SELECT uri FROM versions WHERE uri IS NOT NULL"
+            uris = set(connection.exec_driver_sql(query).scalars())
+            assert (new / "Base é" / "deep" / "a.md").as_uri() in uris
+            assert {one for one in uris if one.startswith(home.as_uri())} == {(home / "full" / "d.md").as_uri()}
+
+    @pytest.mark.parametrize("place", [None, 5, "", "relative", "/nowhere"])
+    def test_a_backup_that_does_not_say_well_where_it_was_made_stays_as_it_is(
+        self, kept: Path, home: Path, new: Path, place: object
+    ) -> None:
+        with zipfile.ZipFile(kept) as archive:
+            manifest = json.loads(archive.read(MANIFEST))
+        manifest["home"]["place"] = place
+        restore(rewritten(kept, "config.toml", b"", {"home": manifest["home"]}), new)
+        with opened(new) as library:
+            assert str(home / "Base é") in places(library)
+
+
+def uids(library: Library) -> set[str]:
+    with library.shelves.catalog.read() as connection:
+        return set(connection.exec_driver_sql("SELECT uid FROM documents").scalars())
+
+
+def places(library: Library) -> set[str]:
+    with library.shelves.catalog.read() as connection:
+        return {one.location for one in sources.everything(connection)}
+
+
 def test_no_number_of_an_event_is_given_again_by_a_home_that_is_restored(
     zoo: Library, file: Path, new: Path, tmp_path: Path
 ) -> None:
@@ -280,11 +348,11 @@ class TestNothingIsOverwritten:
             restore(file, new)
 
 
-def rewritten(file: Path, name: str, data: bytes) -> Path:
-    """Write the backup anew with another member of this name, its sum right."""
+def rewritten(file: Path, name: str, data: bytes, about: Mapping[str, object] | None = None) -> Path:
+    """Write the backup anew with another member of this name, its sum right, and ``about`` in its manifest."""
     with zipfile.ZipFile(file) as archive:
         held = {one: archive.read(one) for one in archive.namelist()} | {name: data}
-    manifest = json.loads(held.pop(MANIFEST))
+    manifest = {**json.loads(held.pop(MANIFEST)), **(about or {})}
     manifest["members"] = {
         one: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for one, content in held.items()
     }

@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -19,11 +20,14 @@ from filelock import FileLock, Timeout
 
 from pinakes.catalog import Catalog, collections, events
 from pinakes.catalog.engine import translated
+from pinakes.catalog.resettling import resettle
 from pinakes.errors import CatalogueCorrupt, InvalidInput, StorageFull, storing
 from pinakes.exchange import OnStep
-from pinakes.exchange.holding import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
+from pinakes.exchange.holding import CATALOG, INDEX, SETTINGS, STAGING, UNDER_WAY, Holding, may_hold
 from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, opened, written
+from pinakes.settings.sources import whole_path
 from pinakes.shelves import Shelves
+from pinakes.types import JSON
 
 _LOCK = "under-way.lock"
 _BLOCK_BYTES = 1 << 20
@@ -91,7 +95,8 @@ def back_up(
         if with_index:
             on_step("index", 0, 0)
             _build_indexes(shelves, copy)
-        archive.about["home"] = {"collections": held[0], "documents": held[1], "with_index": with_index}
+        about = {"collections": held[0], "documents": held[1], "with_index": with_index}
+        archive.about["home"] = {**about, "place": whole_path(str(shelves.settings.home), Path())}
         left_out = _pack(archive, holding.members(copy), on_step)
         left_out += holding.left_out(place)
         files = len(archive.members)
@@ -121,7 +126,7 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
             _check_empty(home, staging)  # once more: another one may have begun at the same moment
             _unpack(archive, file, staging, on_step)
             on_step("checking", 0, 0)
-            _adopt(staging)
+            _adopt(staging, home, archive)
             held = _checked(staging / CATALOG)
             _put_in_place(staging, home)
         finally:
@@ -251,13 +256,35 @@ def _unpack(archive: Reader, file: Path, staging: Path, on_step: OnStep) -> None
             os.fsync(target.fileno())
 
 
-def _adopt(staging: Path) -> None:
-    """Bring the catalogue to the tables of this version, and the numbers of events ahead, while nobody else is there.
+def _adopt(staging: Path, home: Path, archive: Reader) -> None:
+    """Bring the catalogue to the tables of this version, and to its ``home``, while nobody else is there.
 
-    Milliseconds of the time: more than any home gave of numbers, and another leap for each restoring.
+    The numbers of events leap to the milliseconds of the time: more than any home gave, another for each restoring.
     """
+    about = archive.manifest.get("home")
+    place = about.get("place") if isinstance(about, dict) else None
+    here = Path(whole_path(str(home), Path()))
     with closing(Catalog.at(staging)) as catalog, catalog.write() as connection:
         events.leap(connection, time.time_ns() // 1_000_000)
+        if isinstance(place, str) and Path(place).is_absolute() and Path(place) != here:
+            resettle(connection, Path(place), here, _named_in(staging / SETTINGS, here))
+
+
+def _named_in(file: Path, home: Path) -> set[str]:
+    """Return whatever may be a place in a file of settings: places that are named in full stay where they are."""
+    try:
+        found = list(_texts(tomllib.loads(file.read_text("utf-8")))) if file.is_file() else []
+    except ValueError:  # which is told by the first command
+        return set()
+    return {whole_path(one, home) for one in found if "\0" not in one}
+
+
+def _texts(value: JSON) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
 
 
 def _put_in_place(staging: Path, home: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from pinakes.settings import Settings
 from pinakes.settings.sources import whole_path
 
-CATALOG, INDEX = "catalog.db", "index"
-FILES, FOLDERS = (CATALOG, "config.toml"), ("evaluations", "knowledge_base", "sources.d", INDEX)
+CATALOG, SETTINGS, INDEX = "catalog.db", "config.toml", "index"
+FILES, FOLDERS = (CATALOG, SETTINGS), ("evaluations", "knowledge_base", "sources.d", INDEX)
 """What of every home is kept. What sources fetched, locks and the note of which server runs belong to one machine."""
 
 STAGING, UNDER_WAY = ".restoring-", ".pinakes-backup-"
