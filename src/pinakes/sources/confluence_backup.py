@@ -7,11 +7,12 @@ import html
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, TypeAlias
 from xml.etree import ElementTree
 
-from pinakes.errors import SourceError, Unreadable
+from pinakes.errors import SourceError, Unreadable, storing
 from pinakes.sources.exports import CANNOT_READ, Tree
 from pinakes.text.markup import cut
 from pinakes.types import JSON
@@ -21,6 +22,7 @@ _CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r")
 _STEP_BYTES: Final = 1 << 18
 _UNSAFE: Final = re.compile(r"[/\\\x00-\x1f]")
 _MOST_ANCESTORS: Final = 50
+_TEXTS: Final = "A copy of the texts of the backup among the temporary files"
 
 _Span: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
 """What begins and what ends a part of a text. No part of a tag goes beyond the next ``<``, so that looking for it takes
@@ -67,7 +69,8 @@ class Backup:
     """The pages of a backup. Their texts are kept in a file of the system until it is closed."""
 
     def __init__(self) -> None:
-        self._texts: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the backup
+        with storing(_TEXTS):
+            self._texts: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the backup
         self._objects: dict[str, dict[str, _Object]] = {kind: {} for kind in _KINDS}
         self._bodies: dict[str, list[_Object]] = {}
         self._comments: dict[str, list[_Object]] = {}
@@ -78,20 +81,29 @@ class Backup:
 
         Raises:
             SourceError: it is damaged; what was read of it would look as if the rest had been deleted.
+            StorageFull: there is no room for its texts.
         """
         backup = cls()
-        parser = ElementTree.XMLParser(target=_Objects(backup._take))  # noqa: S314 - entities are refused
+        try:
+            backup._read(tree, path)
+        except BaseException:
+            backup.close()
+            raise
+        return backup
+
+    def _read(self, tree: Tree, path: str) -> None:
+        parser = ElementTree.XMLParser(target=_Objects(self._take))  # noqa: S314 - entities are refused
         try:
             with tree.open(path) as file:
                 while part := file.read(_STEP_BYTES):
                     parser.feed(part.translate(None, _CONTROLS))
             parser.close()
         except (ElementTree.ParseError, Unreadable, *CANNOT_READ) as error:
-            backup.close()
             raise SourceError(
                 f"{path!r} of the backup is damaged: {error}.", hint="Nothing was removed. Export the space again."
             ) from error
-        return backup
+        with storing(_TEXTS):
+            self._texts.flush()
 
     def pages(self) -> Iterator[Page]:
         """Yield the current pages and blog posts, under the titles of the pages above them."""
@@ -131,14 +143,16 @@ class Backup:
 
     def close(self) -> None:
         """Remove the file of the texts."""
-        self._texts.close()
+        with suppress(OSError):  # where the disk is full, what waits to be written cannot be
+            self._texts.close()
 
     def _take(self, one: _Object) -> None:
         if one.kind == "BodyContent":
             text = one.values.pop("body", "").encode("utf-8", "replace")
-            one.place = (self._texts.seek(0, 2), len(text))
             one.digest = hashlib.sha256(text).hexdigest()
-            self._texts.write(text)
+            with storing(_TEXTS):
+                one.place = (self._texts.seek(0, 2), len(text))
+                self._texts.write(text)
             self._bodies.setdefault(one.values.get("content", ""), []).append(one)
         elif one.kind == "Comment":
             of = one.values.get("containerContent") or one.values.get("owner") or ""

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, ClassVar, Final, Protocol
 from urllib.parse import quote
 
-from pinakes.errors import SourceError, TooLarge, Unreadable
+from pinakes.errors import SourceError, TooLarge, Unreadable, storing
 from pinakes.settings import SourceSettings
 from pinakes.sources.globs import Rules, Tally
 from pinakes.sources.stamp import fingerprint
@@ -70,6 +70,7 @@ def open_tree(location: str) -> Tree:
 
     Raises:
         SourceError: it is neither, is not there, or is damaged.
+        StorageFull: there is no room for what an archive in it unpacks to.
     """
     path = Path(location).expanduser().absolute()
     try:
@@ -298,7 +299,8 @@ class _Archive:
         for archive in reversed(self._opened):
             archive.close()
         for spool in self._spools:
-            spool.close()
+            with suppress(OSError):  # where the disk is full, what waits to be written cannot be
+                spool.close()
 
     @staticmethod
     def _infos(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
@@ -314,11 +316,15 @@ class _Archive:
             left -= self._spools[-1].seek(0, 2)
 
     def _nested(self, outer: zipfile.ZipFile, info: zipfile.ZipInfo, left: int) -> zipfile.ZipFile:
-        spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the archive
+        what = f"A copy of {info.filename!r} among the temporary files"
+        with storing(what):
+            spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the archive
         self._spools.append(spool)
         with outer.open(info) as packed:
             while left > 0 and (part := packed.read(min(left, 1 << 20))):
-                spool.write(part)
+                with storing(what):
+                    spool.write(part)
+                    spool.flush()
                 left -= len(part)
         if not left:
             raise ValueError(f"the archives in it unpack to more than {_MOST_NESTED_BYTES:,} bytes")

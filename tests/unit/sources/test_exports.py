@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import html
 import json
+import resource
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import export_samples as samples
 import pytest
 
-from pinakes.errors import InvalidInput, SourceError, TooLarge, Unreadable
+from pinakes.errors import InvalidInput, SourceError, StorageFull, TooLarge, Unreadable
 from pinakes.ports import Source
 from pinakes.settings import SourceSettings
 from pinakes.sources import exports, open_source, recognise
@@ -404,6 +406,36 @@ class TestNotion:
         assert len(texts(opened("notion", two))) == 2
         with pytest.raises(SourceError, match="unpack to more than 10,000 bytes"):
             opened("notion", three).scan(None)
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let nobody write anything for a while, as where the disk is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class TestFullDisk:
+    """What is spooled while an export is read may find no room, which says nothing about the export."""
+
+    def test_the_texts_of_a_backup(self, tmp_path: Path) -> None:
+        place = samples.confluence_backup(tmp_path / "c")
+        source = opened("confluence", place)
+        with full_disk(), pytest.raises(StorageFull, match="texts of the backup"):
+            source.scan(None)
+        assert "pelican" in texts(opened("confluence", place))["DESK/Welcome.html"]
+
+    def test_the_archives_in_an_archive(self, tmp_path: Path) -> None:
+        part = samples.zipped(samples.notion(tmp_path / "n"), tmp_path / "part-1.zip")
+        with zipfile.ZipFile(tmp_path / "whole.zip", "w") as whole:
+            whole.write(part, part.name)
+        source = opened("notion", tmp_path / "whole.zip")
+        with full_disk(), pytest.raises(StorageFull, match=r"'part-1\.zip' among the temporary files"):
+            source.scan(None)
 
 
 class TestConfluence:
