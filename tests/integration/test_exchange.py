@@ -458,10 +458,21 @@ class TestRefusals:
             if what == "documents" and done == 3:
                 raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as stopped:
             other.exchange.take_in(file, on_step=stop)
+        assert str(stopped.value) == ""
         assert other.collections() == []
         other.exchange.take_in(file)
+        assert other.verify() == {"zoo": []}
+
+    def test_being_stopped_once_it_is_in_is_told_as_that(self, other: Library, file: Path) -> None:
+        def stop(what: str, _done: int, _total: int) -> None:
+            if what == "index":
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt, match="stopped, but zoo is in, all of it"):
+            other.exchange.take_in(file, on_step=stop)
+        assert other.search(QUERY, "zoo").hits
         assert other.verify() == {"zoo": []}
 
 

@@ -16,7 +16,7 @@ from typer.main import get_command
 from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.app import app
 from pinakes.cli.options import Invocation
-from pinakes.cli.screen import write_json
+from pinakes.cli.screen import printable, write_json
 from pinakes.cli.session import Common, IncompleteError, Session
 from pinakes.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code, worded
 from pinakes.types import JSON
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _without_stdout()
     except KeyboardInterrupt as stop:
-        return _stopped(invocation, getattr(stop, "__notes__", ()))
+        return _stopped(invocation, stop)
     except (IncompleteError, PinakesError, TyperException, OSError) as error:
         return _failed(error, invocation)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug must not greet the user with a traceback
@@ -104,12 +104,14 @@ def _surprised(error: Exception, invocation: Invocation) -> int:
     return _failed(error, invocation)
 
 
-def _stopped(invocation: Invocation, reached: Sequence[str]) -> int:
-    """Tell that a command was stopped, and how far it had come."""
+def _stopped(invocation: Invocation, stop: KeyboardInterrupt) -> int:
+    """Tell that a command was stopped, and how far it had come; where it has words of its own, all was done."""
+    reached = getattr(stop, "__notes__", ())
     at = f" at {reached[0]}" if reached else ""
-    words = f"stopped{at}; what was committed stays; run again to resume"
+    done = printable(str(stop))
+    words = done or f"stopped{at}; what was committed stays; run again to resume"
     sys.stderr.write(f"{words}\n")
-    error = {"code": "INTERRUPTED", "message": words, "hint": "", "retryable": True}
+    error = {"code": "INTERRUPTED", "message": words, "hint": "", "retryable": not done}
     return _ended(invocation, INTERRUPTED, {"error": error})
 
 

@@ -6,6 +6,7 @@ import shutil
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -97,9 +98,10 @@ def take_in(
         Unreadable: it is no archive of a collection, damaged, changed, or of a newer format.
         InvalidName: there is a collection of that name.
         StorageFull: there is no room for it.
+        KeyboardInterrupt: it was stopped; with words where all of the collection is in already.
     """
     start = time.perf_counter()
-    with opened(file, KIND) as archive:
+    with _saying_when_in(shelves) as arrived, opened(file, KIND) as archive:
         about = _about(archive, file)
         wanted = name or about.name
         model = _Model.chosen(shelves, None if embed_anew else about.model)
@@ -108,10 +110,11 @@ def take_in(
         with shelves.catalog.write() as connection:
             arriving = _Arriving(connection, shelves.settings.home, archive, file, about, on_step)
             arriving.write(_free(connection, wanted), model, with_sources=sources)
-    on_step("index", 0, 0)
-    record, _ = shelves.index(unicodedata.normalize("NFC", wanted))
-    with shelves.catalog.read() as connection:
-        counts = collections.count(connection, record)
+            arrived.append(arriving.collection)
+        on_step("index", 0, 0)
+        record, _ = shelves.index(unicodedata.normalize("NFC", wanted))
+        with shelves.catalog.read() as connection:
+            counts = collections.count(connection, record)
     return Imported(
         collection=record.name,
         documents=counts.documents,
@@ -126,6 +129,21 @@ def take_in(
         notes=_notes(about, model, embed_anew=embed_anew),
         seconds=round(time.perf_counter() - start, 2),
     )
+
+
+@contextmanager
+def _saying_when_in(shelves: Shelves) -> Iterator[list[int]]:
+    """Have whoever stops this know that nothing is to be done again, where a collection of these ids is there."""
+    arrived: list[int] = []
+    try:
+        yield arrived
+    except KeyboardInterrupt as stop:
+        with shelves.catalog.read() as connection:
+            names = [one.name for one in collections.everything(connection) if one.id in arrived]
+        if not names:
+            raise
+        words = f"stopped, but {names[0]} is in, all of it; its index is built at the first search"
+        raise KeyboardInterrupt(words) from stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +184,13 @@ class _Arriving:
         self.counts = Counts()
         self.uids: dict[str, str] = {}
         self.places: list[str] = []
+        self.collection = 0
         self._connection = connection
         self._home = home
         self._archive = archive
         self._file = file
         self._about = about
         self._on_step = on_step
-        self._collection = 0
         self._sources: list[int] = []
 
     def write(self, name: str, model: _Model, *, with_sources: bool) -> None:
@@ -185,7 +203,7 @@ class _Arriving:
     def _write(self, name: str, model: _Model, *, with_sources: bool) -> None:
         connection, about = self._connection, self._about
         record = collections.create(connection, name, about.description, _settings(self._file, about))
-        self._collection = record.id
+        self.collection = record.id
         if model.own is not None:
             portable.keep_model(connection, record.id, model.own)
         self._write_sources(wanted=with_sources)
@@ -205,9 +223,9 @@ class _Arriving:
             self.counts.sources += 1
             if wanted:
                 placed = self._placed(line)
-                self._sources.append(portable.put_source(self._connection, self._collection, placed.model_dump()))
+                self._sources.append(portable.put_source(self._connection, self.collection, placed.model_dump()))
                 self.places.append(placed.location)
-        for kept in known_sources.everything(self._connection, self._collection):
+        for kept in known_sources.everything(self._connection, self.collection):
             try:
                 settings_of(kept)
             except ValidationError as error:
@@ -240,7 +258,7 @@ class _Arriving:
         self.uids |= uids
         for line in batch:
             new = self._document(line)
-            portable.put_document(self._connection, self._collection, new, line.model_dump(include=_AS_IT_WAS))
+            portable.put_document(self._connection, self.collection, new, line.model_dump(include=_AS_IT_WAS))
             self.counts.documents += 1
             self.counts.chunks += len(line.chunks)
             self._on_step("documents", self.counts.documents, self._about.counts.documents)
@@ -280,7 +298,7 @@ class _Arriving:
         while batch := list(islice(lines, _AT_ONCE)):
             self.counts.files += len(batch)
             uids = [self.uids.get(line.document, "") for line in batch if line.document]
-            ids = portable.document_ids(self._connection, self._collection, uids)
+            ids = portable.document_ids(self._connection, self.collection, uids)
             of_source: dict[int, list[tuple[dict[str, JSON], int | None]]] = {}
             for line in batch if wanted else ():
                 source_id = self._source(line.source)
@@ -295,7 +313,7 @@ class _Arriving:
             gone = list(dict.fromkeys(line.uid for line in batch if line.uid not in self.uids))
             self.uids |= portable.free_uids(self._connection, gone)
             rows = [({**line.model_dump(), "uid": self.uids[line.uid]}, self._source(line.source)) for line in batch]
-            portable.put_versions(self._connection, self._collection, rows)
+            portable.put_versions(self._connection, self.collection, rows)
             self.counts.versions += len(batch)
 
     def _write_vectors(self, model: ModelTold | None) -> None:
@@ -305,12 +323,12 @@ class _Arriving:
         known = portable.dimension_of(self._connection, model.fingerprint)
         if known not in (None, model.dimension):
             raise damaged(self._file, f"vectors by {model.fingerprint} have {known} numbers, not {model.dimension}")
-        model_id = collections.bind_model(self._connection, self._collection, model.fingerprint, model.dimension)
+        model_id = collections.bind_model(self._connection, self.collection, model.fingerprint, model.dimension)
         with self._archive.member(VECTORS) as vectors, self._archive.member(KEYS) as keys:
             total, lines = self._rows(vectors, model.dimension), keys.lines()
             while batch := [self._key(line) for line in islice(lines, _AT_ONCE)]:
                 rows = self._floats(vectors.exactly(len(batch) * model.dimension * 2), model.dimension)
-                mine = portable.wanted_keys(self._connection, self._collection, batch)
+                mine = portable.wanted_keys(self._connection, self.collection, batch)
                 stored = {key: row for key, row in zip(batch, rows, strict=True) if key in mine}
                 embeddings.store(self._connection, model_id, stored)
                 self.counts.vectors += len(batch)

@@ -153,3 +153,26 @@ def test_a_second_ctrl_c_ends_it_at_once():
         _, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert err == "stopped at once; what was committed stays; run again to resume\n"
+
+
+STOPPED_AT_THE_INDEX = """
+import os, signal
+from pinakes.shelves import Shelves
+
+Shelves.index = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+from pinakes.cli import main
+main()
+"""
+
+
+def test_ctrl_c_after_an_import_has_committed_says_that_all_is_in(tmp_path, program):
+    (tmp_path / "a.md").write_text("# Heron\n\nThe heron stands in the reeds.\n")
+    file, other = tmp_path / "birds.zip", str(tmp_path / "other")
+    assert program("add", tmp_path / "a.md", "-c", "birds").code == 0
+    assert program("export", "birds", file).code == 0
+    command = [sys.executable, "-c", STOPPED_AT_THE_INDEX, *DETERMINISTIC, "import", str(file), "--home", other]
+    stopped = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    said = "stopped, but birds is in, all of it; its index is built at the first search"
+    assert (stopped.returncode, stopped.stderr.splitlines()[-1]) == (130, said)
+    assert json.loads(stopped.stdout)["error"]["retryable"] is False
+    assert program("search", "heron", "-c", "birds", "--home", other, "--json").document["hits"]
