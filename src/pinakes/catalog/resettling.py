@@ -19,14 +19,15 @@ def resettle(connection: Connection, old: Path, new: Path, kept: Collection[str]
 
     They stay the same sources and documents, so that the next sync finds them as they are.
     """
-    found = connection.execute(select(sources.c.id, sources.c.collection_id, sources.c.kind, sources.c.location)).all()
-    taken = {(row.collection_id, row.kind, row.location) for row in found}
+    columns = (sources.c[name] for name in ("id", "collection_id", "kind", "location", "part"))
+    found = connection.execute(select(*columns)).all()
+    taken = {(row.collection_id, row.kind, row.location, row.part) for row in found}
     for row in found:
         place = Path(row.location)
         if row.kind in _NO_PATHS or row.location in kept or not place.is_relative_to(old):
             continue
         location = str(new / place.relative_to(old))
-        if (row.collection_id, row.kind, location) not in taken:
+        if (row.collection_id, row.kind, location, row.part) not in taken:
             connection.execute(update(sources).where(sources.c.id == row.id).values(location=location))
             _move_uris(connection, row.id, f"{old.as_uri()}/", f"{new.as_uri()}/")
 
