@@ -13,7 +13,7 @@ import numpy as np
 from pinakes.catalog import Catalog, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
-from pinakes.ingest import keep
+from pinakes.ingest import keep, tell_sources
 from pinakes.ports import Embedder
 from pinakes.types import Float32
 
@@ -130,8 +130,9 @@ class Refiner:
             return
         try:
             self._follow(collection)
+            tell_sources(self._catalog, collection)
         except Exception as error:  # noqa: BLE001 - the same; the next search follows
-            _log.warning("the index does not follow yet: %s", error)
+            _log.warning("the index, or what sources tell, does not follow yet: %s", error)
             return
         with self._lock:
             for chunk_id in chunk_ids:

@@ -24,7 +24,7 @@ from pinakes.errors import IndexCorrupt, ModelUnavailable, NotFound, StorageFull
 from pinakes.follow import Difference, Fill, Followers, Superseded, compare
 from pinakes.home import Home
 from pinakes.indexes import open_index
-from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting
+from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
 from pinakes.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
 from pinakes.rebuilding import Rebuilder
 from pinakes.refine import Refiner
@@ -326,7 +326,7 @@ class Shelves:
                     break
                 yield from backlog.enlarge_sample()
             more, again = (yield from waiting.embed(settings.ingest.batch_chunks, _BATCHES_IN_A_ROUND)), True
-        backlog.tell_sources()
+        tell_sources(self.catalog, name)
         waiting.check()
 
     def bill(self, record: CollectionRecord) -> Bill | None:

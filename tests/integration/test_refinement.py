@@ -29,7 +29,7 @@ from progressive_support import (
     write_folder,
 )
 
-from pinakes.catalog import documents
+from pinakes.catalog import documents, sources
 from pinakes.embedders import EMBEDDERS
 from pinakes.library import Library
 from pinakes.types import Float32, Hit, Results
@@ -180,6 +180,19 @@ class TestTheSecondSearch:
         assert len(embedder(library).texts) == embedded
         assert order(first.hits) == order(second.hits) == order(third.hits)
         assert waiting(library) + embedded == waiting_before
+
+    def test_sources_say_no_longer_why_passages_wait_once_searches_embedded_the_last(self, partly: Open) -> None:
+        library = partly()
+        with library.shelves.catalog.write() as connection:  # as a run ends whose model fails
+            [record] = sources.everything(connection, library.collection().id)
+            sources.finished(connection, record.id, None, "It does not answer.")
+            sources.told(connection, record.id, {"degraded": "It does not answer."})
+        for name in NAMES:
+            assert [one.error for one in library.syncing.everything()] == ["It does not answer."]
+            library.search(QUERY, mode="vector", top_k=50, filters={"path": f"{name}.md"})
+            library.shelves.refiner.settle()
+        assert waiting(library) == 0
+        assert [one.error for one in library.syncing.everything()] == [None]
 
     def test_after_closing_another_process_finds_them(self, partly: Open) -> None:
         library = partly()

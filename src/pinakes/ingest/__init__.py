@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pinakes.ingest.embedding import Waiting, bind, drained, embed, keep, readable
+from pinakes.ingest.embedding import Waiting, bind, drained, embed, keep, readable, tell_sources
 from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.outcome import How
 from pinakes.ingest.places import check_place
@@ -26,4 +26,5 @@ __all__ = [
     "keep",
     "keeping_of",
     "readable",
+    "tell_sources",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import Catalog, collections, embeddings, summaries
+from pinakes.catalog import Catalog, collections, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
 from pinakes.ingest.report import Event
@@ -164,6 +164,17 @@ def waits(connection: Connection, collection: CollectionRecord) -> bool:
         return True
     of_model = collection.model_id is not None  # where there is none yet, chunks wait, too
     return of_model and bool(summaries.pending(connection, collection.id, collection.model_id, limit=1))
+
+
+def tell_sources(catalog: Catalog, name: str) -> None:
+    """Have the sources of a collection no longer tell why passages wait, where none does any more."""
+    with catalog.read() as connection:  # mostly there is nothing to take back, and writers wait for each other
+        record = collections.get(connection, name)
+        if not any(one.error for one in sources.everything(connection, record.id)) or waits(connection, record):
+            return
+    with catalog.write() as connection:
+        if not waits(connection, record):
+            sources.none_waits(connection, record.id)
 
 
 @dataclass(slots=True)

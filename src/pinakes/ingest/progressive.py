@@ -13,7 +13,7 @@ import numpy as np
 
 from pinakes import approximation
 from pinakes.approximation import Map, Tokens
-from pinakes.catalog import Catalog, changes, collections, embeddings, sources
+from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
 from pinakes.ingest.embedding import bind, embed, keep, paying, waits
@@ -148,16 +148,6 @@ class Backlog:
         """Say whether any chunk has no vector by the model, or any summary that is to have one."""
         with self.catalog.read() as connection:
             return waits(connection, collections.get(connection, self.name))
-
-    def tell_sources(self) -> None:
-        """Have sources no longer tell why passages wait, where none does any more."""
-        with self.catalog.read() as connection:  # mostly there is nothing to take back, and writers wait for each other
-            record = collections.get(connection, self.name)
-            if waits(connection, record) or not any(one.error for one in sources.everything(connection, record.id)):
-                return
-        with self.catalog.write() as connection:
-            if not waits(connection, record):
-                sources.none_waits(connection, record.id)
 
     def make_searchable(self, *, again: bool = False) -> Generator[Event, None, bool]:
         """Give the chunks that wait approximate vectors, where they are many; say whether they have them then.
