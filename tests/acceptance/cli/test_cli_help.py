@@ -80,6 +80,12 @@ def test_the_version_is_that_of_the_package(pinakes):
     assert pinakes("--version", "--json").document == {"version": version("pinakes")}
 
 
+def test_it_runs_as_a_module_where_it_is_not_on_the_path():
+    done = subprocess.run([sys.executable, "-m", "pinakes", "search"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: Missing argument 'QUERY'.\nhint: See pinakes search --help\n"
+
+
 HEAVY = "numpy", "onnx", "onnxruntime", "faiss", "sqlalchemy", "tantivy", "fastmcp", "fastapi", "tokenizers", "httpx"
 
 
