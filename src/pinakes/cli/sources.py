@@ -15,7 +15,7 @@ import typer
 from pinakes.cli.collections import ask
 from pinakes.cli.options import OneOrAll, with_common_options
 from pinakes.cli.progress import duration
-from pinakes.cli.screen import printable
+from pinakes.cli.screen import labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, NotFound, PinakesError, storing
 
@@ -113,7 +113,7 @@ def remove(
     with session.library(create=True) as library:
         one = library.syncing.find(name)
     if not yes:
-        ask(session, f"Take out {one.location} with its {one.documents:,} documents?")
+        ask(session, f"Take out {labelled(one.location, one.part)} with its {one.documents:,} documents?")
     with _undeclared(session, one) as without, without.library(create=True) as library:
         try:
             removed = library.collecting.remove_source(one.collection, one.location, one.part)
