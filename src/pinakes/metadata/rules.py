@@ -214,7 +214,7 @@ def _header_line(names: tuple[str, ...]) -> re.Pattern[str]:
     """Match ``Name: value`` at the beginning of a line, also in bold, in a list, or as the row of a table."""
     called = "|".join(re.escape(name) for name in names)
     return re.compile(
-        rf"^[ \t]*(?:[-*+>|][ \t]*)?[*_`]{{0,3}}(?:{called})[*_`]{{0,3}}[ \t]*"
+        rf"^[ \t]*(?:[-*+>|][ \t]*)?[*_`]{{0,3}}(?:{called})[*_`]{{0,3}}[ \t]*+"
         rf"(?::?[*_`]{{0,3}}[ \t]*+\||[:=])[ \t]*+(?P<value>[^|\n][^\n]*(?<=\S))",
         re.MULTILINE | re.IGNORECASE,
     )

@@ -153,11 +153,12 @@ def test_a_rule_that_cannot_be_used_is_refused(tmp_path: Any, wrong: dict[str, A
         "`" * 150_000,
         "Vendor: a" + "_" * 150_000 + "b",
         "Vendor: a" + " " * 150_000 + "b",
+        "Vendor" + " " * 150_000 + "b",
         "Vendor: " + "[" * 150_000,
         "|" * 75_000 + "\n" + "|-" * 37_500 + "x",
         "| a\n|-\n" * 20_000,
     ],
-    ids=["hashes", "hashes and blanks", "fence", "emphasis", "blanks", "brackets", "columns", "tables"],
+    ids=["hashes", "hashes and blanks", "fence", "emphasis", "blanks", "more blanks", "brackets", "columns", "tables"],
 )
 def test_text_that_is_made_to_be_slow_is_looked_through_at_once(text: str) -> None:
     subject = Subject("a.md", Document(text=text), {}, {})
