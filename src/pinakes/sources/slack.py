@@ -36,6 +36,8 @@ _STRUCK: Final = re.compile(r"(?<![\w~])~(?=\S)([^~\n]+?)(?<=\S)~(?![\w~])")
 _EMOJI: Final = re.compile(r":[\w+-]+:")
 _BREAK: Final = re.compile(r"[\W_]+")
 _FIRST_WORDS: Final = 60
+_MOST_COMPARED: Final = 20_000_000
+"""Lines of blocks times characters of a text: many times what Slack lets a message have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +274,8 @@ def _whole(message: JSON) -> str:
     text = str(message.get("text") or "")
     pieces = [piece for block in _dicts(message.get("blocks")) for piece in _pieces(block)]
     told, whole = _words(text), "\n".join(pieces)
+    if text and len(pieces) * len(told) > _MOST_COMPARED:
+        return f"{text}\n{whole}"
     more = [piece for piece in pieces if _words(piece) not in told]
     if not text or (more and told in _words(whole)):
         return whole

@@ -263,6 +263,18 @@ class TestSlack:
             "> Brief\n> Errors\n> Graph of errors",
         ]
 
+    def test_a_message_longer_than_slack_lets_one_be_is_read_at_once(self, tmp_path: Path) -> None:
+        folder = samples.slack(tmp_path / "s")
+        said, more = (" ".join(f"{word}{number}" for number in range(60_000)) for word in "ab")
+        blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": more.replace(" ", "\n")}}]
+        day = [{"user": "U1", "ts": "1709553600.0", "text": said, "blocks": blocks}]
+        (folder / "general" / "2024-03-04.json").write_text(json.dumps(day))
+        source, start = opened("slack", folder), time.monotonic()
+        text = texts(source)["general/2024-03-04.md"]
+        assert said in text
+        assert "\nb0\nb1\n" in text
+        assert time.monotonic() - start < 10
+
     def test_answers_stand_under_what_they_answer(self, days: dict[str, str]) -> None:
         text = days["general/2024-03-01.md"]
         assert (
