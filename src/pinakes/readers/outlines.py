@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_BODY_OF_NOTES: Final = re.compile(rb"""<((?:\w+:)?body)\s[^<>]*?\bname\s*=\s*["']notes["'][^<>]*>""")
+_BODY_OF_NOTES: Final = re.compile(rb"""<((?:\w+:)?body)\s(?=[^<>]*>)[^<>]*?\bname\s*=\s*["']notes["'][^<>]*>""")
 _LINE: Final = re.compile(rb"""<outline\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*+>""")
 _ATTRIBUTE: Final = re.compile(rb"""\s([\w:.-]+)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _NEW_LINE: Final = re.compile(rb"(?:\r|&#(?:13|x0?[dD]);)?(?:\n|&#(?:10|x0?[aA]);)")

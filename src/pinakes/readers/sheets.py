@@ -15,7 +15,7 @@ from pinakes.readers.openxml import part_text, relations
 
 _WORKBOOK: Final = "xl/workbook.xml"
 _PEOPLE: Final = "xl/persons/"
-_SHEET: Final = re.compile(r'<(?:\w+:)?sheet\s[^<>]*?\w+:id="([^"]*)"')
+_SHEET: Final = re.compile(r'<(?:\w+:)?sheet\s[^<>]*?\b\w++:id="([^"]*)"')
 _PERSON: Final = re.compile(r"<(?:\w+:)?person\s[^<>]*>")
 _NOTE: Final = re.compile(r"<(?:\w+:)?(?:threadedComment|comment)\s([^<>]*)>")
 _ATTRIBUTE: Final = re.compile(r'\b(ref|authorId|personId|displayName|id)="([^"]*)"')
@@ -30,8 +30,9 @@ def comments(data: bytes) -> list[tuple[int, str]]:
     with zipfile.ZipFile(io.BytesIO(data)) as container:
         parts = relations(container, _WORKBOOK)
         sheets = [parts.get(one, ("", ""))[1] for one in _SHEET.findall(part_text(container, _WORKBOOK))]
-        people = dict(_people(container))
-        found = [(at, list(_comments(container, sheet, people))) for at, sheet in enumerate(sheets)]
+        people, read = dict(_people(container)), set[str]()
+        first = {sheet: at for at, sheet in reversed([*enumerate(sheets)])}
+        found = [(at, list(_comments(container, one, people, read))) for one, at in reversed(first.items())]
     return [(at, "\n".join(["### Comments\n", *(f"- {one}" for one in lines)])) for at, lines in found if lines]
 
 
@@ -63,9 +64,10 @@ def _people(container: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
                 yield values.get("id", ""), values.get("displayName", "")
 
 
-def _comments(container: zipfile.ZipFile, sheet: str, people: Mapping[str, str]) -> Iterator[str]:
-    """Yield the comments of a sheet, each with its cell and who made it."""
-    there = dict(relations(container, sheet).values())
+def _comments(container: zipfile.ZipFile, sheet: str, people: Mapping[str, str], read: set[str]) -> Iterator[str]:
+    """Yield the comments of a sheet, each with its cell and who made it; what another sheet has was ``read`` there."""
+    there = {kind: name for kind, name in relations(container, sheet).values() if name not in read}
+    read.update(there.values())
     threads = part_text(container, there.get("threadedComment", ""))
     notes = part_text(container, there.get("comments", ""))
     authors = {str(number): name for number, name in enumerate(_AUTHOR.findall(notes))}

@@ -72,17 +72,20 @@ def _shown(container: zipfile.ZipFile) -> list[tuple[int, str]]:
     if _PRESENTATION not in names:
         return []
     parts = relations(container, _PRESENTATION)
-    shown_as = [parts.get(one, ("", ""))[1] for one in _SHOWN.findall(part_text(container, _PRESENTATION))]
-    files = sorted(numbers, key=numbers.__getitem__)
-    if not set(shown_as) <= set(files):
+    found = _SHOWN.findall(part_text(container, _PRESENTATION))
+    shown_as = dict.fromkeys(parts.get(one, ("", ""))[1] for one in found)
+    files = {name: at for at, name in enumerate(sorted(numbers, key=numbers.__getitem__))}
+    if not shown_as.keys() <= files.keys():
         return []
-    return [(files.index(name), "\n\n".join(_besides(container, name))) for name in shown_as]
+    read = set[str]()
+    return [(files[name], "\n\n".join(_besides(container, name, read))) for name in shown_as]
 
 
-def _besides(container: zipfile.ZipFile, slide: str) -> Iterator[str]:
-    """Yield the charts of a slide, then what is said to it."""
+def _besides(container: zipfile.ZipFile, slide: str, read: set[str]) -> Iterator[str]:
+    """Yield the charts of a slide, then what is said to it; what another slide has was ``read`` there."""
     parts = relations(container, slide).values()
-    there = {target: kind for kind, target in parts if target in container.NameToInfo}
+    there = {target: kind for kind, target in parts if target in container.NameToInfo and target not in read}
+    read.update(there)
     for target in (target for target, kind in there.items() if kind == "chart"):
         yield from _chart(part_text(container, target))
     for target in (target for target, kind in there.items() if kind == "notesSlide"):

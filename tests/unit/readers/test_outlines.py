@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 
 from pinakes import readers
+from pinakes.errors import Unreadable
 
 
 def read(text: str, path: str, encoding: str = "utf-8") -> str:
@@ -43,4 +45,11 @@ def test_the_note_of_a_line_stands_below_it() -> None:
 def test_lines_that_are_never_closed_are_looked_through_at_once() -> None:
     start = time.monotonic()
     read(outline('<outline text="A"/>' + "<!-- <outline text=\"A _note=' -->" * 50_000), "a.opml")
+    assert time.monotonic() - start < 10
+
+
+def test_a_tag_of_a_book_that_is_never_closed_is_looked_through_at_once() -> None:
+    start = time.monotonic()
+    with suppress(Unreadable):
+        read("<FictionBook><body " + 'name="notes" ' * 100_000, "a.fb2")
     assert time.monotonic() - start < 10

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
+from small_docx import zipped
+from small_pptx import relations
 from small_xlsx import comments, xlsx
 
 from pinakes import readers
+from pinakes.readers import sheets
 from pinakes.text.pages import pages_of
 from pinakes.types import Document
 
@@ -52,3 +57,25 @@ def test_what_stands_in_a_sheet_before_an_empty_one_is_said_to_be_there() -> Non
     second = document.text.index("## Two")
     assert pages_of(document.pages, 0, 5) == (1, 1)
     assert pages_of(document.pages, second, second + 5) == (3, 3)
+
+
+def test_a_workbook_that_is_made_to_be_slow_is_looked_through_at_once() -> None:
+    start = time.monotonic()
+    assert sheets.comments(zipped({"xl/workbook.xml": b"<sheet " + b"a" * 300_000})) == []
+    assert time.monotonic() - start < 5
+
+
+def test_comments_that_sheets_share_are_read_once() -> None:
+    names = range(500)
+    of_book = relations({f"r{at}": ("worksheet", f"worksheets/sheet{at}.xml") for at in names})
+    of_sheet = relations({"r": ("comments", "../comments1.xml")})
+    parts = {
+        "xl/workbook.xml": "".join(f'<sheet r:id="r{at}"/>' * 2 for at in names),
+        "xl/_rels/workbook.xml.rels": of_book,
+        **{f"xl/worksheets/_rels/sheet{at}.xml.rels": of_sheet for at in names},
+        "xl/comments1.xml": comments(["Ada"], *[("A1", 0, "Fill this in")] * 5_000),
+    }
+    start = time.monotonic()
+    ((at, text),) = sheets.comments(zipped({name: part.encode() for name, part in parts.items()}))
+    assert (at, text.count("Fill this in")) == (0, 5_000)
+    assert time.monotonic() - start < 5

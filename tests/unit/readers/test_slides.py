@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
+from small_docx import zipped
 from small_pptx import chart, line, notes, pptx
 
 from pinakes import readers
@@ -53,3 +57,11 @@ def test_a_bar_in_a_cell_does_not_end_the_cell() -> None:
     frame = f"<a:tbl><a:tr>{cells}</a:tr><a:tr>{cells}</a:tr></a:tbl>"
     row = "| a \\| b | c\\|d |\n"
     assert read(pptx(["A | B"], [0], tables={0: frame})).text == f"## A | B\n\n{row}| --- | --- |\n{row}"
+
+
+def test_notes_that_slides_share_and_slides_that_are_shown_again_are_read_once() -> None:
+    data = pptx(["One", "Two"], [0, 1, 0, 1], {0: {"notesSlide": notes("Wait.")}})
+    with zipfile.ZipFile(io.BytesIO(data)) as container:
+        entries = {name: container.read(name) for name in container.namelist()}
+    entries["ppt/slides/_rels/slide2.xml.rels"] = entries["ppt/slides/_rels/slide1.xml.rels"]
+    assert read(zipped(entries)).text == "## One\n\n### Notes\n\nWait.\n\n## Two\n"
