@@ -190,6 +190,32 @@ def test_one_repository_may_be_read_as_several_parts(open_library: OpenLibrary, 
 
 
 @needs_git
+def test_a_document_that_two_parts_read_stays_while_one_does(open_library: OpenLibrary, repository: Path) -> None:
+    place = {"kind": "git", "location": repository.as_uri()}
+    docs = {**place, "part": "docs", "include": ["docs/"], "metadata": ["of=docs"]}
+    every, code = {**place, "part": "rest"}, {**place, "part": "rest", "include": ["*.py"]}
+    library = open_library(**with_sources(docs, every))
+    library.sync()
+    [before] = library.search("otters", mode="keyword").hits
+    assert "of" not in before.metadata, "the second one read it last"
+    library = open_library(**with_sources(docs, code))
+    assert [report.removed for report in library.sync()] == [0, 0]
+    library.sync()
+    [after] = library.search("otters", mode="keyword").hits
+    assert (after.document_id, after.metadata["of"]) == (before.document_id, "docs")
+    open_library(**with_sources(docs, every)).sync()
+    left = open_library(**with_sources(docs))
+    assert left.collecting.remove_source("default", repository.as_uri(), "rest").documents == 1
+    assert paths(left) == ["docs/otter.md"]
+    left.sync()
+    assert [one.documents for one in left.syncing.everything()] == [1]
+    git(repository, "rm", "-q", "docs/otter.md")
+    commit(repository)
+    open_library(**with_sources(docs, every)).sync()
+    assert paths(left) == ["x.py"]
+
+
+@needs_git
 def test_what_was_read_before_there_were_parts_is_not_read_again(open_library: OpenLibrary, repository: Path) -> None:
     place = {"kind": "git", "location": repository.as_uri()}
     open_library(**with_sources(place)).sync()

@@ -16,7 +16,7 @@ from pinakes.catalog import changes, events, history
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Keeping, Op
 from pinakes.catalog.records import RECORD, UNNAMED, DocumentRecord, of_row
-from pinakes.catalog.schema import chunks, documents, fields, files
+from pinakes.catalog.schema import chunks, documents, fields, files, sources
 from pinakes.content_types import FIELD as CONTENT_TYPE
 from pinakes.content_types import content_type
 from pinakes.filters import flatten, normal_text, number
@@ -238,15 +238,20 @@ def take_back(connection: Connection, document_id: int, source_id: int, path: st
 
 
 def stands_at(connection: Connection, document_id: int, source_id: int, location: str, path: str) -> bool:
-    """Say whether a document is the file at ``path`` of a source, and not moved on by another source around it."""
+    """Say whether a document is the file at ``path`` of a source, and not moved on by another source around it.
+
+    What another source of the same location has is its own.
+    """
     row = connection.execute(
-        select(documents.c.source_id, documents.c.uri, documents.c.path).where(documents.c.id == document_id)
+        select(documents.c.source_id, documents.c.uri, documents.c.path, sources.c.location)
+        .select_from(documents.outerjoin(sources, sources.c.id == documents.c.source_id))
+        .where(documents.c.id == document_id)
     ).first()
     if row is None:
         return False
     if row.source_id in (None, source_id):
         return bool(row.path == path)
-    return unquote(row.uri).endswith(f"{location.rstrip('/')}/{path}")
+    return row.location != location and unquote(row.uri).endswith(f"{location.rstrip('/')}/{path}")
 
 
 def inherit(connection: Connection, collection_id: int, group_key: str, file_name: str) -> None:

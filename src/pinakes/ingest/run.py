@@ -408,8 +408,11 @@ class Ingest:
         for start in range(0, len(gone), _REMOVED_PER_STEP):
             part = gone[start : start + _REMOVED_PER_STEP]
             with self._timed("catalog"), self._tools.catalog.write() as connection:
+                ids = {record.document_id for _, record in part if record.document_id} - self._placed
+                handed = sources.hand_over(connection, self._record, ids)
                 for path, record in part:
-                    self._remove(connection, path, record.document_id)
+                    if record.document_id not in handed:
+                        self._remove(connection, path, record.document_id)
                 sources.forget(connection, self._record.id, [path for path, _ in part])
                 self._inherit(connection)
         with self._timed("catalog"), self._tools.catalog.write() as connection:

@@ -275,14 +275,16 @@ class Collections:
         while True:
             with self._shelves.catalog.write() as connection:
                 found = sources.documents_of(connection, kept.id, _REMOVED_AT_ONCE)
-                groups = {documents.remove(connection, document_id, keeping) for document_id in found}
+                handed = sources.hand_over(connection, kept, found)
+                removed = {document_id: size for document_id, size in found.items() if document_id not in handed}
+                groups = {documents.remove(connection, document_id, keeping) for document_id in removed}
                 for key in groups - {""} if file_name else ():
                     documents.inherit(connection, record.id, key, file_name)
                 if not found:
                     sources.drop(connection, kept.id)
                     return total, chunks
-            total += len(found)
-            chunks += sum(found.values())
+            total += len(removed)
+            chunks += sum(removed.values())
 
     def _copy_map(self, record: CollectionRecord, made: CollectionRecord) -> None:
         """Give a copy the map of approximate vectors, if there is one; passages that wait are found by it."""

@@ -282,3 +282,19 @@ def test_putting_a_document_does_not_look_through_all_others(catalog: Catalog) -
     searched = [row.detail for row in plan if "documents" in row.detail]
     assert len(searched) == 2
     assert all("(collection_id=? AND " in detail for detail in searched), "found by uri and by path"
+
+
+def test_what_one_part_of_a_site_leaves_out_is_still_the_file_of_another(
+    catalog: Catalog, collection: CollectionRecord
+) -> None:
+    site = "https://example.org"
+    with catalog.write() as connection:
+        one, two, around = (
+            sources.remember(connection, collection.id, ("http", *place), {}).id
+            for place in ((site, "one"), (site, "two"), ("https://example.org/guide", ""))
+        )
+    [page] = put(catalog, collection, new("guide/a.md", "a", uri=f"{site}/guide/a.md", source_id=two))
+    with catalog.read() as connection:
+        assert documents.stands_at(connection, page, two, site, "guide/a.md")
+        assert documents.stands_at(connection, page, around, f"{site}/guide", "a.md")
+        assert not documents.stands_at(connection, page, one, site, "guide/a.md")
