@@ -190,6 +190,21 @@ def test_one_repository_may_be_read_as_several_parts(open_library: OpenLibrary, 
 
 
 @needs_git
+def test_parts_that_have_no_names_are_called_by_their_parts(open_library: OpenLibrary, repository: Path) -> None:
+    place = {"kind": "git", "location": repository.as_uri()}
+    docs, code = {**place, "part": "docs", "include": ["docs/"]}, {**place, "part": "code", "include": ["*.py"]}
+    open_library(**with_sources(docs, code)).sync()
+    library = open_library(**with_sources({**docs, "name": "code"}, code))
+    assert [one.name for one in library.syncing.everything()] == [
+        f"{repository.as_uri()} (code)",
+        f"{repository.as_uri()} (docs)",
+    ]
+    library = open_library()  # as in a home to which the collection was imported
+    assert [one.name for one in library.syncing.everything()] == ["code", "docs"]
+    assert [report.part for report in library.sync(names=["code"])] == ["code"]
+
+
+@needs_git
 def test_a_document_that_two_parts_read_stays_while_one_does(open_library: OpenLibrary, repository: Path) -> None:
     place = {"kind": "git", "location": repository.as_uri()}
     docs = {**place, "part": "docs", "include": ["docs/"], "metadata": ["of=docs"]}

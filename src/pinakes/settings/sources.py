@@ -50,7 +50,7 @@ def _is_zone(name: str) -> str:
 class SourceSettings(Section):
     """Where documents of a collection come from."""
 
-    name: str = Field("", description="What it is called; none = the end of its location.")
+    name: str = Field("", description="What it is called; none = its part, or the end of its location.")
     kind: Literal["folder", "git", "http", "slack", "confluence", "notion", "push"] = Field(
         "folder",
         description="folder; git; http: pages and sitemaps; slack, confluence, notion: an export of theirs; "

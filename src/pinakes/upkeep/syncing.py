@@ -100,7 +100,7 @@ class Plan:
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        return self.source.name or _end_of(self.source.location)
+        return self.source.name or self.source.part or _end_of(self.source.location)
 
 
 class Syncing:
@@ -306,12 +306,16 @@ def next_run(
 
 
 def named(every: Sequence[Standing]) -> list[Standing]:
-    """Give each source a name that no other of its collection has: its own, else the end of its location, else all."""
-    short = [replace(one, name=one.name or _end_of(one.location)) for one in every]
+    """Give each source a name that no other of its collection has.
+
+    That is its own, else its part, else the end of its location, else all that tells where it lies.
+    """
+    short = [replace(one, name=one.name or one.part or _end_of(one.location)) for one in every]
     often = Counter(one.name for one in short)
     longer = [replace(one, name=f"{one.collection}:{one.name}") if often[one.name] > 1 else one for one in short]
     often = Counter(one.name for one in longer)
-    return [replace(one, name=one.location) if often[one.name] > 1 else one for one in longer]
+    whole = (f"{one.location} ({one.part})" if one.part else one.location for one in longer)
+    return [replace(one, name=name) if often[one.name] > 1 else one for one, name in zip(longer, whole, strict=True)]
 
 
 def _every(connection: Connection, settings: Settings) -> list[_Source]:
