@@ -30,8 +30,10 @@ _PARAGRAPH: Final = re.compile(r"</a:p>")
 _WORDS: Final = re.compile(r"<a:(?:t(?:\s[^<>]*)?>([^<]*)<|(?:br|tab)\b)")
 _SERIES: Final = re.compile(r"<c:ser>")
 _PARTS: Final = re.compile(r"<c:(tx|cat|xVal|val|yVal)>")
-_POINT: Final = re.compile(r'<c:pt idx="(\d+)"[^<>]*><c:v>([^<]*)<')
+_POINT: Final = re.compile(r'<c:pt idx="(\d{1,9})"[^<>]*><c:v>([^<]*)<')
 _VALUE: Final = re.compile(r"<c:v>([^<]*)<")
+_MOST_CELLS: Final = 200_000
+"""Of the table of a chart: far more than one can show."""
 
 
 def prepared(data: bytes) -> tuple[bytes, list[tuple[int, str]]]:
@@ -111,7 +113,7 @@ def _chart(chart: str) -> Iterator[str]:
     if title:
         yield f"Chart: {title}"
     places = sorted({*labels, *(at for column in columns for at in column)}, key=int)
-    if places:
+    if places and len(places) * len(names) <= _MOST_CELLS:
         rows = [["", *names], ["---"] * (len(names) + 1)]
         rows += [[labels.get(at, ""), *(_cell(column.get(at, "")) for column in columns)] for at in places]
         yield "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -51,9 +51,9 @@ _MOVED: Final = re.compile(rb"<w:moveFrom(?=[\s>])(?:(?!<w:moveFrom[\s>]).)*?</w
 _BEFORE: Final = re.compile(rb"<w:pPrChange(?=[\s>])(?:(?!<w:pPrChange[\s>]).)*?</w:pPrChange>", re.DOTALL)
 """What a paragraph was before a change."""
 _LEVEL: Final = re.compile(rb'<w:ilvl w:val="([1-8])"\s*/>(?:(?!<w:(?:ilvl|p)[\s>]).)*?</w:pPr>', re.DOTALL)
-_BOX: Final = re.compile(rb"<(/?)w:(?:(txbxContent)|p)(?=[\s>])[^>]*(?<!/)>")
-_TAG: Final = re.compile(rb"<[^>]*>")
-_MATH: Final = re.compile(rb"<(/?)m:oMath(Para)?(?=[\s>])[^>]*(?<!/)>")
+_BOX: Final = re.compile(rb"<(/?)w:(?:(txbxContent)|p)(?=[\s>])[^<>]*(?<!/)>")
+_TAG: Final = re.compile(rb"<[^<>]*>")
+_MATH: Final = re.compile(rb"<(/?)m:oMath(Para)?(?=[\s>])[^<>]*(?<!/)>")
 _END: Final = b"</w:body>"
 _PLACE: Final = re.compile("\ue0f7(\\d+)\ue0f8")
 _APART: Final = re.compile("\\s*\ue0f9(\\d+)\ue0fa\\s*(?:\\$\\$(.*?)\\$\\$)?", re.DOTALL)
@@ -64,7 +64,7 @@ _HEADING: Final = re.compile(rb'<w:name w:val="heading ([1-6])"', re.IGNORECASE)
 _OUTLINE: Final = re.compile(rb'<w:outlineLvl w:val="(\d)"\s*/>')
 _TEXT_LEVEL: Final = b"9"
 
-_CITED: Final = re.compile(rb'<w:(footnote|endnote)Reference\b[^<>]*?\bw:id="(-?\d+)"[^<>]*/>')
+_CITED: Final = re.compile(rb'<w:(footnote|endnote)Reference\b(?=[^<>]*/>)[^<>]*?\bw:id="(-?\d+)"[^<>]*/>')
 _NOTE: Final = re.compile(r"<w:(?:footnote|endnote|comment)\s([^<>]*)>")
 _ID: Final = re.compile(r'\bw:id="(-?\d+)"')
 _AUTHOR: Final = re.compile(r'\bw:author="([^"]*)"')

@@ -65,3 +65,8 @@ def test_notes_that_slides_share_and_slides_that_are_shown_again_are_read_once()
         entries = {name: container.read(name) for name in container.namelist()}
     entries["ppt/slides/_rels/slide2.xml.rels"] = entries["ppt/slides/_rels/slide1.xml.rels"]
     assert read(zipped(entries)).text == "## One\n\n### Notes\n\nWait.\n\n## Two\n"
+
+
+def test_a_chart_of_more_cells_than_one_can_show_has_no_table() -> None:
+    drawn = chart("Sales", list(map(str, range(500))), **{f"s{at}": [1.0] for at in range(500)})
+    assert read(pptx(["Chart"], [0], {0: {"chart": drawn}})).text == "## Chart\n\nChart: Sales\n"

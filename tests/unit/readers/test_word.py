@@ -239,3 +239,19 @@ def test_a_level_of_what_is_no_item_leaves_no_trace() -> None:
     assert "No list" in text
     assert "In a cell" in text
     assert not [char for char in text if char >= "\ue000"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<w:footnoteReference " + 'w:id="1" ' * 100_000,
+        "<w:p><w:txbxContent>" + "<" * 300_000 + "</w:txbxContent></w:p>",
+        "<w:txbxContent>" + "<w:p " * 300_000,
+        "<m:oMath " * 300_000,
+    ],
+    ids=["reference", "box", "paragraphs", "equations"],
+)
+def test_tags_that_are_never_closed_are_looked_through_at_once(body: str) -> None:
+    start = time.monotonic()
+    prepared(zipped({"word/document.xml": body.encode()}))
+    assert time.monotonic() - start < 5
