@@ -158,7 +158,8 @@ def leap(connection: Connection, upto: int) -> None:
     So a restored home gives no number that the home it was made of gave after it was backed up: whoever was told of
     the event of that number would take the new one for it.
     """
-    last = newest(connection)
+    before = connection.execute(_LEAPS).first()  # no event may have come since
+    last = max(newest(connection), before.upto if before else 0)
     if upto > last:
         connection.execute(insert(leaps).values(upto=upto, after=last))
         connection.execute(_TAKEN, {"number": upto, "at": now()})

@@ -192,6 +192,21 @@ def test_a_leap_loses_nothing_and_its_numbers_count_neither_as_kept_nor_as_dropp
         assert [events.missed(connection, position) for position in (0, 1, 3, 700, 1001)] == [4, 3, 1, 1, 0]
 
 
+def test_numbers_that_leap_again_before_an_event_came_are_counted_once(
+    catalog: Catalog, collection: CollectionRecord
+) -> None:
+    put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3)))
+    with catalog.write() as connection:
+        events.leap(connection, 1000)
+        events.leap(connection, 2000)
+    put(catalog, collection, *(new(f"{n}.md", "words") for n in range(3, 6)))
+    with catalog.write() as connection:
+        events.prune(connection, 4)
+        assert [one.id for one in events.after(connection, 0, 10)] == [3, 2001, 2002, 2003]
+        events.prune(connection, 1)
+        assert [events.missed(connection, position) for position in (1, 3, 1500, 2002)] == [4, 2, 2, 0]
+
+
 def test_before_the_first_event_a_leap_counts_as_nothing_dropped(
     catalog: Catalog, collection: CollectionRecord
 ) -> None:
