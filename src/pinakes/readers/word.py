@@ -79,7 +79,7 @@ def prepared(data: bytes) -> tuple[bytes, str]:
     with zipfile.ZipFile(io.BytesIO(data)) as container:
         names = container.namelist()
         before = {name: container.read(name) for name in names if _PARTS.fullmatch(name)}
-        notes, order = dict(_notes(before)), list[tuple[str, str]]()
+        notes, order = dict(_notes(before)), dict[tuple[str, str], int]()
         after = {name: _REFERENCE.sub(_character, text) for name, text in before.items() if name not in _NOTES}
         if _STYLES in after:
             after[_STYLES] = _outlined(after[_STYLES])
@@ -207,15 +207,14 @@ def _notes(parts: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], str]]:
                 yield (kind, own[1]), words
 
 
-def _cited(document: bytes, notes: Mapping[tuple[str, str], str], order: list[tuple[str, str]]) -> bytes:
-    """Return a document with a number where a note is cited; ``order`` gets the notes as they come."""
+def _cited(document: bytes, notes: Mapping[tuple[str, str], str], order: dict[tuple[str, str], int]) -> bytes:
+    """Return a document with a number where a note is cited; ``order`` gets the notes as they come, each once."""
 
     def number(match: re.Match[bytes]) -> bytes:
         one = match[1].decode(), match[2].decode()
         if one not in notes:
             return b""
-        order.append(one)
-        return b"</w:r>%b<w:r>" % _run(mark(len(order)))
+        return b"</w:r>%b<w:r>" % _run(mark(order.setdefault(one, len(order) + 1)))
 
     return _CITED.sub(number, document)
 

@@ -255,3 +255,12 @@ def test_tags_that_are_never_closed_are_looked_through_at_once(body: str) -> Non
     start = time.monotonic()
     prepared(zipped({"word/document.xml": body.encode()}))
     assert time.monotonic() - start < 5
+
+
+def test_a_note_that_is_cited_again_has_one_number_and_comes_once() -> None:
+    cited = '<w:r><w:t>so</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r>'
+    note = f'<w:footnotes {WORD}><w:footnote w:id="2"><w:p><w:r><w:t>Why</w:t></w:r></w:p></w:footnote></w:footnotes>'
+    text = readers.read(
+        docx(f"<w:p>{cited * 2}</w:p>", **{"word/footnotes.xml": note.encode()}), "a.docx", max_chars=1000
+    ).text
+    assert text == "so[^1]so[^1]\n\n## Notes\n\n- [^1] Why\n"
