@@ -207,7 +207,7 @@ def test_a_file_that_keeps_failing_is_tried_each_time(
 
     report = library.add(str(docs), on_event=vanish)
     assert [failed.path for failed in report.failed] == ["animals/badger.md"]
-    assert library.status()[0].sources[0]["error"] == "1 files failed"
+    assert library.status()[0].sources[0]["error"] == "1 file failed"
     assert "earthworms" in library.read("animals/badger.md").text, "what was read before stays"
     (docs / "elsewhere").rename(path)
     report = library.add(str(docs))

@@ -187,7 +187,7 @@ def test_what_else_is_wrong_with_a_source_is_told_after_passages_waited(
     server.reply = lambda texts, before: None
     library = provided()
     library.embed_pending()
-    assert library.syncing.everything()[0].error == "1 files failed"
+    assert library.syncing.everything()[0].error == "1 file failed"
 
 
 def test_who_stops_a_run_does_not_pay_twice(provided: Open, server: EmbeddingServer, folder: Path) -> None:

@@ -183,7 +183,12 @@ def finished(connection: Connection, source_id: int, state: str | None, error: s
 
 def failures(number: int) -> str | None:
     """Return what is told of a source of which so many files failed."""
-    return f"{number} files failed" if number else None
+    return f"{number:,} {'file' if number == 1 else 'files'} failed" if number else None
+
+
+def unreached(kept: SourceRecord) -> bool:
+    """Return whether a source could not be read the last time, whatever became of its files and vectors."""
+    return bool((kept.report or {}).get("error")) or (kept.state is None and kept.error is not None)
 
 
 def none_waits(connection: Connection, collection_id: int) -> None:

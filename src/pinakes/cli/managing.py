@@ -101,7 +101,9 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
     trouble = f"; {source['error']}" if source["error"] else ""
     trouble += f"; followed ({source['followed']})" if source.get("followed") else ""
     unread = "not read to the end yet" if source["files"] else "not read yet"
-    when = f"{'tried' if source['error'] else 'read'} {source['synced_at'][:19]}Z" if source["synced_at"] else unread
+    when = (
+        f"{'tried' if source['unreached'] else 'read'} {source['synced_at'][:19]}Z" if source["synced_at"] else unread
+    )
     screen.show(
         printable(
             f"  source   {source['kind']} {labelled(source['location'], source['part'])} ({files}; {when}{trouble})"

@@ -196,13 +196,14 @@ def _troubles(session: Session, one: Standing) -> list[str]:
     if one.state == _GONE:
         command = session.command("sources", "remove", one.name)
         words.append(f"the settings do not name it any more: its documents stay as they are. To remove them: {command}")
-    if one.error:
+    failed = f"{len(one.failing):,} {'file' if len(one.failing) == 1 else 'files'} failed"
+    if one.error and one.error != failed:
         often = f" ({one.failures} times in a row)" if one.failures > 1 else ""
         words.append(f"{one.error}{often}")
     if one.failing:
         first = min((file.retry_at for file in one.failing if file.retry_at), default=None)
         again = f"; tried again {_when(first)}, or now: {session.command('sync', '--retry')}" if first else ""
-        words.append(f"{len(one.failing):,} {'file' if len(one.failing) == 1 else 'files'} failed{again}")
+        words.append(f"{failed}{again}")
     return words
 
 

@@ -271,7 +271,7 @@ def _held(settings: Settings, status: CollectionStatus) -> str:
         words += f", {status.approximate:,} of them approximate for now"
     if status.waiting:
         words += f", {status.waiting:,} {'' if status.approximate else 'of them '}found by words only"
-    unreachable = sum(bool(source["error"]) for source in status.sources)
+    unreachable = sum(bool(source["unreached"]) for source in status.sources)
     return words + (f"; {unreachable} of its sources could not be read: pinakes status" if unreachable else "")
 
 

@@ -106,6 +106,7 @@ def _source(shelves: Shelves, collection: str, kept: SourceRecord, files: Mappin
         "exclude": list(wanted.exclude),
         "synced_at": kept.synced_at,
         "error": kept.error,
+        "unreached": sources.unreached(kept),
         "files": dict(files),
         "followed": course.doing if course else None,
     }

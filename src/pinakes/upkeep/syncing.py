@@ -262,7 +262,7 @@ class Syncing:
             return "reading"
         if one.by == "added" and sourcing.abandoned(self.settings, one.collection, kept):
             return "no longer configured"
-        if (kept.report or {}).get("error") or (kept.state is None and kept.error):
+        if sources.unreached(kept):
             return "failed"
         return "unread" if kept.state is None else "read"
 

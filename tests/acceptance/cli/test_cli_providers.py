@@ -155,6 +155,7 @@ def test_a_provider_that_is_down_from_the_start_leaves_a_whole_report(pinakes, c
     assert (report["added"], report["pending"]) == (8, report["chunks"])
     assert "cannot be reached" in report["degraded"]
     assert "chunks of earlier runs wait for a vector" in call("sync").err
+    assert "; read 2" in call("status").out, "the source was read, whatever became of its vectors"
 
 
 def test_status_names_the_model_and_a_key_that_is_missing(pinakes, monkeypatch):

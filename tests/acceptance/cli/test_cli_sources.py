@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pinakes.readers import READERS
 from pinakes.testing import write_files
 
 DOCUMENT = """\
@@ -62,6 +63,16 @@ def test_a_source_that_is_gone_is_said_to_have_been_tried(pinakes: Any, configur
     assert "; tried 2" in pinakes("status").out
     last = pinakes("events").out.splitlines()[-1]
     assert last.endswith(f"unreachable drinks {notes}: '{notes}' does not exist.")
+
+
+def test_files_that_failed_are_counted_once(pinakes: Any, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(READERS, ".oops", "there_is_none:Reader")
+    (notes / "broken.oops").write_text("words and more words")
+    assert pinakes("add", notes, "--set", "ingest.processes=0").code == 6
+    done = pinakes("sources")
+    assert done.out.count("failed") == 1
+    assert "  1 file failed; tried again" in done.out
+    assert "; read 2" in pinakes("status").out
 
 
 def test_one_source_is_shown_in_full(pinakes: Any, configured: Path) -> None:

@@ -140,6 +140,20 @@ def test_a_source_that_is_gone_and_many_collections_are_told_in_few_lines(tmp_pa
     assert (len(lines), lines[-1]) == (22, "  and 2 more: pinakes status")
 
 
+def test_a_start_calls_no_source_unread_whose_passages_only_wait_for_their_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.delenv("NO_KEY", raising=False)
+    (tmp_path / "note.md").write_text("# Heron\n\nHerons wait.\n")
+    embedding = {"provider": "endpoint", "url": "http://127.0.0.1:9/v1", "model": "m", "key_variable": "NO_KEY"}
+    given = {f"embedding__{name}": value for name, value in embedding.items()}
+    with Library(load(home=tmp_path / "home", environment={}, **given)) as library:
+        assert library.add(str(tmp_path / "note.md"), "birds").degraded
+        _started(library, said)
+    assert said[-1].splitlines()[1] == "  birds  1 document, 1 passage, 1 of them found by words only"
+
+
 def _started(library: Library, said: list[str]) -> None:
     startup = Startup(library, say=said.append)
     startup.start()
