@@ -279,6 +279,8 @@ def test_what_was_kept_of_a_repository_goes_once_the_settings_say_so(
     commit(repository)
     [report] = keeping.sync()
     assert (report.removed, paths(keeping)) == (0, ["docs/otter.md", "x.py"])
+    [found] = stale(keeping.shelves, keeping.collection())
+    assert (found.kept, found.current, found.count) == (("docs/otter.md",), 1, 0)
     deleting = open_library(**with_sources(source))
     [report] = deleting.sync()
     assert (report.removed, paths(deleting)) == (1, ["x.py"])

@@ -75,13 +75,15 @@ def stale(shelves: Shelves, record: CollectionRecord) -> list[Stale]:
 
 def _compared(shelves: Shelves, collection: str, kept: SourceRecord, known: Mapping[str, FileRecord]) -> Stale:
     place = collection, kept.kind, kept.location
+    keeps = sourcing.keeps_gone(shelves.settings, collection, kept)
+    state = None if keeps and kept.kind == "git" else kept.state  # a difference lacks what went before it
     try:
         wanted = in_force(shelves.settings, collection, kept)
         with sourcing.alone(shelves.home, collection, wanted), closing(shelves.source(wanted)) as source:
-            found = _sorted(place, source.scan(kept.state), known)
+            found = _sorted(place, source.scan(state), known)
     except PinakesError as error:
         return Stale(*place, 0, (), (), (), error=str(error), part=kept.part)
-    if sourcing.keeps_gone(shelves.settings, collection, kept):
+    if keeps:
         found = replace(found, missing=(), kept=found.missing)
     return replace(found, part=kept.part)
 
