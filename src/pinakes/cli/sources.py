@@ -45,7 +45,7 @@ def every_source(session: Session, context: typer.Context, collection: OneOrAll 
 
 def _list(session: Session, collection: str | None) -> None:
     screen = session.screen
-    with session.library(create=True) as library:
+    with session.library(create=_named(session)) as library:
         found = library.syncing.everything(collection)
     refused = _refused(session)
     screen.document({"sources": [asdict(one) for one in found], "refused": [asdict(one) for one in refused]})
@@ -59,6 +59,12 @@ def _list(session: Session, collection: str | None) -> None:
             screen.show(printable(f"  {word}"))
     if not rows:
         screen.say(f"There are no sources yet. Add one: {session.command('add', 'PATH')}")
+
+
+def _named(session: Session) -> bool:
+    """Return whether settings name sources, or what they name is refused: then there is something to show."""
+    settings = session.settings
+    return bool(settings.sources or any(one.sources for one in settings.collections.values()) or _refused(session))
 
 
 @sources_app.command("show")
@@ -110,7 +116,7 @@ def remove(
     """Take a source out, with the documents read from it; one that was imported is forgotten. Its files stay."""
     from pinakes.stock.collecting import Removed
 
-    with session.library(create=True) as library:
+    with session.library(create=_named(session)) as library:
         one = library.syncing.find(name)
     if not yes:
         ask(session, f"Take out {labelled(one.location, one.part)} with its {one.documents:,} documents?")

@@ -34,7 +34,13 @@ def configured(home: Path, notes: Path) -> Path:
     return home
 
 
+def test_where_there_is_no_home_looking_for_sources_makes_none(pinakes: Any, home: Path) -> None:
+    assert [pinakes(*words).code for words in (("sources",), ("sources", "remove", "x", "--yes"))] == [3, 3]
+    assert not home.exists()
+
+
 def test_without_sources_it_says_how_to_add_one(pinakes: Any) -> None:
+    pinakes("init", "--no-model")
     done = pinakes("sources")
     assert (done.code, done.out) == (0, "")
     assert "pinakes add PATH" in done.err
