@@ -19,7 +19,9 @@ from counting_embedder import CountingEmbedder
 from small_pdf import pdf
 from sqlalchemy import func, select
 
-from pinakes.catalog import schema, sources
+from pinakes.calls.caller import Caller, calling
+from pinakes.catalog import events, schema, sources
+from pinakes.catalog.engine import now
 from pinakes.errors import InvalidInput, InvalidName, NotFound, StorageFull, Unreadable
 from pinakes.library import Library
 from pinakes.machine.archives import MANIFEST
@@ -474,6 +476,19 @@ class TestRefusals:
             other.exchange.take_in(file, on_step=stop)
         assert other.search(QUERY, "zoo").hits
         assert other.verify() == {"zoo": []}
+
+
+def test_an_import_is_told_at_its_own_time_and_by_whom_it_is_made(zoo: Library, other: Library, tmp_path: Path) -> None:
+    uid = zoo.documents.put("Hares run.\n", title="Hares", collection="zoo").document.uid
+    zoo.documents.update(uid, title="Hares, too", collection="zoo")
+    zoo.exchange.export("zoo", tmp_path / "all.zip", history=True)
+    before = now()
+    with calling(Caller("agent", "mcp")):
+        other.exchange.take_in(tmp_path / "all.zip")
+    with other.shelves.catalog.read() as connection:
+        told = [one for one in events.after(connection, 0, 100) if one.operation == "copied"]
+    assert len(told) == len(FILES) + 2
+    assert all(one.at >= before and one.by == "agent (mcp)" and not one.changed for one in told)
 
 
 def test_it_is_of_one_moment_while_others_write(zoo: Library, other: Library, docs: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Integer, Table, Text, and_, cast, func, insert, literal, select
 
+from pinakes.calls import caller
 from pinakes.catalog import changes, events, history
 from pinakes.catalog.collections import CollectionRecord, create, get
 from pinakes.catalog.engine import now
@@ -102,7 +103,7 @@ def _copy_parts(connection: Connection, old: int, new: int, source_ids: Mapping[
     begun = select(documents.c.uid, documents.c.content_hash).where(documents.c.collection_id == new)
     for row in connection.execute(begun.order_by(documents.c.id)).all():
         history.began(connection, new, row.uid, at, keeping, row.content_hash)
-    events.copied(connection, new)
+    events.copied(connection, new, caller.current().label)
 
 
 def _besides(table: Table, *left_out: str) -> list[Any]:

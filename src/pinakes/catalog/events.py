@@ -94,9 +94,9 @@ def deleted(connection: Connection, document_id: int, by: str) -> None:
     _note(connection, _DELETED, {"document": document_id, "at": now(), "by": by})
 
 
-def copied(connection: Connection, collection_id: int) -> None:
-    """Note all documents of a collection as new ones."""
-    connection.execute(_COPIED, {"collection": collection_id})
+def copied(connection: Connection, collection_id: int, by: str) -> None:
+    """Note all documents of a collection as new ones, here and now, whenever and by whom they were written."""
+    connection.execute(_COPIED, {"collection": collection_id, "at": now(), "by": by})
     prune(connection)
 
 
@@ -270,8 +270,8 @@ _VERSIONED = _of_documents(
 _CHANGED = insert(events).from_select(_COLUMNS, _VERSIONED.where(documents.c.id == bindparam("document")))
 _COPIED = insert(events).from_select(
     _COLUMNS,
-    _of_documents(versions.c.at, literal("indexed"), literal("copied"), versions.c.by, versions.c.changed)
-    .select_from(_PLACED.join(versions, _NOW))
+    _of_documents(bindparam("at"), literal("indexed"), literal("copied"), bindparam("by"), null())
+    .select_from(_PLACED)
     .where(documents.c.collection_id == bindparam("collection"))
     .order_by(documents.c.id),
 )

@@ -216,7 +216,7 @@ class _Arriving:
         self._write_vectors(model.told)
         self._check_counts(model)
         changes.record_everything(connection, record.id)
-        events.copied(connection, record.id)
+        events.copied(connection, record.id, caller.current().label)
 
     def _write_sources(self, *, wanted: bool) -> None:
         for line in self._lines(SOURCES):
