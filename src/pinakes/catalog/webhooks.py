@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, case, delete, insert, select, update
 
 from pinakes.catalog import events
 from pinakes.catalog.engine import now
@@ -113,10 +113,11 @@ def retry(connection: Connection, name: str) -> int:
 
 
 def delivered_at_last(connection: Connection, name: str, post: LaidAside) -> None:
-    """Note that a post that was laid aside was delivered."""
+    """Note that a post that was laid aside was delivered; why another failed is kept while that waits."""
     connection.execute(delete(undelivered).where(undelivered.c.id == post.id))
     count = webhooks.c.delivered + len(post.events)
-    values = {"delivered": count, "delivered_at": now()}
+    error = case((webhooks.c.tries > 0, webhooks.c.error), else_=None)
+    values = {"delivered": count, "delivered_at": now(), "error": error}
     connection.execute(update(webhooks).where(webhooks.c.name == name).values(**values))
 
 

@@ -141,7 +141,10 @@ def retry(session: Session, name: Hook) -> None:
     with session.library() as library, library.shelves.catalog.write() as connection:
         count = webhooks.retry(connection, name)
     session.screen.document({"name": name, "laid_aside": count})
-    session.screen.show(f"{name}: {count:,} posts are sent once more, as soon as a server runs")
+    posts = f"{count:,} {'post' if count == 1 else 'posts'}"
+    session.screen.show(
+        f"{name}: as soon as a server runs it sends what waits, and once more what was laid aside: {posts}"
+    )
 
 
 def listed(session: Session) -> None:

@@ -180,6 +180,19 @@ def test_a_post_that_fails_too_often_is_laid_aside_and_the_next_ones_are_sent(st
     assert known.delivered == 2
 
 
+def test_why_a_post_failed_is_not_told_on_once_it_was_delivered_after_all(start: Start) -> None:
+    with receiving(500) as receiver:
+        library = start({"url": receiver.url, "tries": 2})
+        put(library, "a")
+        receiver.wait_for(lambda: (at_once(library), bool(aside(library)))[1])
+        receiver.status = 200
+        once_more(library)
+        receiver.wait_for(lambda: not aside(library))
+    known = progress(library)
+    assert known is not None
+    assert (known.delivered, known.error) == (1, None)
+
+
 def test_a_receiver_that_is_down_is_told_when_it_is_back(start: Start) -> None:
     with receiving() as receiver:
         library = start({"url": receiver.url})
