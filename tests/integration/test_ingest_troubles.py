@@ -78,7 +78,7 @@ def test_a_passage_the_model_refuses_waits_alone_and_is_found_by_words(strict: L
     (docs / "bad.md").write_text("# Bad\n\nan unreadable text\n")
     report = strict.add(str(docs))
     assert paths(strict) == [*(f"{number}.md" for number in range(5)), "bad.md"]
-    assert "1 passages have no vector (bad.md:1-3): A text is too long" in str(report.degraded)
+    assert "1 passage has no vector (bad.md:1-3): A text is too long" in str(report.degraded)
     assert (report.added, report.embedded, report.pending, report.failed) == (6, 5, 1, [])
     assert strict.search("unreadable").hits[0].path == "bad.md"
     assert strict.search("some words 3", mode="vector").hits

@@ -208,7 +208,7 @@ def test_a_refused_text_concerns_its_own_document_only(provided: Open, server: E
     server.reply = lambda texts, before: refused if any("badger" in text for text in texts) else None
     library = provided(embedding__ask_above=0.0, embedding__price_per_million=0.0)
     report = library.add(str(docs))
-    assert "1 passages have no vector (badger.md:1-3)" in str(report.degraded)
+    assert "1 passage has no vector (badger.md:1-3)" in str(report.degraded)
     assert "answers 400: input is too long" in str(report.degraded)
     assert (report.added, report.embedded, report.pending, report.failed) == (3, 2, 1, [])
     assert (pending(library), len(library.search("heron", mode="vector").hits)) == (1, 2)
@@ -236,7 +236,7 @@ def test_a_refused_text_of_a_large_run_is_found_by_words(provided: Open, server:
     library = provided(embedding__price_per_million=1.0, embedding__ask_above=0.02)
     library.shelves.agreed = True
     report = library.add(str(folder))
-    assert "1 passages have no vector (badger.md:1-3)" in str(report.degraded)
+    assert "1 passage has no vector (badger.md:1-3)" in str(report.degraded)
     assert pending(library) == 1
     assert library.search("badger").hits[0].path == "badger.md"
 
@@ -257,7 +257,7 @@ def test_a_server_does_not_ask_for_a_refused_text_again_and_again(
     background = Background(library)
     background.start()
     deadline = time.monotonic() + LONG_S
-    while "1 passages have no vector" not in caplog.text and time.monotonic() < deadline:
+    while "1 passage has no vector" not in caplog.text and time.monotonic() < deadline:
         time.sleep(0.02)
     asked, deadline = server.requests, time.monotonic() + 0.5
     while server.requests == asked and time.monotonic() < deadline:

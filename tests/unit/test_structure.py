@@ -31,6 +31,7 @@ LAYERS = (
             "models",
             "templates",
             "text",
+            "wording",
         },
     ),
     ("question", {"chat", "expansion", "posting", "query", "routing", "spelling"}),

@@ -13,6 +13,7 @@ from pinakes.catalog import events
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.types import JSON
+from pinakes.wording import counted
 
 _BATCH = 500
 FileStatus = Literal["indexed", "skipped", "error"]
@@ -183,7 +184,7 @@ def finished(connection: Connection, source_id: int, state: str | None, error: s
 
 def failures(number: int) -> str | None:
     """Return what is told of a source of which so many files failed."""
-    return f"{number:,} {'file' if number == 1 else 'files'} failed" if number else None
+    return f"{counted(number, 'file')} failed" if number else None
 
 
 def unreached(kept: SourceRecord) -> bool:

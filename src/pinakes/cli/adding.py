@@ -15,6 +15,7 @@ from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import Purse
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable
 from pinakes.types import JSON
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.ingest import Event, Report
@@ -165,7 +166,9 @@ def show_report(screen: Screen, report: Report) -> None:
     seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in report.seconds.items())
     screen.report(f"  seconds  {sum(report.seconds.values()):.1f}: {seconds}")
     if report.degraded:
-        waiting = f"{report.pending:,} chunks wait" if report.pending else "chunks of earlier runs wait"
+        waiting = (
+            counted(report.pending, "chunk waits", "chunks wait") if report.pending else "chunks of earlier runs wait"
+        )
         screen.warn(f"{waiting} for a vector: {report.degraded}")
 
 
@@ -307,7 +310,7 @@ def _conclude(
         raise IncompleteError(unpaid[0], document)
     if failed:
         error = SourceError(
-            f"{failed} {'file' if failed == 1 else 'files'} could not be read; the rest is done.",
+            f"{counted(failed, 'file')} could not be read; the rest is done.",
             hint="They are tried again later, by a server or the next run. At once: pinakes sync --retry",
         )
         session.screen.fail(error.message, error.hint)

@@ -18,6 +18,7 @@ from pinakes.cli.passage import one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import NotFound
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.catalog.audit import Entry, Wanted
@@ -165,7 +166,7 @@ def explain(
 def _show(screen: Screen, entry: Entry) -> None:
     """Print a call in a line: when, what, who, how long, how it went."""
     given = json.dumps(dict(entry.parameters), ensure_ascii=False) if entry.parameters else ""
-    results = f"{entry.result_count} result{'s'[: entry.result_count != 1]}"
+    results = counted(entry.result_count, "result")
     went = results if entry.outcome == "ok" else f"{entry.outcome}: {entry.message}"
     who = entry.interface if entry.caller == "local" else f"{entry.interface} ({entry.caller})"
     line = f"{entry.at[:19]}Z  {entry.tool:<18} {who:<9} {entry.latency_ms:>8.1f} ms  {one_line(went)}"

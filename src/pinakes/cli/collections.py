@@ -14,6 +14,7 @@ from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
 from pinakes.types import JSON
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.catalog.collections import CollectionRecord
@@ -101,11 +102,11 @@ def delete(session: Session, name: _Name, yes: _Yes = False) -> None:
         name = library.collection(name).name
         [held] = [one for one in library.collecting.everything() if one.name == name]
         if not yes:
-            ask(session, f"Delete collection {name!r} with its {held.documents:,} documents, for good?")
+            ask(session, f"Delete collection {name!r} with its {counted(held.documents, 'document')}, for good?")
         removed = library.collecting.delete(name)
         configured = name in library.settings.collections
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{name}: deleted, {removed.documents:,} documents"))
+    session.screen.show(printable(f"{name}: deleted, {counted(removed.documents, 'document')}"))
     if configured:
         session.screen.warn(f"the settings name {name!r}: the next sync or server makes it anew")
 
@@ -122,7 +123,7 @@ def remove_source(
         removed = library.collecting.remove_source(name, location)
         days = library.settings.history.days
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{removed.collection}: {removed.documents:,} documents removed"))
+    session.screen.show(printable(f"{removed.collection}: {counted(removed.documents, 'document')} removed"))
     if removed.documents and days:
         session.screen.say(f"each of them can be restored for {days:g} days; to have all again, add the source again")
 

@@ -11,6 +11,7 @@ import typer
 from pinakes.cli.options import OneOrAll
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.stock.completeness import Completeness, FieldReport
@@ -42,7 +43,7 @@ def metadata(
 
 def _show(session: Session, report: Completeness) -> None:
     screen = session.screen
-    screen.show(f"{report.collection}: {report.documents:,} documents")
+    screen.show(f"{report.collection}: {counted(report.documents, 'document')}")
     required = [one for one in report.fields if one.required]
     for one in required:
         _show_field(screen, one)

@@ -17,6 +17,7 @@ from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput, NotFound, storing
 from pinakes.types import JSON
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.documents.editing import FullDocument, Written
@@ -279,7 +280,7 @@ def _show(session: Session, document: FullDocument) -> None:
         "kind": f"{document.kind} {document.language or ''}".strip(),
         "tags": ", ".join(document.tags),
         **{str(name): str(value) for name, value in document.metadata.items()},
-        "holds": f"{document.chunk_count:,} passages, {document.token_count:,} tokens",
+        "holds": f"{counted(document.chunk_count, 'passage')}, {counted(document.token_count, 'token')}",
         "version": f"{document.version}, of {document.updated_at[:19]}Z; there since {document.created_at[:19]}Z",
         "summary": f"({document.summary_by}) {document.summary}" if document.summary else "",
     }

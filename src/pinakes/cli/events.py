@@ -16,6 +16,7 @@ from pinakes.cli.passage import one_line
 from pinakes.cli.session import Session
 from pinakes.errors import NotFound, SourceError
 from pinakes.types import JSON
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.catalog import Catalog
@@ -141,7 +142,7 @@ def retry(session: Session, name: Hook) -> None:
     with session.library() as library, library.shelves.catalog.write() as connection:
         count = webhooks.retry(connection, name)
     session.screen.document({"name": name, "laid_aside": count})
-    posts = f"{count:,} {'post' if count == 1 else 'posts'}"
+    posts = counted(count, "post")
     session.screen.show(
         f"{name}: as soon as a server runs it sends what waits, and once more what was laid aside: {posts}"
     )
@@ -196,7 +197,7 @@ def _words(row: dict[str, JSON]) -> str:
     words = [f"{row['delivered']:,} events delivered"]
     words += [f"{row['waiting']:,} wait"] if row["waiting"] else []
     words += [f"sent again at {row['retry_at'][:19]}Z"] if row["retry_at"] else []
-    words += [f"{len(row['laid_aside']):,} posts laid aside"] if row["laid_aside"] else []
+    words += [f"{counted(len(row['laid_aside']), 'post')} laid aside"] if row["laid_aside"] else []
     words += [f"{row['missed']:,} events missed"] if row["missed"] else []
     return ", ".join(words)
 

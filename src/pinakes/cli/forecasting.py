@@ -15,6 +15,7 @@ from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import PinakesError
 from pinakes.types import JSON
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.library import Library
@@ -132,7 +133,10 @@ def _show_one(screen: Screen, one: Forecast) -> None:
         _show_sampled(row, one, to_read)
         _show_reasons(screen, "unread", one.unreadable)
     if one.waiting:
-        row("waiting", f"{one.waiting:,} passages of earlier runs, about {one.waiting_tokens:,} tokens to embed")
+        row(
+            "waiting",
+            f"{counted(one.waiting, 'passage')} of earlier runs, about {counted(one.waiting_tokens, 'token')} to embed",
+        )
     if not (to_read or one.waiting):
         return
     row("time", _time(one))
@@ -144,11 +148,11 @@ def _show_one(screen: Screen, one: Forecast) -> None:
 
 def _show_sampled(row: Callable[[str, str], None], one: Forecast, to_read: int) -> None:
     about = "" if one.sampled == to_read else "about "
-    row("to read", f"{_files(to_read)}, {_size(one.bytes)}")
-    whence = "all of them were read" if not about else f"from a sample of {_files(one.sampled)}"
-    row("gives", f"{about}{one.chunks:,} chunks, {one.tokens:,} tokens; {whence}")
+    row("to read", f"{counted(to_read, 'file')}, {_size(one.bytes)}")
+    whence = "all of them were read" if not about else f"from a sample of {counted(one.sampled, 'file')}"
+    row("gives", f"{about}{counted(one.chunks, 'chunk')}, {counted(one.tokens, 'token')}; {whence}")
     if one.new_tokens != one.tokens:
-        row("to embed", f"{about}{one.new_tokens:,} tokens, the rest is there or comes more than once")
+        row("to embed", f"{about}{counted(one.new_tokens, 'token')}, the rest is there or comes more than once")
 
 
 def _time(one: Forecast) -> str:
@@ -170,10 +174,6 @@ def _show_reasons(screen: Screen, label: str, reasons: Mapping[str, int]) -> Non
 def _document(screen: Screen, one: Forecast) -> dict[str, JSON]:
     document = {name: value for name, value in asdict(one).items() if name != "error"} | {"seconds": one.seconds}
     return document | ({"error": screen.error_document(one.error)} if one.error is not None else {})
-
-
-def _files(number: int) -> str:
-    return f"{number:,} {'file' if number == 1 else 'files'}"
 
 
 def _size(number: int) -> str:

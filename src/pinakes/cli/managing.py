@@ -14,6 +14,7 @@ from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import IndexCorrupt
 from pinakes.machine.disk import folder_bytes
 from pinakes.types import JSON
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.library import CollectionStatus
@@ -73,7 +74,8 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
 
     screen, index = session.screen, state.index
     screen.show(f"{state.name}{f': {state.description}' if state.description else ''}")
-    screen.show(f"  holds    {state.documents:,} documents, {state.chunks:,} chunks, {state.tokens:,} tokens")
+    held = counted(state.documents, "document"), counted(state.chunks, "chunk"), counted(state.tokens, "token")
+    screen.show(f"  holds    {', '.join(held)}")
     if state.groups:
         screen.show(f"  groups   {state.groups:,}")
     stored = sum(int(value) for name, value in index.items() if name.endswith("_bytes"))
@@ -91,8 +93,8 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         for problem in state.problems:
             screen.show(printable(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}"))
     elif state.problems:
-        counted = Counter(str(problem["status"]) for problem in state.problems)
-        words = ", ".join(f"{count:,} {name}" for name, count in counted.items())
+        counts = Counter(str(problem["status"]) for problem in state.problems)
+        words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         screen.show(f"  left out {words} (why: {session.command('status', '--problems')})")
 
 

@@ -13,6 +13,7 @@ import typer
 from pinakes.cli.progress import progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.exchange import OnStep
@@ -41,10 +42,13 @@ def export(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    held = f"{done.documents:,} documents, {done.chunks:,} passages, {done.vectors:,} vectors"
+    held = (
+        f"{counted(done.documents, 'document')}, {counted(done.chunks, 'passage')}, {counted(done.vectors, 'vector')}"
+    )
     screen.report(printable(f"{done.file}: {held}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
     if done.pending:
-        screen.say(f"{done.pending:,} passages have no vector yet; they wait for theirs where it is imported, too")
+        have = counted(done.pending, "passage has", "passages have")
+        screen.say(f"{have} no vector yet; what waits here waits where it is imported, too")
 
 
 def import_(
@@ -65,7 +69,9 @@ def import_(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    held = f"{done.documents:,} documents, {done.chunks:,} passages, {done.vectors:,} vectors"
+    held = (
+        f"{counted(done.documents, 'document')}, {counted(done.chunks, 'passage')}, {counted(done.vectors, 'vector')}"
+    )
     screen.report(printable(f"{done.collection}: {held} in {done.seconds:.1f} s"))
     for note in done.notes:
         screen.note(note)
@@ -73,7 +79,9 @@ def import_(
         screen.note(f"{done.renamed:,} documents have new ids, since there are, or were, documents of their ids here")
     if done.pending:
         again = session.command("reindex", "--embed", "-c", done.collection)
-        screen.say(f"{done.pending:,} passages wait for their vectors: {again}")
+        screen.say(
+            f"{counted(done.pending, 'passage waits for its vector', 'passages wait for their vectors')}: {again}"
+        )
     if done.sources:
         screen.say(printable(f"the next sync reads its sources again: {', '.join(done.sources)}"))
 
@@ -93,7 +101,7 @@ def backup(
         done = library.exchange.back_up(destination, with_index=with_index, force=force, on_step=on_step)
     screen = session.screen
     screen.document(asdict(done))
-    held = f"{done.collections:,} collections, {done.documents:,} documents"
+    held = f"{counted(done.collections, 'collection')}, {counted(done.documents, 'document')}"
     screen.report(printable(f"{done.file}: {held}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
     for one in done.left_out:
         screen.warn(f"left out: {one}")
@@ -110,7 +118,7 @@ def restore(
         done = restore_(Path(file), session.settings.home, on_step)
     screen = session.screen
     screen.document(asdict(done))
-    held = f"{done.collections:,} collections, {done.documents:,} documents, as of {done.of[:19]}Z"
+    held = f"{counted(done.collections, 'collection')}, {counted(done.documents, 'document')}, as of {done.of[:19]}Z"
     screen.report(printable(f"{done.home}: {held}, restored in {done.seconds:.1f} s"))
     if not done.with_index and done.documents:
         screen.say("the indexes are built at the first search")

@@ -18,6 +18,7 @@ from pinakes.cli.progress import duration
 from pinakes.cli.screen import labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, NotFound, PinakesError, storing
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.settings.knowledge_sources import Declared, Found, Refused
@@ -119,7 +120,7 @@ def remove(
     with session.library(create=_named(session)) as library:
         one = library.syncing.find(name)
     if not yes:
-        ask(session, f"Take out {labelled(one.location, one.part)} with its {one.documents:,} documents?")
+        ask(session, f"Take out {labelled(one.location, one.part)} with its {counted(one.documents, 'document')}?")
     with _undeclared(session, one) as without, without.library(create=True) as library:
         try:
             removed = library.collecting.remove_source(one.collection, one.location, one.part)
@@ -131,7 +132,7 @@ def remove(
                 ) from error
             removed = Removed(one.collection, one.location, 0, 0)
     session.screen.document(asdict(removed))
-    session.screen.show(printable(f"{removed.collection}: {removed.documents:,} documents removed"))
+    session.screen.show(printable(f"{removed.collection}: {counted(removed.documents, 'document')} removed"))
 
 
 @sources_app.command("import")
@@ -202,7 +203,7 @@ def _troubles(session: Session, one: Standing) -> list[str]:
     if one.state == _GONE:
         command = session.command("sources", "remove", one.name)
         words.append(f"the settings do not name it any more: its documents stay as they are. To remove them: {command}")
-    failed = f"{len(one.failing):,} {'file' if len(one.failing) == 1 else 'files'} failed"
+    failed = f"{counted(len(one.failing), 'file')} failed"
     if one.error and one.error != failed:
         often = f" ({one.failures} times in a row)" if one.failures > 1 else ""
         words.append(f"{one.error}{often}")

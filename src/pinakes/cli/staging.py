@@ -15,6 +15,7 @@ from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, ModelUnavailable, NotConfigured, NotFound
 from pinakes.text.suspicion import WARNING
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.cli.searching import Question
@@ -189,7 +190,7 @@ def _show(session: Session, rank: int, one: Found) -> None:
     from rich.text import Text
 
     document, mark = one.document, "~" if one.approximate else ""
-    size = f"  [{document.token_count:,} tokens]"
+    size = f"  [{counted(document.token_count, 'token')}]"
     session.screen.show(
         Text.assemble((f"{rank:>2}  {mark}{one.score:.3f}  ", "bold"), (one_line(document.path), "cyan"), (size, "dim"))
     )

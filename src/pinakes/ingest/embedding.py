@@ -14,6 +14,7 @@ from pinakes.errors import InvalidInput
 from pinakes.ingest.report import Event
 from pinakes.ports import Embedder, Remote
 from pinakes.types import Float32
+from pinakes.wording import counted
 
 _EMBEDDED_PER_EVENT = 64
 _MOST_WANTED = 64
@@ -152,8 +153,9 @@ def refusal(connection: Connection, collection: CollectionRecord, refused: Mappi
         return None
     named = ", ".join(list(places.values())[:_NAMED])
     more = f" and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
+    have = counted(len(places), "passage has", "passages have")
     return InvalidInput(
-        f"{len(places):,} passages have no vector ({named}{more}): {refused[next(iter(places))]}",
+        f"{have} no vector ({named}{more}): {refused[next(iter(places))]}",
         hint="They are found by words. Where they are too long for the model: cut them anew by pinakes sync.",
     )
 

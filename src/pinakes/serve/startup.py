@@ -19,6 +19,7 @@ from pinakes.machine.disk import folder_bytes
 from pinakes.ports import Embedder
 from pinakes.settings import Settings
 from pinakes.types import JSON, Float32
+from pinakes.wording import counted
 
 _log = logging.getLogger(__name__)
 
@@ -266,7 +267,7 @@ def overview(settings: Settings, held: Sequence[CollectionStatus]) -> str:
 
 def _held(settings: Settings, status: CollectionStatus) -> str:
     things = settings.of_collection(status.name).label or ("document" if status.documents == 1 else "documents")
-    words = f"{status.groups or status.documents:,} {things}, {status.chunks:,} passage{'s'[: status.chunks != 1]}"
+    words = f"{status.groups or status.documents:,} {things}, {counted(status.chunks, 'passage')}"
     if status.approximate:
         words += f", {status.approximate:,} of them approximate for now"
     if status.waiting:

@@ -16,6 +16,7 @@ from pathspec import GitIgnoreSpec, PathSpec
 
 from pinakes.errors import InvalidSetting
 from pinakes.types import Skipped
+from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern as Pattern
@@ -205,7 +206,7 @@ def _anchored(text: str, folder: str) -> str:
 def _summary(paths: set[str]) -> str:
     names = sorted({path.rpartition("/")[2] for path in paths})
     more = ", …" if len(names) > _NAMES_SHOWN else ""
-    return f"{len(paths)} {'entry' if len(paths) == 1 else 'entries'} ({', '.join(names[:_NAMES_SHOWN])}{more})"
+    return f"{counted(len(paths), 'entry', 'entries')} ({', '.join(names[:_NAMES_SHOWN])}{more})"
 
 
 _DEFAULTS = [_Line(text) for text in DEFAULT_EXCLUDES]

@@ -99,8 +99,8 @@ def test_deleting_is_asked_for(filled: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert names(filled) == ["cellar", "orchard"]
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     done = filled("collections", "delete", "cellar")
-    assert "Delete collection 'cellar' with its 1 documents, for good? [y/N]" in done.err
-    assert done.out == "cellar: deleted, 1 documents\n"
+    assert "Delete collection 'cellar' with its 1 document, for good? [y/N]" in done.err
+    assert done.out == "cellar: deleted, 1 document\n"
     assert filled("collections", "delete", "orchard", "--json").code == 2
     assert filled("collections", "delete", "orchard", "--yes", "--json").document["documents"] == 4
     assert names(filled) == []

@@ -69,7 +69,7 @@ class TestBackup:
         assert (done.document["collections"], done.document["documents"], done.document["left_out"]) == (1, 4, [])
         restored = filled("restore", done.document["file"], "--home", tmp_path / "new")
         assert restored.code == 0
-        assert "1 collections, 4 documents, as of 20" in restored.out
+        assert "1 collection, 4 documents, as of 20" in restored.out
         before = hits(filled("search", "bees", "-c", "orchard", "--json"))
         assert hits(filled("search", "bees", "-c", "orchard", "--home", tmp_path / "new", "--json")) == before
 

@@ -121,7 +121,7 @@ def test_a_source_that_is_configured_no_more_is_left_alone_until_it_is_removed(
     assert pinakes("search", "green tea", "-c", "drinks").out
     done = pinakes("sources", "remove", "notes")
     assert done.code == 2, "nobody is there to be asked"
-    assert pinakes("sources", "remove", "notes", "--yes").out == "drinks: 1 documents removed\n"
+    assert pinakes("sources", "remove", "notes", "--yes").out == "drinks: 1 document removed\n"
     assert pinakes("sources").out == ""
 
 
