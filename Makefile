@@ -10,8 +10,8 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_TORCH := $(VENV_TORCH)/.installed
 
-# Tests start this program hundreds of times: its modules are compiled once.
-unexport PYTHONDONTWRITEBYTECODE
+# Tests start this program hundreds of times: its modules are compiled once. Its output is buffered, as it is for users.
+unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
 .PHONY: run test test-torch check bench eval format clean
 

@@ -117,15 +117,24 @@ def _stopped(invocation: Invocation, stop: KeyboardInterrupt) -> int:
 
 def _without_stdout() -> int:
     """Leave quietly when nobody reads stdout any more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard_stdout()
     return BROKEN_PIPE
 
 
+def _discard_stdout() -> None:
+    """Have what stdout could not take go nowhere: Python tries that again at its exit, and has a code of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _ended(invocation: Invocation, code: int, document: dict[str, JSON]) -> int:
-    if invocation.common.as_json:
-        try:
+    try:
+        if invocation.common.as_json:
             write_json(document)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            return _without_stdout()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _without_stdout()
+    except OSError as error:
+        _discard_stdout()
+        if invocation.common.as_json:
+            sys.stderr.write(f"error: {_ours(error).message}\n")
     return code

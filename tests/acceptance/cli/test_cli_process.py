@@ -108,10 +108,16 @@ def test_a_full_disk_under_stdout_is_an_error_in_words():
     device = Path("/dev/full")
     if not device.exists():
         pytest.skip("no /dev/full on this system")
-    with device.open("w") as full:
-        done = subprocess.run([*PINAKES, "config"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 10
-    assert done.stderr.startswith("error: The disk is full.\nhint: ")
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    for words, more in (
+        (["config"], "hint: Free some space and run again; what was committed stays.\n"),
+        (["config", "--json"], ""),
+    ):
+        with device.open("w") as full:
+            done = subprocess.run(
+                [*PINAKES, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=buffered
+            )
+        assert (done.returncode, done.stderr) == (10, f"error: The disk is full.\n{more}")
 
 
 def test_a_file_that_may_not_grow_is_an_error_in_words(tmp_path):
