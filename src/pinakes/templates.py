@@ -1,7 +1,8 @@
 """Metadata from paths: ``keps/{sig_name:sig-[^/]+}/{kep_number:\\d+}-{slug}/{file*}``.
 
 ``{name}`` stands for one part of a path without slashes, ``{name*}`` for the rest with slashes,
-``{name:regex}`` for what the expression matches. A template may begin at any folder of the path.
+``{name:regex}`` for what the expression matches. A template may begin at any folder of the path:
+the outermost that fits.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _compiled(template: str) -> re.Pattern[str]:
         pattern += f"(?P<{name}>{expression or ('.+' if star else '[^/]+?')})"
         end = place.end()
     try:
-        return re.compile(f"(?:.*/)?{pattern}{re.escape(template[end:])}")
+        return re.compile(f"(?:.*?/)??{pattern}{re.escape(template[end:])}")
     except re.error as error:
         raise InvalidSetting(
             f"Path template {template!r} cannot be used: {error}.", hint="Write {name}, {name*} or {name:regex}."

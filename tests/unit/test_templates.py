@@ -37,6 +37,15 @@ def test_the_first_template_that_fits_is_used() -> None:
     assert fields_of("a/b.md", ["{x}/{y}/{z}", "{folder}/{file}", "{path*}"]) == {"folder": "a", "file": "b.md"}
 
 
+@pytest.mark.parametrize(
+    ("path", "category"),
+    [("sales/tools/crm/x.md", "sales"), ("departments/sales/departments/x/y.md", "departments"), ("x.md", None)],
+)
+def test_a_template_begins_at_the_outermost_folder_that_fits(path: str, category: str | None) -> None:
+    assert fields_of(path, ["{category}/{rest*}"]).get("category") == category
+    assert fields_of(f"vendors/{path}", ["vendors/{category}/{rest*}"]).get("category") == category
+
+
 def test_a_name_stands_for_one_part_and_a_starred_one_for_the_rest() -> None:
     assert fields_of("docs/a/b/c.md", ["docs/{name}"]) == {}
     assert fields_of("docs/a/b/c.md", ["docs/{name*}"]) == {"name": "a/b/c.md"}

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _MARKS = {"max_file_bytes", "metadata", "tags", "depth", "link_template", "urls"}
 """Settings of a source that are remembered with it where they are given."""
 
-READING_VERSION = 6
+READING_VERSION = 7
 """Raised when readers or chunkers change so much that every document should be read again."""
 
 
