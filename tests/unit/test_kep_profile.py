@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pinakes.metadata import typed
 from pinakes.settings import Settings, load
 from pinakes.sources.globs import Rules
 from pinakes.templates import fields_of, key_of
@@ -59,6 +60,15 @@ def test_only_the_texts_of_keps_are_read(settings: Settings, path: str, is_read:
     [source] = settings.of_collection("keps").sources
     rules = Rules(source.include, source.exclude)
     assert (rules.includes(path) and rules.why_not_listed(path) is None) == is_read
+
+
+def test_what_a_kep_says_in_words_of_dates_and_of_yes_becomes_what_filters_compare(settings: Settings) -> None:
+    said = {"disable-supported": "yes", "creation-date": "2023-9-18"}
+    types = settings.of_collection("keps").fields
+    assert typed(said, types) == {
+        "disable-supported": True,
+        "creation-date": "2023-09-18",
+    }
 
 
 def test_the_contract_of_the_tool(settings: Settings) -> None:
