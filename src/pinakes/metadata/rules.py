@@ -32,13 +32,16 @@ _TABLE = re.compile(
 _EMPHASIS = re.compile(r"^[*_`\s]+|[*_`\s|]+$")
 _NO_TYPES: Mapping[str, FieldType] = {}
 _BREAK = re.compile(r"[\W_]+")
+_SENTENCE = re.compile(r"\b[a-zà-ÿ]{2,}[.!?](?:\s+[A-ZÀ-Þ]|$)")
+_LEAST_SENTENCE_WORDS = 5
 
 
 @dataclass(frozen=True)
 class Subject:
     """What rules look at: a document, where it stands, what is known of it (``own``), and what git says of its file.
 
-    ``labels`` are the names of lines that any of the rules looks for; ``ruled`` fills them in.
+    ``labels`` are the names of lines that any of the rules looks for, ``texts`` the fields that may hold sentences;
+    ``ruled`` fills them in.
     """
 
     path: str
@@ -46,6 +49,7 @@ class Subject:
     own: Metadata
     history: Metadata
     labels: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
 
     @cached_property
     def text(self) -> str:
@@ -98,7 +102,11 @@ def ruled(
     value that is none of its type is kept where no later rule finds a better one.
     """
     metadata = renamed(subject.own, [rule.field for rule in rules])
-    subject = replace(subject, labels=tuple(name for rule in rules if rule.take == "header" for name in rule.what))
+    subject = replace(
+        subject,
+        labels=tuple(name for rule in rules if rule.take == "header" for name in rule.what),
+        texts=frozenset(name for name, kind in types.items() if kind == "text"),
+    )
     found: set[str] = set()
     for rule in rules:
         if rule.field in found or (rule.paths and not glob_matches(rule.paths, subject.path)):
@@ -149,8 +157,8 @@ def _key(rule: MetadataRule, subject: Subject) -> JSON:
 
 
 def _header(rule: MetadataRule, subject: Subject) -> JSON:
-    found = _header_line(rule.what).search(subject.lines)
-    return _cleaned(found["value"]) if found else None
+    values = (_cleaned(found["value"]) for found in _header_line(rule.what).finditer(subject.lines))
+    return next((value for value in values if rule.field in subject.texts or not _is_sentence(value)), None)
 
 
 def _heading(rule: MetadataRule, subject: Subject) -> JSON:
@@ -233,6 +241,12 @@ def _cleaned(text: str) -> str:
     """Return a value without the Markdown around it; a link is its words."""
     cell = text[:_MOST_MARKUP_CHARS].partition(" | ")[0]
     return _EMPHASIS.sub("", _LINK.sub(r"\1", cell))[:_MOST_VALUE_CHARS].strip()
+
+
+def _is_sentence(value: str) -> bool:
+    """Say whether a value is prose: ``Owner: The team that filed it owns the answer.`` names nobody."""
+    words = value.split(maxsplit=_LEAST_SENTENCE_WORDS)
+    return len(words) >= _LEAST_SENTENCE_WORDS and _SENTENCE.search(value) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -113,6 +113,21 @@ def test_the_name_of_the_next_column_is_no_value(text: str, value: object) -> No
     assert ruled(subject, rules).get("found") == value
 
 
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "The Sales team owns feedback from sales calls.",
+        "Ask us for any of these. Please add your number, too",
+    ],
+)
+def test_a_sentence_behind_a_name_is_no_value_unless_the_field_is_text(prose: str) -> None:
+    subject = Subject("a.md", Document(text=f"- **Owner:** {prose}\n\nOwner: Dr. Ada Lovelace of ACME Inc.\n"), {}, {})
+    assert ruled(subject, [rule("header", ["owner"])])["found"] == "Dr. Ada Lovelace of ACME Inc."
+    assert ruled(subject, [rule("header", ["owner"])], {"found": "text"})["found"] == prose
+    alone = Subject("a.md", Document(text=f"Owner: {prose}\n"), {}, {})
+    assert "found" not in ruled(alone, [rule("header", ["owner"])])
+
+
 @pytest.mark.parametrize("below", ["- [Ada](https://example.org/ada)", "1. Ada", "* **Ada**", "Ada"])
 def test_a_line_below_a_heading_is_taken_without_the_mark_of_its_list(below: str) -> None:
     subject = Subject("a.md", Document(text=f"# Owner\n\n{below}\n"), {}, {})
