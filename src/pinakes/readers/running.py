@@ -34,7 +34,10 @@ _NAMED_NUMBER: Final = re.compile(
 _BREAK: Final = "(?:[\x02\ufffe]\n?|[-‐]\n)"
 """How a hyphen at the end of a line comes: as a mark of its own, or as it is printed."""
 _BREAKS: Final = ("\x02", "\ufffe", "-\n", "‐\n")
-_BROKEN: Final = re.compile(rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{2,}}){_BREAK}(?P<tail>\w+)")
+_BROKEN: Final = re.compile(
+    rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{2,}}|[^\W\d_](?=[\x02\ufffe]|[-‐]\n[^\W\d_A-Z]{{2}})){_BREAK}(?P<tail>\w+)"
+)
+"""Single letters that end a line by a printed hyphen may be grades, one below the other: ``A-``, ``B-``."""
 _MARKS: Final = re.compile("[\x02\ufffe]\n?")
 _SOFT_HYPHEN: Final = re.compile("\u00ad\n?")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}(?:[-‐]\w{2,})*")
@@ -70,9 +73,10 @@ def without_running(pages: Sequence[str]) -> list[str]:
 def mended(pages: Sequence[str]) -> list[str]:
     """Return pages with words made whole that lines broke, and parted that were joined (``endStart``).
 
-    What the pages have elsewhere decides: ``well-known`` keeps its hyphen where it is written so, or where a capital or
-    a number follows; two words are parted only where both stand alone elsewhere and they stand together once, so
-    names as ``eBay`` and ``camelCase`` stay.
+    What the pages have elsewhere decides: ``well-known`` keeps its hyphen where it is written so. So do words before a
+    capital or a number, single letters (``d-dimensional``), and words that have one already (``state-of-the-art``):
+    none of these ends by a syllable. Two words are parted only where both stand alone elsewhere and they stand together
+    once, so names as ``eBay`` and ``camelCase`` stay.
     """
     pages = [_SOFT_HYPHEN.sub("", page) for page in pages]
     if not any((_may_break(page) and _BROKEN.search(page)) or _JOINED.search(page) for page in pages):
@@ -85,7 +89,9 @@ def mended(pages: Sequence[str]) -> list[str]:
         head, tail = match["head"], match["tail"]
         if words[(head + tail).lower()]:
             return head + tail
-        return f"{head}-{tail}" if words[f"{head}-{tail}".lower()] or not tail[0].islower() else head + tail
+        hyphened = match.start() > 0 and match.string[match.start() - 1] in "-‐"
+        compound = hyphened or len(head) == 1 or not tail[0].islower() or words[f"{head}-{tail}".lower()]
+        return f"{head}-{tail}" if compound else head + tail
 
     def apart(match: re.Match[str]) -> str:
         left, right = match["left"], match["right"]

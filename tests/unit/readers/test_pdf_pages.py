@@ -59,6 +59,13 @@ def test_words_broken_at_the_end_of_a_line_are_made_whole() -> None:
     assert mended([page, "longterm"]) == [whole, "longterm"]
 
 
+def test_compounds_keep_the_hyphen_at_which_a_line_breaks_them() -> None:
+    page = "A d\x02dimensional vector of state-of-the-\nart models, non-implemen\x02tation and the a\x02priori."
+    whole = "A d-dimensional vector of state-of-the-art models, non-implementation and the a-priori."
+    assert mended([page, "implementation"]) == [whole, "implementation"]
+    assert mended(["A-\nB-\nC"]) == ["A-\nB-\nC"]
+
+
 def test_joined_words_are_parted_only_where_both_are_known() -> None:
     page = "The price endStart of it. At the end, a start. Use camelCase, iPhone and eBay; camel case is known."
     assert mended([page]) == [page.replace("endStart", "end Start").replace("camelCase", "camel Case")]
