@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from pinakes.errors import Empty, NeedsOcr, NoText
@@ -19,6 +21,7 @@ from pinakes.types import Document
 _NO_TEXT: Final = "No extractable text found in PDF"
 _MIME_TYPE: Final = MIME_TYPES[".pdf"]
 _LINKS: Final = "Links: "
+_CREATED: Final = rb"/CreationDate\s*\(D:%s(?P<zone>Z|[+-]\d\d'?(?:\d\d)?)"
 
 
 class Pdf:
@@ -38,6 +41,8 @@ class Pdf:
             raise Empty("The file is empty.")
         result = convert(data, _MIME_TYPE, self._limits, "pages")
         metadata = metadata_of(result.metadata)
+        if created := str(metadata.get("created") or ""):
+            metadata["created"] = _in_its_zone(created, data)
         title = own_title(str(metadata.get("title") or ""))
         pages = [page["content"].replace("\r\n", "\n").replace("\r", "\n") for page in result.pages or ()]
         if self._limits.ocr:
@@ -77,6 +82,20 @@ def markdown(pages: Sequence[str], title: str = "", links: Sequence[Sequence[str
         hidden = [f"<{one}>" for one in dict.fromkeys(addresses) if one not in texts[at]]
         texts[at] += f"\n\n{_LINKS}{', '.join(hidden)}" if hidden else ""
     return texts
+
+
+def _in_its_zone(created: str, data: bytes) -> str:
+    """Return when a PDF was made with its own zone, without one where ``data`` does not show which.
+
+    The converter says of the time of any zone that it is that of Greenwich.
+    """
+    local = datetime.fromisoformat(created).replace(tzinfo=None).isoformat()
+    found = re.search(_CREATED % re.sub(r"\D", "", local).encode(), data)
+    zone = found["zone"].decode().replace("'", "") if found else ""
+    try:
+        return datetime.fromisoformat(local + zone).isoformat()
+    except ValueError:
+        return local
 
 
 def _links(result: Any) -> list[list[str]]:

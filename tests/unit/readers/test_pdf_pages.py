@@ -128,6 +128,21 @@ def test_a_pdf_knows_its_pages() -> None:
     assert (document.text, document.pages) == ("Words on the page\n", (0,))
 
 
+@pytest.mark.parametrize(
+    ("date", "created"),
+    [
+        ("D:20230423175904+08'00'", "2023-04-23T17:59:04+08:00"),
+        ("D:20181229014113-05'30", "2018-12-29T01:41:13-05:30"),
+        ("D:20230925152312Z00'00'", "2023-09-25T15:23:12+00:00"),
+        ("D:20220415113826", "2022-04-15T11:38:26"),
+        ("D:20220415113826+99'00'", "2022-04-15T11:38:26"),
+    ],
+)
+def test_the_date_of_a_pdf_keeps_its_zone(date: str, created: str) -> None:
+    data = pdf("Words", title=f"A title) /CreationDate ({date}")
+    assert readers.read(data, "a.pdf", max_chars=1000).metadata["created"] == created
+
+
 def test_a_locked_pdf_says_how_to_give_its_password() -> None:
     with pytest.raises(Unreadable, match=r"^PDF is encrypted and cannot be decrypted") as caught:
         readers.read(pdf("Words", locked=True), "a.pdf", max_chars=1000, passwords=("wrong",))
