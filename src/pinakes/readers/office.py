@@ -223,7 +223,7 @@ def _prepared(data: bytes, extension: str) -> tuple[bytes, str, Sequence[tuple[i
         if extension in _SLIDES:
             data, shown = slides.prepared(data)
             return data, "", shown
-        return data, "", sheets.comments(data) if extension in _SHEETS else ()
+        return data, "", sheets.besides(data) if extension in _SHEETS else ()
 
 
 def _refuse_old(extension: str) -> None:

@@ -1,4 +1,4 @@
-"""What kreuzberg 4 leaves out of workbooks (XLSX): comments, as notes and as threads."""
+"""What kreuzberg 4 leaves out of workbooks (XLSX): text boxes, and comments, as notes and as threads."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _NOTE: Final = re.compile(r"<(?:\w+:)?(?:threadedComment|comment)\s([^<>]*)>")
 _ATTRIBUTE: Final = re.compile(r'\b(ref|authorId|personId|displayName|id)="([^"]*)"')
 _AUTHOR: Final = re.compile(r"<(?:\w+:)?author(?:/>|>([^<]*)<)")
 _WORDS: Final = re.compile(r"<(?:\w+:)?(?:t|text)(?:\s[^<>]*)?>([^<]+)")
+_LINE_END: Final = re.compile(r"</(?:\w+:)?p>|<(?:\w+:)?br\b")
 _OF_A_THREAD: Final = "tc="
 """Begins the author of a note that only says, to old programs, that there is a thread."""
 
 
-def comments(data: bytes) -> list[tuple[int, str]]:
-    """Return where each sheet with comments is in its workbook, from 0, and these as Markdown."""
+def besides(data: bytes) -> list[tuple[int, str]]:
+    """Return where each sheet with text boxes or comments is in its workbook, from 0, and these as Markdown."""
     with zipfile.ZipFile(io.BytesIO(data)) as container:
         parts = relations(container, _WORKBOOK)
         sheets = [parts.get(one, ("", ""))[1] for one in _SHEET.findall(part_text(container, _WORKBOOK))]
         people, read = dict(_people(container)), set[str]()
         first = {sheet: at for at, sheet in reversed([*enumerate(sheets)])}
-        found = [(at, list(_comments(container, one, people, read))) for one, at in reversed(first.items())]
-    return [(at, "\n".join(["### Comments\n", *(f"- {one}" for one in lines)])) for at, lines in found if lines]
+        found = [(at, "\n\n".join(_besides(container, one, people, read))) for one, at in reversed(first.items())]
+    return [(at, text) for at, text in found if text]
 
 
 def parted(text: str, names: Sequence[str], besides: Sequence[tuple[int, str]]) -> list[str]:
@@ -64,10 +65,18 @@ def _people(container: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
                 yield values.get("id", ""), values.get("displayName", "")
 
 
-def _comments(container: zipfile.ZipFile, sheet: str, people: Mapping[str, str], read: set[str]) -> Iterator[str]:
-    """Yield the comments of a sheet, each with its cell and who made it; what another sheet has was ``read`` there."""
+def _besides(container: zipfile.ZipFile, sheet: str, people: Mapping[str, str], read: set[str]) -> Iterator[str]:
+    """Yield the paragraphs of a sheet's text boxes, and its comments; what another sheet has was ``read`` there."""
     there = {kind: name for kind, name in relations(container, sheet).values() if name not in read}
     read.update(there.values())
+    lines = _LINE_END.split(part_text(container, there.get("drawing", "")))
+    yield from filter(None, dict.fromkeys(_line("".join(_WORDS.findall(one))) for one in lines))
+    if found := [f"- {one}" for one in _comments(container, there, people)]:
+        yield "\n".join(["### Comments\n", *found])
+
+
+def _comments(container: zipfile.ZipFile, there: Mapping[str, str], people: Mapping[str, str]) -> Iterator[str]:
+    """Yield the comments of a sheet, each with its cell and who made it, from the parts that are ``there``."""
     threads = part_text(container, there.get("threadedComment", ""))
     notes = part_text(container, there.get("comments", ""))
     authors = {str(number): name for number, name in enumerate(_AUTHOR.findall(notes))}

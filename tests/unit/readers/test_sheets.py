@@ -1,4 +1,4 @@
-"""Workbooks: what is said to cells stands below their sheet."""
+"""Workbooks: what text boxes and comments say stands below their sheet."""
 
 from __future__ import annotations
 
@@ -45,6 +45,19 @@ def test_threads_are_read_and_what_stands_for_them_in_old_programs_is_not() -> N
     assert "- A1: [Threaded comment] Your version\n" in text
 
 
+def test_text_boxes_stand_below_the_cells_of_their_sheet() -> None:
+    runs = "<a:p><a:r><a:t>Not </a:t></a:r><a:r><a:t>audited: R&amp;D</a:t></a:r></a:p><a:p/><a:p><a:t>See</a:t></a:p>"
+    boxes = f"<xdr:wsDr><xdr:pic/><xdr:sp><xdr:txBody>{runs}</xdr:txBody></xdr:sp></xdr:wsDr>"
+    made = comments(["Ada"], ("A1", 0, "Why?"))
+    document = read(
+        xlsx({"One": ["a", "b"], "Two": []}, {"One": {"drawing": boxes, "comments": made}, "Two": {"drawing": boxes}})
+    )
+    assert document.text == (
+        "## One\n\n| a | b |\n| --- | --- |\n\nNot audited: R&D\n\nSee\n\n### Comments\n\n- A1: Ada: Why?\n\n"
+        "## Two\n\nNot audited: R&D\n\nSee\n"
+    )
+
+
 def test_a_sheet_with_comments_only_is_there() -> None:
     made = comments(["Ada"], ("A1", 0, "Fill this in"))
     document = read(xlsx({"One": ["a", "b"], "R&amp;D": [], "Two": ["c", "d"]}, {"R&amp;D": {"comments": made}}))
@@ -61,7 +74,7 @@ def test_what_stands_in_a_sheet_before_an_empty_one_is_said_to_be_there() -> Non
 
 def test_a_workbook_that_is_made_to_be_slow_is_looked_through_at_once() -> None:
     start = time.monotonic()
-    assert sheets.comments(zipped({"xl/workbook.xml": b"<sheet " + b"a" * 300_000})) == []
+    assert sheets.besides(zipped({"xl/workbook.xml": b"<sheet " + b"a" * 300_000})) == []
     assert time.monotonic() - start < 5
 
 
@@ -76,6 +89,6 @@ def test_comments_that_sheets_share_are_read_once() -> None:
         "xl/comments1.xml": comments(["Ada"], *[("A1", 0, "Fill this in")] * 5_000),
     }
     start = time.monotonic()
-    ((at, text),) = sheets.comments(zipped({name: part.encode() for name, part in parts.items()}))
+    ((at, text),) = sheets.besides(zipped({name: part.encode() for name, part in parts.items()}))
     assert (at, text.count("Fill this in")) == (0, 5_000)
     assert time.monotonic() - start < 5
