@@ -116,7 +116,8 @@ class _Head(html.parser.HTMLParser):
         told = (values.get("name") or values.get("property") or values.get("itemprop") or "").lower()
         name = told.removeprefix(_OWN) if told.startswith(_OWN) else _META.get(told)
         if name and (content := " ".join(scrub(values.get("content", "")).split())):
-            self.metadata.setdefault(name, content[:_MAX_META_CHARS])
+            content = content[:_MAX_META_CHARS]
+            self.metadata.setdefault(name, _parts(content) if name == "keywords" else content)
 
     def handle_data(self, data: str) -> None:
         """Add to the title."""
@@ -127,6 +128,11 @@ class _Head(html.parser.HTMLParser):
         """Note that the title ends."""
         if tag == "title":
             self._in_title = False
+
+
+def _parts(keywords: str) -> list[JSON]:
+    """Return each keyword once, as other formats have them."""
+    return list(dict.fromkeys(part for each in re.split("[,;]", keywords) if (part := each.strip())))
 
 
 def _is_address(href: str) -> bool:

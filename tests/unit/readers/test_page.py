@@ -102,7 +102,7 @@ def test_what_a_page_says_of_itself_is_kept() -> None:
         "<link rel='alternate canonical' href='https://docs.example/tortoises'>"
         "<meta itemprop='datePublished' content='2024-03-01'><meta name='DC.creator' content='Ada Vogel'>"
         "<meta property='article:modified_time' content='2024-04-01T00:00:00Z'>"
-        "<meta name='pinakes:space' content='Zoo'>",
+        "<meta name='pinakes:space' content='Zoo'><meta name='keywords' content='slow, shells,,slow; old age'>",
     )
     assert document.title == "Tortoises"
     assert document.metadata == {
@@ -112,6 +112,7 @@ def test_what_a_page_says_of_itself_is_kept() -> None:
         "author": "Ada Vogel",
         "modified": "2024-04-01T00:00:00Z",
         "space": "Zoo",
+        "keywords": ["slow", "shells", "old age"],
     }
 
 
