@@ -31,6 +31,14 @@ _NAMED_NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 
+_ROMAN: Final = {
+    f"{tens}{ones}": 10 * len(tens) + at
+    for tens in ("", "x", "xx", "xxx")
+    for at, ones in enumerate(("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"))
+    if len(tens + ones) > 1
+}
+"""Numbers of pages before the first chapter; a single letter may be anything."""
+
 _BREAK: Final = "(?:[\x02\ufffe]\n?|[-‐]\n)"
 """How a hyphen at the end of a line comes: as a mark of its own, or as it is printed."""
 _BREAKS: Final = ("\x02", "\ufffe", "-\n", "‐\n")
@@ -159,4 +167,4 @@ def _is_number(line: str, page: int, offset: int | None) -> bool:
 
 
 def _has_number(line: str, page: int, offset: int | None) -> bool:
-    return offset is not None and page + offset in _numbers(line)
+    return _ROMAN.get(line) == page or (offset is not None and page + offset in _numbers(line))

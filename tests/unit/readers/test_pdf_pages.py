@@ -48,6 +48,15 @@ def test_figures_that_are_no_page_numbers_stay() -> None:
     assert without_running(pages) == pages
 
 
+def test_small_roman_numbers_of_pages_go_where_they_fit() -> None:
+    assert without_running(["Preface\ni", "ii\nMore of it", "Words\niii", "Words\nxi"]) == [
+        "Preface\ni",
+        "\nMore of it",
+        "Words\n",
+        "Words\nxi",
+    ]
+
+
 def test_few_pages_have_no_running_lines() -> None:
     pages = ["Same head\nOne", "Same head\nTwo"]
     assert without_running(pages) == pages
