@@ -103,7 +103,7 @@ def test_what_rules_left_out_is_counted_once_per_kind_and_named() -> None:
     tally.add("ignore file", "a.o")
     reasons = [skip.reason for skip in tally.skipped()]
     assert reasons == [
-        "Left out by default: 1001 entries (.git, __pycache__)",
+        "Left out by default: 1,001 entries (.git, __pycache__)",
         "Left out by ignore files: 1 entry (a.o)",
     ]
 
