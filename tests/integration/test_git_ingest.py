@@ -102,6 +102,35 @@ def test_a_sync_that_was_stopped_goes_on(library: Library, repository: Path) -> 
     assert not any(library.verify().values())
 
 
+@pytest.mark.parametrize("reached", [True, False])
+def test_what_a_stopped_sync_had_done_is_undone_where_its_commit_is_taken_back(
+    open_library: OpenLibrary, repository: Path, *, reached: bool
+) -> None:
+    def stop(event: Event) -> None:
+        if event.stage == "read" and event.done == 3:
+            raise KeyboardInterrupt
+
+    library = open_library(ingest__batch_chunks=1)
+    library.add(repository.as_uri())
+    (repository / "animals/newt.md").write_text("# Newt\n\nNewts swim.\n")
+    (repository / "animals/otter.md").write_text("# Otter\n\nOtters juggle stones.\n")
+    (repository / "last.md").write_text("The last one.\n")
+    commit(repository)
+    with pytest.raises(KeyboardInterrupt):
+        library.sync(on_event=stop)
+    assert library.search("newts swim", mode="keyword").hits, "a part was done"
+    git(repository, "reset", "-q", "--hard", "HEAD~1")
+    if not reached:
+        repository.rename(repository.with_name("away"))
+        library.sync()
+        repository.with_name("away").rename(repository)
+    report, _ = sync(library)
+    assert (report.removed, report.changed, report.unchanged) == (1, 1, len(FILES) - 1)
+    assert library.search("newts juggle", mode="keyword").hits == ()
+    assert sync(library)[1] == []
+    assert not any(library.verify().values())
+
+
 def test_another_ref_takes_the_place_of_the_one_before(library: Library, repository: Path) -> None:
     git(repository, "tag", "v1")
     (repository / "animals/otter.md").write_text("# Otter\n\nOtters juggle stones.\n")

@@ -136,6 +136,11 @@ def hand_over(connection: Connection, source: SourceRecord, document_ids: Collec
     return set(heirs)
 
 
+def begun(connection: Connection, source_id: int, report: dict[str, JSON]) -> None:
+    """Keep that a run is about to change things, until it tells how it ended."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(report=report))
+
+
 def told(connection: Connection, source_id: int, report: dict[str, JSON]) -> None:
     """Keep what a run that ended has to tell, in place of what the one before told."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(report=report))

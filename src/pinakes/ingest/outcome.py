@@ -41,6 +41,14 @@ class How:
         """Return as of which state changes are asked for: of none where the last run kept what this one lets go."""
         return None if (before or {}).get("keeps_gone") and not self.keeps_gone else state
 
+    def begun(self, before: Mapping[str, JSON] | None) -> dict[str, JSON]:
+        """Return what is kept of a run while it changes things: what the one before told, and that one is under way."""
+        return {**(before or {}), "under_way": True}
+
+    def left_undone(self, before: Mapping[str, JSON] | None) -> bool:
+        """Say whether a run changed things and did not come to its end: what there is fits no state then."""
+        return bool((before or {}).get("under_way"))
+
     def failed(self, item: Item, known: FileRecord | None, reason: str) -> FileRecord:
         """Return what is to be known of a file that could not be read; what it gave before stays.
 
@@ -68,4 +76,5 @@ class How:
             told = {"code": error.code, "message": error.message, "hint": error.hint}
             kept |= {"failures": failures, "error": told, "read_at": (before or {}).get("read_at")}
             kept["keeps_gone"] = (before or {}).get("keeps_gone", False)
+            kept |= {"under_way": True} if self.left_undone(before) else {}
         return kept

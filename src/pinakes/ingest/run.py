@@ -128,7 +128,8 @@ class Ingest:
         try:
             since = self._how.since(self._record.state, self._record.report)
             scan = yield from looked_through(self._source, since)
-            if not scan.complete and not due <= {item.path for item in scan.items}:
+            part_done = self._how.left_undone(self._record.report)
+            if not scan.complete and (part_done or not due <= {item.path for item in scan.items}):
                 scan = yield from looked_through(self._source, None)
             check_place(scan, self._known, self._record.location, self._collection.name)
             return scan
@@ -149,6 +150,9 @@ class Ingest:
         for record in self._gone.values():
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
         self.report.excluded = [entry.reason for entry in scan.skipped if entry.path == "."]
+        if not scan.complete and (wanted or self._gone):
+            with self._tools.catalog.write() as connection:
+                sources.begun(connection, self._record.id, self._how.begun(self._record.report))
         yield Event("scan", len(scan.items), len(scan.items), f"{len(wanted)} to read")
         self._deferring = self._defers(wanted)
         batch: list[Entry] = []
