@@ -19,6 +19,7 @@ from pinakes.tools.parameters import asked_about, meant
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
 from pinakes.types import Blame as Lines
+from pinakes.wording import counted
 
 MAX_READ_CHARS = 20_000
 """A longer text is cut after a line, or within one that is longer; the answer says how to go on."""
@@ -336,11 +337,11 @@ def _collection_data(status: CollectionStatus) -> dict[str, JSON]:
 
 
 def _collection_line(status: CollectionStatus) -> str:
-    line = f"{status.name}: {status.documents} documents, {status.chunks} passages"
+    line = f"{status.name}: {counted(status.documents, 'document')}, {counted(status.chunks, 'passage')}"
     if status.pending:
         line += f", vectors {exactness(status)}"
     if status.problems:
-        line += f", {len(status.problems)} files not indexed"
+        line += f", {counted(len(status.problems), 'file')} not indexed"
     sources = ", ".join(str(source["location"]) for source in status.sources)
     about = f" {one_line(status.description)}" if status.description else ""
     return f"{line}.{about}" + (f" From {one_line(sources, 500)}." if sources else "")

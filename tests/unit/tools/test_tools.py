@@ -218,6 +218,15 @@ def test_status_tells_what_there_is(library: Library) -> None:
     assert "notes: 9 documents" in answer.as_text()
 
 
+def test_status_speaks_of_one_thing_as_of_one(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "only.md").write_text("# Only\n\nThe only one.\n")
+    (tmp_path / "notes" / "empty.md").touch()
+    with Library.open(tmp_path / "home", embedding__provider="deterministic") as opened:
+        opened.add(str(tmp_path / "notes"), "notes")
+        assert "notes: 1 document, 1 passage, 1 file not indexed." in call(opened, "status").as_text()
+
+
 def test_every_answer_is_plain_json(library: Library) -> None:
     for name, arguments in (("search", {"query": "days"}), ("read", {"document": "leave.md"}), ("status", {})):
         json.dumps(call(library, name, **arguments).as_data())
