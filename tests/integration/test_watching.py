@@ -14,6 +14,7 @@ import failing_reader
 import pytest
 import watchfiles
 
+from pinakes.catalog import events
 from pinakes.ingest import Report
 from pinakes.library import Library
 from pinakes.readers import READERS
@@ -197,6 +198,22 @@ def test_a_burst_of_changes_is_one_run(docs: Path, follow: Callable[..., Followe
     aside.rename(docs / "checkout")
     followed.until(lambda: followed.total("added") == 300)
     assert len(followed.runs) == runs + 1
+
+
+def test_files_that_come_with_their_folder_are_read_once(
+    open_library: Callable[..., Library], docs: Path, follow: Callable[..., Followed]
+) -> None:
+    library = open_library(**SOON | {"watch__settle_ms": 600})
+    followed = follow(by=library).until_read()
+    names = {f"n{number}": f"common {number}" for number in range(5)}
+    (docs / "new" / "deep").mkdir(parents=True)
+    threading.Event().wait(0.3)  # until the system tells of what comes into it, too
+    write_files(docs, {f"new/deep/{name}.md": text for name, text in names.items()})
+    followed.until(lambda: followed.has(**{f"new/deep/{name}": text for name, text in names.items()}))
+    assert sorted(followed.read) == [f"new/deep/{name}.md" for name in names]
+    assert followed.totals() == [5, 0, 0, 0]
+    with library.shelves.catalog.read() as connection:
+        assert [event.version for event in events.after(connection, 0, 50, ("indexed", "updated"))] == [1] * 5
 
 
 def test_more_changes_than_can_be_told_one_by_one_are_all_found(

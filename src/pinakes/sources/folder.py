@@ -95,10 +95,14 @@ class FolderSource:
             return self.scan(state)
         walk = _Walk(self._location, self._rules(), self._max_file_bytes, self._avoid)
         try:
-            visited = [path for path in sorted(set(paths)) if walk.visit(path)]
+            visited = set[str]()
+            for path in sorted(set(paths)):  # a folder comes before what is in it, and is looked at with that
+                above = (path[:end] for end, char in enumerate(path) if char == "/")
+                if visited.isdisjoint(above) and walk.visit(path):
+                    visited.add(path)
         except OSError:
             return self.scan(state)
-        removed = [name for path in visited for name in (path, f"{path}/")]  # less what is there, as ``Scan`` says
+        removed = [name for path in sorted(visited) for name in (path, f"{path}/")]  # less what is there: ``Scan``
         return replace(walk.result(_state(before)), complete=False, removed=tuple(removed))
 
     def read(self, item: Item) -> bytes:

@@ -42,7 +42,20 @@ def test_a_file_where_a_folder_was_tells_that_what_was_below_is_gone(tmp_path: P
     write_files(tmp_path, {"a": "now a file"})
     part = source(tmp_path).look({"a", "a/b.md"}, None)
     assert [item.path for item in part.items] == ["a"]
-    assert part.removed == ("a", "a/", "a/b.md", "a/b.md/")
+    assert part.removed == ("a", "a/")
+
+
+def test_a_folder_and_what_is_in_it_are_looked_at_once(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a/b.md": "b", "a/sub/c.md": "c", "a/empty.md": "", "a-b/d.md": "d"})
+    part = source(tmp_path).look({"a", "a-b", "a/b.md", "a/sub", "a/sub/c.md", "a/empty.md", "a/gone.md"}, None)
+    assert [item.path for item in part.items] == ["a-b/d.md", "a/b.md", "a/sub/c.md"]
+    assert [skip.path for skip in part.skipped] == ["a/empty.md"]
+    assert part.removed == ("a", "a/", "a-b", "a-b/")
+
+
+def test_what_is_below_a_path_that_rules_leave_out_is_looked_at_by_itself(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore": "a\n!a/\n"})
+    assert source(tmp_path).look({"a", "a/b.md"}, None).removed == ("a/b.md", "a/b.md/")
 
 
 def test_a_folder_where_a_file_was_tells_that_the_file_is_gone(tmp_path: Path) -> None:
