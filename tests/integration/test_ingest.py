@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from counting_embedder import CountingEmbedder
 
-from pinakes.catalog import documents
+from pinakes.catalog import documents, events
 from pinakes.embedders import EMBEDDERS
 from pinakes.errors import InvalidName, NotFound, SourceError
 from pinakes.ingest import Event
@@ -456,3 +456,11 @@ def test_one_unreachable_source_does_not_keep_the_others_from_a_sync(
     assert done.added == 1
     assert paths(library) == ["a.md", "b.md", "c.md"]
     assert [source["error"] for source in library.status()[0].sources] == [failed.error.message, None]
+
+
+def test_files_that_are_read_anew_for_other_patterns_are_the_versions_they_were(library: Library, docs: Path) -> None:
+    read = library.add(str(docs)).added
+    assert library.add(str(docs), exclude=["nothing.md"]).changed == read, "all were read again"
+    with library.shelves.catalog.read() as connection:
+        told = events.after(connection, 0, 1000, ("indexed", "updated", "deleted"))
+    assert [(event.operation, event.version) for event in told] == [("created", 1)] * read

@@ -124,7 +124,7 @@ def rewrite(
     inherited: Metadata | None = None,
     recut: bool = True,
 ) -> None:
-    """Make a document what ``new`` says, as its next version.
+    """Make a document what ``new`` says, as its next version; what is read again as it was is none.
 
     ``inherited`` is what its group gives it, where that is known already. Not ``recut``: its chunks are those it has.
     """
@@ -135,15 +135,20 @@ def rewrite(
     if not recut:
         values = {name: value for name, value in values.items() if name not in ("token_count", "chunk_count")}
     changed = history.changed_fields(old._asdict(), values)
-    replaced = old.text if old.text != new.document.text else None
-    version = history.followed(connection, old, replaced, at, keeping, op, changed, new.content_hash)
-    connection.execute(_UPDATE.values(version=version, **values), {"document": document_id})
+    is_another = op != "updated" or bool(changed) or any(getattr(old, name) != values[name] for name in _UNNAMED_STATE)
+    if is_another:
+        replaced = old.text if old.text != new.document.text else None
+        values["version"] = history.followed(connection, old, replaced, at, keeping, op, changed, new.content_hash)
+    else:
+        del values["updated_at"]
+    connection.execute(_UPDATE.values(**values), {"document": document_id})
     if recut:
         connection.execute(_DROP_CHUNKS, {"document": document_id})
         _add_chunks(connection, document_id, new.chunks)
     _set_fields(connection, old.collection_id, document_id, _place_of(new), metadata, of_group)
     changes.record(connection, old.collection_id, document_id, "put")
-    events.changed(connection, document_id)
+    if is_another:
+        events.changed(connection, document_id)
 
 
 def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bool:
@@ -446,6 +451,9 @@ _AT_PLACE = (
     .where(or_(and_(_IN_COLLECTION, _SAME_FILE), and_(_IN_COLLECTION, documents.c.uri == bindparam("uri"))))
     .order_by(func.coalesce(_SAME_FILE, False).desc())
 )
+_UNNAMED_STATE = ("kind", "language", "source_id", "group_key", "content_hash")
+"""What makes another version of a document, too, and is not named among what changed."""
+
 _OLD = select(*history.STATE_COLUMNS, documents.c.content_hash).where(documents.c.id == bindparam("document"))
 _OLD_WITH_TEXT = _OLD.add_columns(documents.c.text)
 _UPDATE = update(documents).where(documents.c.id == bindparam("document"))

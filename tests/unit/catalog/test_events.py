@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from catalog_making import new, put
@@ -67,6 +68,21 @@ def test_a_document_that_changes_moves_and_goes_is_noted_each_time(
     assert [one.version for one in found] == [2, 3, 3]
     assert {one.by for one in found} == {"ada (cli)"}
     assert len({one.document for one in found}) == 1
+
+
+def test_a_document_that_is_read_again_as_it_was_is_no_news(catalog: Catalog, collection: CollectionRecord) -> None:
+    [number] = put(catalog, collection, new("a.md", "some", "words"))
+    with catalog.read() as connection:
+        [before] = documents.of_ids(connection, [number])
+    with noted(catalog) as found:
+        put(catalog, collection, new("a.md", "some\nwords"))
+    with catalog.read() as connection:
+        [after] = documents.of_ids(connection, [number])
+    assert found == []
+    assert (after.version, after.updated_at, after.chunk_count) == (1, before.updated_at, 1), "it is cut anew"
+    with noted(catalog) as found:
+        put(catalog, collection, replace(new("a.md", "some\nwords"), content_hash="of other bytes"))
+    assert [one.version for one in found] == [2]
 
 
 def test_what_is_undone_was_never_noted(catalog: Catalog, collection: CollectionRecord) -> None:
