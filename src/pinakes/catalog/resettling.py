@@ -11,8 +11,6 @@ from sqlalchemy import ColumnElement, Connection, Table, func, select, update
 from pinakes.catalog.schema import documents, fields, sources, versions
 from pinakes.filters import normal_text
 
-_NO_PATHS = ("http", "push")
-
 
 def resettle(connection: Connection, old: Path, new: Path, kept: Collection[str] = ()) -> None:
     """Have sources that lie in the home ``old`` lie in ``new``, with their documents; not those at places ``kept``.
@@ -24,7 +22,7 @@ def resettle(connection: Connection, old: Path, new: Path, kept: Collection[str]
     taken = {(row.collection_id, row.kind, row.location, row.part) for row in found}
     for row in found:
         place = Path(row.location)
-        if row.kind in _NO_PATHS or row.location in kept or not place.is_relative_to(old):
+        if row.location in kept or not place.is_relative_to(old):
             continue
         location = str(new / place.relative_to(old))
         if (row.collection_id, row.kind, location, row.part) not in taken:

@@ -17,6 +17,8 @@ from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.exchange import OnStep
+    from pinakes.exchange.exporting import Exported
+    from pinakes.exchange.importing import Imported
 
 _MEGABYTE = 1_000_000
 _WORDS = {
@@ -42,10 +44,7 @@ def export(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    held = (
-        f"{counted(done.documents, 'document')}, {counted(done.chunks, 'passage')}, {counted(done.vectors, 'vector')}"
-    )
-    screen.report(printable(f"{done.file}: {held}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
+    screen.report(printable(f"{done.file}: {_held(done)}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
     if done.pending:
         have = counted(done.pending, "passage has", "passages have")
         screen.say(f"{have} no vector yet; what waits here waits where it is imported, too")
@@ -69,10 +68,7 @@ def import_(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    held = (
-        f"{counted(done.documents, 'document')}, {counted(done.chunks, 'passage')}, {counted(done.vectors, 'vector')}"
-    )
-    screen.report(printable(f"{done.collection}: {held} in {done.seconds:.1f} s"))
+    screen.report(printable(f"{done.collection}: {_held(done)} in {done.seconds:.1f} s"))
     for note in done.notes:
         screen.note(note)
     if done.renamed:
@@ -138,3 +134,8 @@ def _steps(session: Session, *, bytes_: bool = False) -> Iterator[OnStep]:
                 show(f"{done:,} of {total:,} {what}", done, total)
 
         yield on_step
+
+
+def _held(done: Exported | Imported) -> str:
+    held = counted(done.documents, "document"), counted(done.chunks, "passage"), counted(done.vectors, "vector")
+    return ", ".join(held)

@@ -46,9 +46,9 @@ def every_source(session: Session, context: typer.Context, collection: OneOrAll 
 
 def _list(session: Session, collection: str | None) -> None:
     screen = session.screen
-    with session.library(create=_named(session)) as library:
-        found = library.syncing.everything(collection)
     refused = _refused(session)
+    with session.library(create=_named(session, refused)) as library:
+        found = library.syncing.everything(collection)
     screen.document({"sources": [asdict(one) for one in found], "refused": [asdict(one) for one in refused]})
     rows = [(one, _cells(one)) for one in found]
     widths = [max(map(len, column)) for column in zip(_HEADS, *(cells for _, cells in rows), strict=True)]
@@ -62,10 +62,10 @@ def _list(session: Session, collection: str | None) -> None:
         screen.say(f"There are no sources yet. Add one: {session.command('add', 'PATH')}")
 
 
-def _named(session: Session) -> bool:
+def _named(session: Session, refused: Sequence[Refused]) -> bool:
     """Return whether settings name sources, or what they name is refused: then there is something to show."""
     settings = session.settings
-    return bool(settings.sources or any(one.sources for one in settings.collections.values()) or _refused(session))
+    return bool(refused or settings.sources or any(one.sources for one in settings.collections.values()))
 
 
 @sources_app.command("show")
@@ -117,7 +117,7 @@ def remove(
     """Take a source out, with the documents read from it; one that was imported is forgotten. Its files stay."""
     from pinakes.stock.collecting import Removed
 
-    with session.library(create=_named(session)) as library:
+    with session.library(create=_named(session, _refused(session))) as library:
         one = library.syncing.find(name)
     if not yes:
         ask(session, f"Take out {labelled(one.location, one.part)} with its {counted(one.documents, 'document')}?")
@@ -199,11 +199,13 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _troubles(session: Session, one: Standing) -> list[str]:
     """Return what the user should know about a source, in words."""
+    from pinakes.catalog.sources import failures
+
     words = []
     if one.state == _GONE:
         command = session.command("sources", "remove", one.name)
         words.append(f"the settings do not name it any more: its documents stay as they are. To remove them: {command}")
-    failed = f"{counted(len(one.failing), 'file')} failed"
+    failed = failures(len(one.failing))
     if one.error and one.error != failed:
         often = f" ({one.failures} times in a row)" if one.failures > 1 else ""
         words.append(f"{one.error}{often}")

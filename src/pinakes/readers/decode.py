@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import html
 import re
 import unicodedata
 from typing import Final
@@ -76,6 +77,11 @@ def scrub(text: str) -> str:
         return text
     cleaned = text.encode("utf-8", "replace").translate(_SPACES, _CONTROLS)
     return cleaned.replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode("utf-8")
+
+
+def line_of(escaped: str) -> str:
+    """Return the words of an XML or HTML text, all in one line."""
+    return scrub(" ".join(html.unescape(escaped).split()))
 
 
 def _has_controls(text: str) -> bool:

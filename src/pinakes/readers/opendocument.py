@@ -9,7 +9,7 @@ import zipfile
 from typing import Final
 
 from pinakes.readers.containers import rewritten
-from pinakes.readers.decode import scrub
+from pinakes.readers.decode import line_of, scrub
 from pinakes.readers.notes import comment, mark, sections
 
 _CONTENT: Final = "content.xml"
@@ -58,4 +58,4 @@ def prepared(data: bytes) -> tuple[bytes, str]:
 
 def _words(element: str) -> str:
     text = _BREAK.sub(" ", _ABOUT.sub("", _CITATION.sub("", element)))
-    return scrub(" ".join(html.unescape(_TAG.sub("", text)).split()))
+    return line_of(_TAG.sub("", text))

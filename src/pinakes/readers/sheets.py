@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import io
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pinakes.readers.decode import scrub
+from pinakes.readers.decode import line_of
 from pinakes.readers.notes import comment
 from pinakes.readers.openxml import part_text, relations
 
@@ -70,7 +69,7 @@ def _besides(container: zipfile.ZipFile, sheet: str, people: Mapping[str, str], 
     there = {kind: name for kind, name in relations(container, sheet).values() if name not in read}
     read.update(there.values())
     lines = _LINE_END.split(part_text(container, there.get("drawing", "")))
-    yield from filter(None, dict.fromkeys(_line("".join(_WORDS.findall(one))) for one in lines))
+    yield from filter(None, dict.fromkeys(line_of("".join(_WORDS.findall(one))) for one in lines))
     if found := [f"- {one}" for one in _comments(container, there, people)]:
         yield "\n".join(["### Comments\n", *found])
 
@@ -84,14 +83,10 @@ def _comments(container: zipfile.ZipFile, there: Mapping[str, str], people: Mapp
         _, *found = _NOTE.split(part)
         for attributes, body in zip(found[::2], found[1::2], strict=True):
             values: dict[str, str] = dict(_ATTRIBUTE.findall(attributes))
-            author = _line(names.get(values.get("personId", values.get("authorId", "")), ""))
+            author = line_of(names.get(values.get("personId", values.get("authorId", "")), ""))
             if author.startswith(_OF_A_THREAD):
                 if threads:
                     continue
                 author = ""
-            if words := _line("".join(_WORDS.findall(body))):
+            if words := line_of("".join(_WORDS.findall(body))):
                 yield f"{values.get('ref', '')}: {comment(author, words.removeprefix(f'{author}: '))}"
-
-
-def _line(text: str) -> str:
-    return scrub(" ".join(html.unescape(text).split()))

@@ -5,7 +5,6 @@ Bars in cells of tables would end the cells: another character stands for them u
 
 from __future__ import annotations
 
-import html
 import io
 import re
 import zipfile
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pinakes.readers.containers import rewritten
-from pinakes.readers.decode import scrub
+from pinakes.readers.decode import line_of
 from pinakes.readers.openxml import part_text, relations
 
 _PRESENTATION: Final = "ppt/presentation.xml"
@@ -123,9 +122,9 @@ def _lines(part: str) -> Iterator[str]:
     """Yield the paragraphs that have words."""
     for paragraph in _PARAGRAPH.split(part):
         words = "".join(match[1] if match[1] is not None else " " for match in _WORDS.finditer(paragraph))
-        if line := scrub(" ".join(html.unescape(words).split())):
+        if line := line_of(words):
             yield line
 
 
 def _cell(text: str) -> str:
-    return scrub(" ".join(html.unescape(text).split())).replace("|", "\\|")
+    return line_of(text).replace("|", "\\|")

@@ -22,7 +22,7 @@ from typing import Final
 
 from pinakes.readers import nesting
 from pinakes.readers.containers import rewritten
-from pinakes.readers.decode import scrub
+from pinakes.readers.decode import line_of, scrub
 from pinakes.readers.notes import comment, mark, numbered, sections
 
 _MAIN: Final = "word/document.xml"
@@ -235,4 +235,4 @@ def _elements(part: bytes) -> Iterator[tuple[str, str]]:
 
 def _words(body: str) -> str:
     text = "".join(" " if match[1] is None else match[1] for match in _WORDS.finditer(body))
-    return scrub(" ".join(html.unescape(text).split()))
+    return line_of(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,12 +11,13 @@ from pinakes.catalog import sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import PinakesError
+from pinakes.ingest.entries import vanished
 from pinakes.shelves import Shelves
 from pinakes.sources.stamp import state_of
 from pinakes.types import Item, Scan
 from pinakes.upkeep import sourcing
 from pinakes.upkeep.sourcing import in_force
-from pinakes.upkeep.syncing import Syncing
+from pinakes.upkeep.syncing import Place, Syncing
 
 _UNREAD: Final = "It was not read yet. Read it: pinakes sync"
 
@@ -32,13 +33,13 @@ class Stale:
     collection: str
     kind: str
     location: str
-    current: int
-    changed: tuple[str, ...]
-    missing: tuple[str, ...]
-    new: tuple[str, ...]
+    part: str
+    current: int = 0
+    changed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     error: str = ""
-    part: str = ""
 
     @property
     def count(self) -> int:
@@ -56,25 +57,12 @@ def stale(shelves: Shelves, record: CollectionRecord) -> list[Stale]:
     unread = [plan for plan in Syncing(shelves).plans() if plan.collection == record.name and plan.kept is None]
     return [
         *(_compared(shelves, record.name, kept, files) for kept, files in known),
-        *(
-            Stale(
-                plan.collection,
-                plan.source.kind,
-                plan.source.location,
-                0,
-                (),
-                (),
-                (),
-                error=_UNREAD,
-                part=plan.source.part,
-            )
-            for plan in unread
-        ),
+        *(Stale(*plan.place, error=_UNREAD) for plan in unread),
     ]
 
 
 def _compared(shelves: Shelves, collection: str, kept: SourceRecord, known: Mapping[str, FileRecord]) -> Stale:
-    place = collection, kept.kind, kept.location
+    place = collection, *kept.place
     keeps = sourcing.keeps_gone(shelves.settings, collection, kept)
     state = None if keeps and kept.kind == "git" else kept.state  # a difference lacks what went before it
     try:
@@ -82,36 +70,22 @@ def _compared(shelves: Shelves, collection: str, kept: SourceRecord, known: Mapp
         with sourcing.alone(shelves.home, collection, wanted), closing(shelves.source(wanted)) as source:
             found = _sorted(place, source.scan(state), known)
     except PinakesError as error:
-        return Stale(*place, 0, (), (), (), error=str(error), part=kept.part)
-    if keeps:
-        found = replace(found, missing=(), kept=found.missing)
-    return replace(found, part=kept.part)
+        return Stale(*place, error=str(error))
+    return replace(found, missing=(), kept=found.missing) if keeps else found
 
 
-def _sorted(place: tuple[str, str, str], scan: Scan, known: Mapping[str, FileRecord]) -> Stale:
+def _sorted(place: Place, scan: Scan, known: Mapping[str, FileRecord]) -> Stale:
     indexed = {path for path, one in known.items() if one.document_id is not None}
     there = {item.path: item for item in scan.items}
     new = [path for path in there if path not in known]
     changed = [path for path, item in there.items() if path in known and _differs(place, item, known[path])]
-    missing = sorted(_gone(scan, indexed))
+    missing = sorted(indexed.intersection(vanished(scan, known)))
     gone = len(indexed.intersection(changed)) + len(missing)
     return Stale(*place, len(indexed) - gone, tuple(sorted(changed)), tuple(missing), tuple(sorted(new)))
 
 
-def _differs(place: tuple[str, str, str], item: Item, known: FileRecord) -> bool:
-    _, kind, location = place
+def _differs(place: Place, item: Item, known: FileRecord) -> bool:
+    _, kind, location, _ = place
     if item.fingerprint == known.fingerprint:
         return False
     return kind != "folder" or state_of(location, item.path, known.fingerprint, known.content_hash) != "current"
-
-
-def _gone(scan: Scan, indexed: Iterable[str]) -> set[str]:
-    """Return those paths that gave documents and that the source does not have any more."""
-    there = {item.path for item in scan.items}
-    unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
-    left = {path for path in indexed if path not in there and not path.startswith(unseen)}
-    if scan.complete:
-        return left
-    removed = {*scan.removed, *(entry.path for entry in scan.skipped if not entry.path.endswith("/"))}
-    folders = tuple(path for path in removed if path.endswith("/"))
-    return {path for path in left if path in removed or path.startswith(folders)}
