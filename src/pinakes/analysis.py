@@ -42,6 +42,9 @@ _CJK = re.compile(
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\w|[^\w\s]")
 _CACHE_SIZE = 200_000
 
+VERSION = 1
+"""Raise it when terms change: keyword indexes of other versions are then built again beside those that answer."""
+
 _STOP_WORDS = (
     "a about above after again against all am an and any are as at be because been before being below between both "
     "but by can could did do does doing down during each few for from further had has have having he her here hers "

@@ -83,12 +83,28 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingNote:
+    """Something that a reader dropped, doubted or masked, in words for the user.
+
+    ``code`` names the kind, such as "doubtful-encoding" or "secret". ``line`` is that of the file, from 1, where the
+    first one stands; ``count`` says how many there are.
+    """
+
+    code: str
+    message: str
+    line: int | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A text as a reader made it: ``\\n`` newlines, no NUL, metadata from inside the file.
 
     ``title`` is what the content calls itself, ``""`` where it has no title of its own.
     ``kind`` chooses the chunker; ``language`` is the programming language of ``code`` ("python", "c").
     ``pages`` are the offsets at which its pages, slides or sheets begin, () where the file has none.
+    ``notes`` say what was dropped, doubted or masked. ``lines`` are the numbers in the file of the lines of ``text``,
+    () where they are the file's own. ``reader`` is the reader with its version, "pdf:2"; "" where nothing was read.
     """
 
     text: str
@@ -97,6 +113,9 @@ class Document:
     language: str | None = None
     metadata: Metadata = field(default_factory=dict)
     pages: tuple[int, ...] = ()
+    notes: tuple[ReadingNote, ...] = ()
+    lines: tuple[int, ...] = ()
+    reader: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +173,13 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A file that was read and cut into chunks, and how long either took, in seconds."""
+    """A file that was read and cut into chunks by ``chunker`` ("markdown:2"), and how long either took, in seconds."""
 
     document: Document
     chunks: Sequence[Chunk]
     read_s: float
     chunk_s: float
+    chunker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import hashlib
 import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,7 +20,7 @@ from pinakes.catalog.schema import chunks, documents, fields, files, sources
 from pinakes.content_types import FIELD as CONTENT_TYPE
 from pinakes.content_types import content_type
 from pinakes.filters import flatten, normal_text, number
-from pinakes.types import JSON, Chunk, Document, Metadata
+from pinakes.types import JSON, Chunk, Document, Metadata, ReadingNote
 
 KEY_BYTES = 16
 OWN_SUMMARIES = ("given", "chat")
@@ -36,7 +36,7 @@ class NewDocument:
 
     ``uri`` "": it has none of its own. ``summary`` None: none is known, and what the document has is kept while it
     fits. ``given``: what of ``metadata`` callers put over that of a file, None = as it was. ``uid``: of a document that
-    was deleted, to be there again as it was ``created_at``; "" = a new one.
+    was deleted, to be there again as it was ``created_at``; "" = a new one. ``chunker``: what cut it, with its version.
     """
 
     uri: str
@@ -53,6 +53,7 @@ class NewDocument:
     given: Metadata | None = None
     uid: str = ""
     created_at: str = ""
+    chunker: str = ""
 
 
 def embedding_key(chunk: Chunk) -> bytes:
@@ -133,7 +134,7 @@ def rewrite(
     metadata, kept = _kept_over(old, new)
     values = {**_values(new, at), **kept, "metadata": metadata, "inherited": of_group}
     if not recut:
-        values = {name: value for name, value in values.items() if name not in ("token_count", "chunk_count")}
+        values = {name: value for name, value in values.items() if name not in _OF_CHUNKS}
     changed = history.changed_fields(old._asdict(), values)
     is_another = op != "updated" or bool(changed) or any(getattr(old, name) != values[name] for name in _UNNAMED_STATE)
     if is_another:
@@ -158,9 +159,12 @@ def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bo
     return [tuple(row) for row in rows] == [(embedding_key(chunk), chunk.token_count) for chunk in cut]
 
 
-def recut(connection: Connection, collection_id: int, document_id: int, cut: Sequence[Chunk]) -> None:
+def recut(
+    connection: Connection, collection_id: int, document_id: int, cut: Sequence[Chunk], chunker: str = ""
+) -> None:
     """Give a document these chunks in place of those it has; that is no new version of it."""
-    counts = {"token_count": sum(chunk.token_count for chunk in cut), "chunk_count": len(cut)}
+    tokens = sum(chunk.token_count for chunk in cut)
+    counts = {"token_count": tokens, "chunk_count": len(cut), "chunker": chunker}
     connection.execute(_UPDATE.values(**counts), {"document": document_id})
     connection.execute(_DROP_CHUNKS, {"document": document_id})
     _add_chunks(connection, document_id, cut)
@@ -306,6 +310,15 @@ def pages(connection: Connection, document_id: int) -> list[int]:
     return list(connection.scalar(select(documents.c.pages).where(documents.c.id == document_id)) or ())
 
 
+def noted(connection: Connection, collection_id: int) -> list[tuple[str, ReadingNote]]:
+    """Return path and note of all that was dropped, doubted or masked in the documents of a collection, by path."""
+    query = select(documents.c.path, documents.c.notes).where(
+        documents.c.collection_id == collection_id, documents.c.notes.is_not(None)
+    )
+    rows = connection.execute(query.order_by(documents.c.path))
+    return [(row.path, ReadingNote(**note)) for row in rows for note in row.notes]
+
+
 def text_of(connection: Connection, uid: str) -> str:
     """Return the full text of a document by its id for callers, "" where there is none."""
     return str(connection.execute(select(documents.c.text).where(documents.c.uid == uid)).scalar() or "")
@@ -405,6 +418,10 @@ def _values(new: NewDocument, at: str) -> dict[str, Any]:
         "language": new.document.language,
         "text": new.document.text,
         "pages": list(new.document.pages) or None,
+        "notes": [asdict(note) for note in new.document.notes] or None,
+        "lines": list(new.document.lines) or None,
+        "reader": new.document.reader,
+        "chunker": new.chunker,
         "metadata": dict(new.metadata),
         "group_key": new.group_key,
         "content_hash": new.content_hash,
@@ -451,6 +468,9 @@ _AT_PLACE = (
     .where(or_(and_(_IN_COLLECTION, _SAME_FILE), and_(_IN_COLLECTION, documents.c.uri == bindparam("uri"))))
     .order_by(func.coalesce(_SAME_FILE, False).desc())
 )
+_OF_CHUNKS = ("token_count", "chunk_count", "notes", "lines", "reader", "chunker")
+"""Columns that stay as they are where a document keeps its chunks."""
+
 _UNNAMED_STATE = ("kind", "language", "source_id", "group_key", "content_hash")
 """What makes another version of a document, too, and is not named among what changed."""
 

@@ -134,6 +134,10 @@ documents = Table(
     Column("summary_key", LargeBinary(16)),
     Column("given", JSON(none_as_null=True)),
     Column("pages", JSON(none_as_null=True)),
+    Column("notes", JSON(none_as_null=True)),
+    Column("lines", JSON(none_as_null=True)),
+    Column("reader", Text, nullable=False, server_default=text("''")),
+    Column("chunker", Text, nullable=False, server_default=text("''")),
     UniqueConstraint("collection_id", "uri"),
     Index(None, "collection_id", "path"),
     Index(None, "collection_id", "group_key", "path"),
@@ -142,7 +146,9 @@ documents = Table(
 )
 """``given`` is metadata that a caller put over that of a file, and that stays when the file is read again.
 ``summary_by`` is who wrote the summary: "given", "chat", "extractive"; "" where there is none. ``summary_key`` is that
-of its embedding, where it has one of its own. ``pages`` are the offsets at which its pages begin, where it has any."""
+of its embedding, where it has one of its own. ``pages`` are the offsets at which its pages begin, where it has any.
+``notes`` are what its reader dropped, doubted or masked, ``lines`` the numbers in the file of the lines of ``text``
+where these are others; ``reader`` and ``chunker`` made it, with their versions, "" where that is not known."""
 
 versions = Table(
     "versions",

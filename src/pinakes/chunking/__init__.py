@@ -12,7 +12,7 @@ from pinakes.chunking.scale import Scale
 from pinakes.chunking.sizing import Sizing, sizing_for
 from pinakes.types import Chunk, Document, Heading, Int64
 
-__all__ = ["CHUNKERS", "Sizing", "chunk", "headings", "sizing_for"]
+__all__ = ["CHUNKERS", "VERSIONS", "Sizing", "chunk", "chunker_of", "headings", "sizing_for"]
 
 CHUNKERS = {
     "markdown": "pinakes.chunking.markdown:outline",
@@ -21,6 +21,16 @@ CHUNKERS = {
     "rst": "pinakes.chunking.rst:outline",
 }
 """Where the structure of each kind of document is found; a text's language may have a row of its own."""
+
+
+VERSIONS = dict.fromkeys(CHUNKERS, 1)
+"""The version of each row of ``CHUNKERS``. Raise it when its chunks change: documents are then read again by a sync."""
+
+
+def chunker_of(document: Document) -> str:
+    """Return the row of ``CHUNKERS`` that cuts ``document``, with its version: "markdown:1"."""
+    kind = _kind_of(document)
+    return f"{kind}:{VERSIONS[kind]}"
 
 
 def chunk(document: Document, sizing: Sizing) -> list[Chunk]:
@@ -54,11 +64,14 @@ def headings(document: Document) -> tuple[Heading, ...]:
     )
 
 
+def _kind_of(document: Document) -> str:
+    if document.kind == "text" and document.language in CHUNKERS:
+        return str(document.language)
+    return document.kind
+
+
 def _outline(document: Document, scale: Scale) -> Outline:
-    kind: str = document.kind
-    if kind == "text" and document.language in CHUNKERS:
-        kind = document.language
-    module, function = CHUNKERS[kind].split(":")
+    module, function = CHUNKERS[_kind_of(document)].split(":")
     found: Outline = getattr(import_module(module), function)(document, scale)
     return found
 

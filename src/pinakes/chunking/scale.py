@@ -34,6 +34,7 @@ class Scale:
     def __init__(self, document: Document, sizing: Sizing) -> None:
         self.text = document.text
         self.title = clean(document.title)
+        self._file_lines = document.lines
         self.sizing = sizing
         self._counters: list[Callable[[str], Int64]] = [sizing.starts]
         limits = [sizing.size]
@@ -53,6 +54,10 @@ class Scale:
     def room(self, path: tuple[str, ...]) -> Int64:
         """Return what a chunk under ``path`` has left for its text."""
         return self._header_and_room(path)[1]
+
+    def file_line(self, line: int) -> int:
+        """Return the number in the file of a line of the text, both from 1."""
+        return self._file_lines[min(line, len(self._file_lines)) - 1] if self._file_lines else line
 
     def before(self, points: Int64) -> Int64:
         """Return int64 (k, n): how many units start before each of the n offsets."""

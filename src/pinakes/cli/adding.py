@@ -14,7 +14,7 @@ from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import Purse
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable
-from pinakes.types import JSON
+from pinakes.types import JSON, ReadingNote
 from pinakes.wording import counted
 
 if TYPE_CHECKING:
@@ -159,6 +159,8 @@ def show_report(screen: Screen, report: Report) -> None:
     for label, entries in (("skipped", report.skipped), ("failed", report.failed), ("unlike", report.unlike)):
         if entries:
             _show_left_out(screen, label, [(entry.path, entry.reason) for entry in entries])
+    if report.notes:
+        _show_left_out(screen, "noted", [(path, _told(note)) for path, note in report.notes])
     for reason in report.excluded:
         screen.report(printable(f"  rules    {reason[:1].lower()}{reason[1:]}"))
     if not any(files.values()) and not report.skipped and not report.failed:
@@ -189,10 +191,15 @@ def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]
         screen.report(f"    … and {len(common) - _NAMED_REASONS:,} other reasons")
 
 
+def _told(note: ReadingNote) -> str:
+    return note.message if note.line is None else f"{note.message} (line {note.line:,})"
+
+
 def report_document(report: Report) -> dict[str, JSON]:
     """Return all of a report, with the reasons counted."""
     fields = {name: value for name, value in asdict(report).items() if name != "error"}
-    return {**fields, "reasons": dict(report.reasons().most_common())}
+    notes = [{"path": path, **asdict(note)} for path, note in report.notes]
+    return {**fields, "notes": notes, "reasons": dict(report.reasons().most_common())}
 
 
 class _Embedding:

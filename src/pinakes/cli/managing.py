@@ -92,6 +92,9 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
     if problems:
         for problem in state.problems:
             screen.show(printable(f"  {problem['status']:<8} {problem['path']}: {problem['reason']}"))
+        for note in state.notes:
+            where = f"{note['path']}:{note['line']}" if note["line"] else note["path"]
+            screen.show(printable(f"  noted    {where}: {note['message']}"))
     elif state.problems:
         counts = Counter(str(problem["status"]) for problem in state.problems)
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, cast
 
 from pinakes import readers
 from pinakes.analysis import estimated_token_starts
-from pinakes.chunking import chunk, sizing_for
+from pinakes.chunking import chunk, chunker_of, sizing_for
 from pinakes.cutting.workers import Confined, Process, Stopped, Workers
 from pinakes.embedders import open_embedder
 from pinakes.errors import Empty, PinakesError, Unreadable
@@ -95,7 +95,7 @@ class Here:
         middle = time.perf_counter()
         # What has no title of its own, as most code, is known by its path: passages of it say where they stand.
         chunks = self.chunks(document if document.title else replace(document, title=path))
-        return Cut(document, chunks, middle - start, time.perf_counter() - middle)
+        return Cut(document, chunks, middle - start, time.perf_counter() - middle, chunker_of(document))
 
     def chunks(self, document: Document) -> list[Chunk]:
         """Cut a document that needs no reading."""

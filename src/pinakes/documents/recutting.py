@@ -9,6 +9,7 @@ from contextlib import closing
 from pinakes.catalog import documents, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.whole import Content
+from pinakes.chunking import chunker_of
 from pinakes.documents.drafting import as_new
 from pinakes.embedding.own_models import counts_tokens
 from pinakes.errors import InvalidInput, ModelMismatch, ModelUnavailable
@@ -61,7 +62,8 @@ def _recut(shelves: Shelves, record: CollectionRecord, tools: Tools, uids: list[
         now = whole.of_uids(connection, record.id, other)
         mine = [content for uid, content in now.items() if _is_same(content, contents[uid])]
         for content in mine:
-            documents.recut(connection, record.id, content.id, cut[content.uid])
+            chunker = chunker_of(as_new(content).document)
+            documents.recut(connection, record.id, content.id, cut[content.uid], chunker)
     return len(mine)
 
 

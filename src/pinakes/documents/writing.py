@@ -18,6 +18,7 @@ from pinakes.catalog import collections, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
 from pinakes.catalog.whole import Content
+from pinakes.chunking import chunker_of
 from pinakes.documents.drafting import Plan, Prepared, as_new
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Tools, drained, embed, keep, keeping_of, readable
@@ -151,7 +152,8 @@ class Writer:
                     chunks = cutter.chunks(replace(prepared.new.document, title=prepared.cut_title))
                 try:
                     self._check_length(chunks)
-                    new = _typed(replace(prepared.new, chunks=chunks), tools.rules.fields)
+                    cut = replace(prepared.new, chunks=chunks, chunker=chunker_of(prepared.new.document))
+                    new = _typed(cut, tools.rules.fields)
                     batch.ready[number] = _Ready(self._summarized(new), prepared)
                 except PinakesError as error:
                     batch.settle(number, error)

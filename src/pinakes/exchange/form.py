@@ -85,6 +85,15 @@ class ChunkLine(_Line):
     key: str
 
 
+class NoteLine(_Line):
+    """What a reader dropped, doubted or masked: see ``types.ReadingNote``."""
+
+    code: str
+    message: str
+    line: _Number | None = None
+    count: _Number = 1
+
+
 class DocumentLine(_Line):
     """A document. ``source`` is the number of the line of its source, from 0; None where it was put by itself.
 
@@ -107,6 +116,10 @@ class DocumentLine(_Line):
     summary: str
     summary_by: Literal["", "given", "chat", "extractive"]
     pages: list[_Number] | None
+    notes: list[NoteLine] | None = None
+    lines: list[_Number] | None = None
+    reader: str = ""
+    chunker: str = ""
     version: _Version
     created_at: _Time
     updated_at: _Time

@@ -7,7 +7,7 @@ import time
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from pinakes.machine.archives import Reader, Stream, damaged, opened
 from pinakes.settings import EmbeddingSettings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.stock.collecting import checked
-from pinakes.types import JSON, Chunk, Document, Float32
+from pinakes.types import JSON, Chunk, Document, Float32, ReadingNote
 from pinakes.upkeep.sourcing import settings_of
 
 _LOCAL = frozenset({"deterministic", "onnx"})
@@ -265,7 +265,9 @@ class _Arriving:
 
     def _document(self, line: DocumentLine) -> NewDocument:
         pages = tuple(line.pages or ())
-        document = Document(line.text, line.title, line.kind, line.language, line.metadata, pages)
+        notes = tuple(ReadingNote(**note.model_dump()) for note in line.notes or ())
+        read = Document(line.text, line.title, line.kind, line.language, line.metadata, pages)
+        document = replace(read, notes=notes, lines=tuple(line.lines or ()), reader=line.reader)
         chunks = [self._chunk(line, number) for number in range(len(line.chunks))]
         return NewDocument(
             uri=line.uri,
@@ -282,6 +284,7 @@ class _Arriving:
             given=line.given,
             uid=self.uids[line.uid],
             created_at=line.created_at,
+            chunker=line.chunker,
         )
 
     def _chunk(self, line: DocumentLine, number: int) -> Chunk:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pinakes.errors import PinakesError
-from pinakes.types import Skipped
+from pinakes.types import ReadingNote, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Report:
     Both name every such file of the source, also those that an earlier run found; ``excluded`` says in words what
     rules left out.
     ``unlike`` names values of the files read now that are not what their field says (``fields``): they were left out.
+    ``notes`` name what was dropped, doubted or masked in the files read now, each with its path.
     ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
     ``part`` tells the source from others of its location, which is ``source``.
     ``requests``, ``tokens`` and ``dollars``: what a provider of embeddings was asked; None = its price is not known.
@@ -52,6 +53,7 @@ class Report:
     failed: list[Skipped] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     unlike: list[Skipped] = field(default_factory=list)
+    notes: list[tuple[str, ReadingNote]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     requests: int = 0
     tokens: int = 0

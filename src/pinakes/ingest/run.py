@@ -290,10 +290,12 @@ class Ingest:
         found = ruled(Subject(item.path, document, own, item.metadata), rules.metadata_rules, rules.fields)
         metadata = typed(marked(found, self._record.options, item), rules.fields)
         self.report.unlike += [Skipped(item.path, reason) for reason in metadata.get(ERRORS, ())]
+        self.report.notes += [(item.path, note) for note in document.notes]
         if key:
             metadata[rules.key_field] = key
         title = document.title or PurePosixPath(item.path).stem
-        return NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
+        new = NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
+        return replace(new, chunker=cut.chunker)
 
     def _moved(self, item: Item, new: NewDocument) -> Move | None:
         """Return the move of a document to where ``item`` is: from a vanished file, or here under another uri."""

@@ -9,6 +9,7 @@ import functools
 import importlib
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from pinakes.errors import Binary, Locked, NeedsOcr
@@ -22,11 +23,13 @@ from pinakes.types import Document
 __all__ = [
     "NAMES",
     "READERS",
+    "VERSIONS",
     "converts",
     "language_of",
     "passwords_in",
     "read",
     "reader_for",
+    "reader_of",
     "refusal",
     "remedied",
     "supported",
@@ -62,6 +65,12 @@ NAMES: Final[dict[str, str]] = {
     **dict.fromkeys(("owners", "owners_aliases"), "structured:Yaml"),
 }
 """File name (lower case) → module and class, for files that are known by their name."""
+
+VERSIONS: Final[dict[str, int]] = {
+    **dict.fromkeys(("code", "html", "mail", "markdown", "notebook", "office", "pdf", "structured"), 1),
+    **dict.fromkeys(("tables", "text", "xml"), 1),
+}
+"""The version of each module with readers. Raise it when its texts change: a sync then reads its documents again."""
 
 _WITH_LINES: Final = (_TEXT, "text:RestructuredText", "markdown:Markdown", "code:Code")
 
@@ -121,7 +130,14 @@ def read(
     if reason := refusal(path):
         raise Binary(reason, hint="Exclude such files to keep them out of the report.")
     path = _as_it_is(path, data)
-    return reader_for(path, Limits(max_chars, timeout_s, tuple(passwords), ocr)).read(data, path)
+    document = reader_for(path, Limits(max_chars, timeout_s, tuple(passwords), ocr)).read(data, path)
+    return replace(document, reader=reader_of(path))
+
+
+def reader_of(path: str, data: bytes = b"") -> str:
+    """Return the module that reads files of this name and content, with its version: "pdf:1"."""
+    module = (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0]
+    return f"{module}:{VERSIONS[module]}"
 
 
 def supported(path: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pinakes import generations
-from pinakes.catalog import collections, sources
+from pinakes.catalog import collections, documents, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.generations import BesideStatus
@@ -23,6 +23,7 @@ class CollectionStatus:
     """What a collection holds, where it comes from, and how far its vectors and index are.
 
     ``pending`` chunks have no vector by the model yet, ``approximate`` of them an approximate one, the others none.
+    ``notes`` are what was dropped, doubted or masked when documents were read, each with its ``path``.
     ``beside`` is the generation of another model beside the one that answers, where there is one.
     """
 
@@ -39,6 +40,7 @@ class CollectionStatus:
     problems: tuple[dict[str, JSON], ...]
     index: Mapping[str, JSON]
     beside: BesideStatus | None = None
+    notes: tuple[dict[str, JSON], ...] = ()
 
     @property
     def exact(self) -> int:
@@ -64,6 +66,7 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         known = sources.everything(connection, record.id)
         files = [sources.counts(connection, source.id) for source in known]
         problems = sources.problems(connection, record.id)
+        notes = documents.noted(connection, record.id)
     return CollectionStatus(
         name=record.name,
         description=record.description,
@@ -76,6 +79,7 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         model=record.fingerprint,
         sources=tuple(_source(shelves, record.name, *one) for one in zip(known, files, strict=True)),
         problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
+        notes=tuple({"path": path, **asdict(note)} for path, note in notes),
         index=index.describe(),
         beside=generations.about(shelves, record.name),
     )

@@ -109,7 +109,9 @@ def test_what_is_never_text_is_refused_by_its_name_alone(name: str) -> None:
 def test_a_name_nobody_knows_is_read_if_it_is_text() -> None:
     assert not readers.supported("notes.unheard-of")
     assert readers.refusal("notes.unheard-of") is None
-    assert read(b"plain words", "notes.unheard-of") == Document(text="plain words", kind="text")
+    assert read(b"plain words", "notes.unheard-of") == Document(
+        text="plain words", kind="text", reader=readers.reader_of("notes.unheard-of")
+    )
 
 
 @given(

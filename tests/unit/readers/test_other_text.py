@@ -82,7 +82,7 @@ def test_the_title_of_restructured_text_is_its_first_section(text: str, title: s
 def test_code_is_read_as_it_is_with_its_language(path: str, language: str) -> None:
     text = "line one\n\n    line three  \n"
     assert readers.supported(path)
-    assert read(text, path) == Document(text=text, kind="code", language=language)
+    assert read(text, path) == Document(text=text, kind="code", language=language, reader=readers.reader_of(path))
 
 
 def test_a_script_without_extension_is_code() -> None:
