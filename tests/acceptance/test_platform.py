@@ -212,7 +212,7 @@ def test_a_question_finds_its_paragraph_by_meaning(server: Server, uri: str, que
     assert answer["agentInstructions"]
     first = answer["chunks"][0]
     assert first["id"] == ids(uri, 3)[index]
-    assert (first["matchType"], first["uri"], first["chunkIndex"], first["totalChunks"]) == ("semantic", uri, index, 3)
+    assert (first["matchType"], first["uri"], first["chunkIndex"], first["totalChunks"]) == ("hybrid", uri, index, 3)
     assert 0.5 <= first["score"] <= 1
     assert first["content"] == (ROLLOUT, SECRETS, BACKUPS)[index]
     assert (first["metadata"], first["sourceId"]) == (metadata, "ns/meaning")

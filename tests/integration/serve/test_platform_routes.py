@@ -142,8 +142,8 @@ def test_a_limit_above_the_most_is_lowered_and_that_is_said(
 ) -> None:
     client = serve(chat__url=model[0])
     ingest(client, A)
-    assert "notes" not in client.post(ASK, json={"query": "What is said?", "limit": 50}).json()["data"]
-    notes = client.post(ASK, json={"query": "What is said?", "limit": 500}).json()["data"]["notes"]
+    assert "notes" not in client.post(ASK, json={"query": "What is deployed?", "limit": 50}).json()["data"]
+    notes = client.post(ASK, json={"query": "What is deployed?", "limit": 500}).json()["data"]["notes"]
     assert notes == ["limit 500 was lowered to 50 (search.max_top_k)"]
 
 

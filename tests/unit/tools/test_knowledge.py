@@ -361,6 +361,18 @@ def test_without_a_model_documents_are_kept_and_wait(tmp_path: Path) -> None:
     with Library(settings) as library:
         made = call(library, "ingest", content=DEPLOY, uri=A)
         assert call(library, "getChunk", chunkId=made["chunkIds"][0])["chunk"]["status"] == "pending"
+        answer = call(library, "search", query="deploy")
+        assert [chunk["matchType"] for chunk in answer["chunks"]] == ["keyword"]
+        assert any("keyword" in note for note in answer["notes"])
+
+
+def test_without_a_model_a_search_by_meaning_alone_is_an_error(tmp_path: Path) -> None:
+    nowhere = tmp_path / "none"
+    nowhere.mkdir()
+    by_meaning = {"embedding__path": nowhere, "collections": {COLLECTION: {"retrieval": "vector"}}}
+    settings = load(home=tmp_path / "home", profile="platform", environment={}, **by_meaning)
+    with Library(settings) as library:
+        call(library, "ingest", content=DEPLOY, uri=A)
         error = call(library, "search", query="deploy")["error"]
         assert error["message"] == "Embedding service not available"
         assert error["reason"]
@@ -409,7 +421,7 @@ def test_the_profile_offers_this_tool_on_its_port(tmp_path: Path) -> None:
     settings = load(home=tmp_path, profile="platform", environment={})
     assert settings.server.port == 3456
     assert [tool.name for tool in tools_of(settings)] == ["manageKnowledge", "version"]
-    assert settings.of_collection(COLLECTION).retrieval == "vector"
+    assert (settings.of_collection(COLLECTION).retrieval, settings.search.fusion) == ("hybrid", "weighted")
     assert settings.collection == COLLECTION
 
 
