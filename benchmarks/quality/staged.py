@@ -111,7 +111,7 @@ def _ranked(own: SummaryVectors) -> Rank:
     def rank(question: Question, parts: Parts) -> list[int]:
         request = search.Request(question.text, parts.settings.of_collection(parts.collection.name).retrieval, DEPTH)
         order = search.placed(request, parts)
-        return [one.document_id for one in best_documents(order, parts, own, DEPTH)]
+        return [one.document_id for one in best_documents(order, parts, own)[:DEPTH]]
 
     return rank
 
@@ -119,7 +119,7 @@ def _ranked(own: SummaryVectors) -> Rank:
 def _blended(own: SummaryVectors) -> Rank:
     def rank(question: Question, parts: Parts) -> list[int]:
         request = search.Request(question.text, parts.settings.of_collection(parts.collection.name).retrieval, DEPTH)
-        found = best_documents(search.placed(request, parts), parts, NONE, 4 * DEPTH)
+        found = best_documents(search.placed(request, parts), parts, NONE)[: 4 * DEPTH]
         near = dict(zip(own.ids.tolist(), own.cosines(parts.vectors.of(question.text)).tolist(), strict=True))
         scores = {one.document_id: (1 - SHARE) * one.score + SHARE * near[one.document_id] for one in found}
         return sorted(scores, key=lambda one: -scores[one])[:DEPTH]

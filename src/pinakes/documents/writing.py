@@ -152,7 +152,8 @@ class Writer:
                     chunks = cutter.chunks(replace(prepared.new.document, title=prepared.cut_title))
                 try:
                     self._check_length(chunks)
-                    cut = replace(prepared.new, chunks=chunks, chunker=chunker_of(prepared.new.document))
+                    chunker = chunker_of(prepared.new.document) if prepared.recut else ""
+                    cut = replace(prepared.new, chunks=chunks, chunker=chunker)
                     new = _typed(cut, tools.rules.fields)
                     batch.ready[number] = _Ready(self._summarized(new), prepared)
                 except PinakesError as error:

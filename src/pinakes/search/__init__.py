@@ -52,6 +52,9 @@ _MOST_REFINED = 20
 _REFINED_AT_ONCE = 4
 """Few enough to keep to the time, enough to keep two cores at work."""
 
+_POOL_GROWTH = 8
+"""The pool of candidates is made so many times larger where one gave too few hits."""
+
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
 """How long a search waits for an index that has passages which were just replaced, and how often it looks."""
 
@@ -139,6 +142,16 @@ def search(request: Request, parts: Parts) -> Results:
 
 
 def _searched(request: Request, parts: Parts) -> Results:
+    """Answer ``request``; where copies leave too few hits and there may be others, from a larger pool of candidates."""
+    while True:
+        answer, limited = _of_pool(request, parts)
+        if len(answer.hits) >= request.top_k or not limited:
+            return answer
+        request = replace(request, pool=_POOL_GROWTH * (request.pool or request.top_k))
+
+
+def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
+    """Answer ``request`` from one pool of candidates; say, too, whether a larger one may give more hits."""
     collection, index, settings, watch = parts.collection, parts.index, parts.settings.search, parts.watch
     order = placed(request, parts)
     asked, vector, degraded, found = order.known.asked, order.known.vector, order.known.degraded, order.known.found
@@ -160,7 +173,8 @@ def _searched(request: Request, parts: Parts) -> Results:
             with watch.stage("judge") as detail:
                 answerable, seen = judged(ranked, parts, passages)
                 detail |= seen
-    return Results(
+    above = len(ranked.scores) > 0 and float(ranked.scores[-1]) >= request.min_score
+    answer = Results(
         query=request.query,
         collection=collection.name,
         mode=request.mode,
@@ -172,6 +186,7 @@ def _searched(request: Request, parts: Parts) -> Results:
         notes=tuple(notes),
         answerable=answerable,
     )
+    return answer, found.limited and above
 
 
 def _understood(request: Request, parts: Parts) -> Understood:

@@ -55,7 +55,8 @@ class Candidates:
 
     ``exact`` False: the cosine is that of an approximate vector; None: none is. ``wider`` is there where both arms
     answered and are fused by weights. ``rerank``: what a reranker gave, NaN where it did not look; ``fused`` is then
-    the score before. ``lift``: what lifts them besides their scores.
+    the score before. ``lift``: what lifts them besides their scores. ``limited``: a retriever gave
+    as many as it was asked for, so there may be more.
     """
 
     ids: Int64
@@ -68,6 +69,7 @@ class Candidates:
     rerank: Float32 | None = None
     fused: Float32 | None = None
     lift: Lift | None = None
+    limited: bool = False
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the passages in these rows, NaN where there is none."""
@@ -122,7 +124,8 @@ def gather(
             bm25 = _bm25(asked, ids, arms["keyword"], index)
         if weighted and vector is not None and len(ids):
             wider = _wider(asked.text, vector, ids, documents, named, index)
-    return Candidates(ids, documents, cosine, bm25, arms, exact, wider)
+    limited = any(len(arm) >= limit for arm in arms.values())
+    return Candidates(ids, documents, cosine, bm25, arms, exact, wider, limited=limited)
 
 
 def _bm25(asked: Understood, ids: Int64, arm: Ranking, index: Index) -> Float32:

@@ -9,7 +9,7 @@ the figures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class FoundDocument:
 
     ``chunk_id``: its best passage; None where there is none with a vector. ``cosine`` and ``bm25``, a share of the
     best, are of that passage, each 0 to 1, None where it was not scored so. ``summary_cosine``: of its own summary.
+    ``copies`` are the ids of documents that say the same and were found, too.
     """
 
     document_id: int
@@ -42,10 +43,11 @@ class FoundDocument:
     bm25: float | None = None
     summary_cosine: float | None = None
     approximate: bool = False
+    copies: tuple[int, ...] = ()
 
 
-def best_documents(order: Placed, parts: Parts, own: SummaryVectors, limit: int) -> list[FoundDocument]:
-    """Return the best ``limit`` documents of what was placed, and of those whose summary fits, best first.
+def best_documents(order: Placed, parts: Parts, own: SummaryVectors) -> list[FoundDocument]:
+    """Return the documents of what was placed, and those whose summary fits, best first.
 
     ``own`` are the vectors of summaries that say what the text does not.
     """
@@ -63,7 +65,7 @@ def best_documents(order: Placed, parts: Parts, own: SummaryVectors, limit: int)
             for one, document, cosine in zip(found, there, cosines, strict=True)
         ]
     kept = [one for one in found if one.score >= request.min_score]
-    return sorted(kept, key=lambda one: (-round(one.score, 6), one.document_id))[:limit]
+    return sorted(kept, key=lambda one: (-round(one.score, 6), one.document_id))
 
 
 def _by_passages(order: Placed) -> list[FoundDocument]:
@@ -140,9 +142,7 @@ def _document_cosines(index: Index, ids: Int64, vector: Float32) -> Float32:
 
 def _with_summary(one: FoundDocument, cosine: float, weight: float) -> FoundDocument:
     gain = weight * max(0.0, cosine - (one.cosine or 0.0))
-    return FoundDocument(
-        one.document_id, _clipped(one.score + gain), one.chunk_id, one.cosine, one.bm25, cosine, one.approximate
-    )
+    return replace(one, score=_clipped(one.score + gain), summary_cosine=cosine)
 
 
 def _passage_weight(request: Request, settings: SearchSettings) -> float:

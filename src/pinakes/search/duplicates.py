@@ -1,24 +1,58 @@
-"""Passages that say the same: copies of a text, licence headers, templates, versions of a file."""
+"""Passages and documents that say the same: copies of a text, licence headers, templates, versions of a file.
+
+Two say the same only where the numbers, identifiers and dates in them are the same: of two invoices or test reports,
+none is ever left out. A version or date that stands in the path or title of a text is not compared, unless the query
+or a filter names it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
-from pinakes.types import Float32
+from pinakes.text.versions import versions_in, without_versions
+from pinakes.types import Filter, Float32
 
 _NEAR_COSINE = 0.9
-"""Only passages whose vectors are so near, or of which one has none, are compared by their words."""
+"""Only passages whose vectors are so near, or of which one has none, are compared by runs of words."""
 
 _SHINGLE_WORDS = 5
 _SAME_SHARE = 0.9
 _MOST_WORDS = 5000
 """Of longer passages only equal ones are the same."""
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+|§")
+_NUMBERED = re.compile(r"[\w.,:/+-]*\d[\w.,:/+-]*")
+"""Numbers, identifiers, dates and amounts, with the signs that belong to them."""
+
+
+class Placed(Protocol):
+    """A text with where it stands: a chunk or document as the catalogue has it."""
+
+    @property
+    def path(self) -> str:
+        """The path of its document."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The title of its document."""
+        ...
+
+
+def named_versions(query: str, where: Filter) -> frozenset[str]:
+    """Return the versions and dates that a query or its filters name: texts of these are told apart."""
+    conditions = (value for one in where for value in (*one.any_of, *one.glob))
+    return versions_in(" ".join([query, *map(str, conditions)]))
+
+
+def comparable(text: str, place: Placed, named: frozenset[str]) -> str:
+    """Return ``text`` as it is compared: without the versions in its path and title that are not ``named``."""
+    return without_versions(text, versions_in(f"{place.path}\n{place.title}") - named)
 
 
 def repetitions(
@@ -27,24 +61,40 @@ def repetitions(
     """Return passage → the earlier one of ``ids`` that says all it says, for those that add nothing.
 
     ``vectors`` float32 (n, dim), unit length, NaN where there is none. A passage adds nothing when its words are those
-    of an earlier one, without regard to case and punctuation, or when at least 0.9 of its runs of five words are there.
+    of an earlier one, without regard to case and punctuation, or when at least 0.9 of its runs of five words are there;
+    and all of its numbers and identifiers are there.
     """
-    known = vectors.shape[1] > 0  # an index that never had a vector does not know how long they are
-    near = ~((vectors @ vectors.T < _NEAR_COSINE) & known)
-    earlier, later = np.nonzero(np.triu(near, 1))
-    if not len(earlier):
-        return {}
-    texts = texts_of([ids[row] for row in np.union1d(earlier, later).tolist()])
-    words = lru_cache(maxsize=None)(lambda one: _WORD.findall(texts[one].lower()))
+    texts = texts_of(ids)
+    words = lru_cache(maxsize=None)(lambda one: tuple(_WORD.findall(texts[one].lower())))
+    numbers = lru_cache(maxsize=None)(lambda one: numbers_in(texts[one]))
     shingles = lru_cache(maxsize=None)(lambda one: _shingles(words(one)))
+    first: dict[tuple[str, ...], int] = {}
     same: dict[int, int] = {}
-    for first, second in zip(earlier.tolist(), later.tolist(), strict=True):
-        one, other = ids[first], ids[second]
-        if one in same or other in same or one not in texts or other not in texts:
+    for one in (one for one in ids if one in texts):
+        if (better := first.setdefault((*words(one), *sorted(numbers(one))), one)) != one:
+            same[one] = better
+    rows = np.array([row for row, one in enumerate(ids) if one in texts and one not in same], np.int64)
+    known = vectors.shape[1] > 0  # an index that never had a vector does not know how long they are
+    near = ~((vectors[rows] @ vectors[rows].T < _NEAR_COSINE) & known)
+    for earlier, later in zip(*(rows[found].tolist() for found in np.nonzero(np.triu(near, 1))), strict=True):
+        one, other = ids[earlier], ids[later]
+        if one in same or other in same:
             continue
-        if words(one) == words(other) or _holds(shingles(one), shingles(other)):
+        if _holds(shingles(one), shingles(other)) and numbers(other) <= numbers(one):
             same[other] = one
+    while any(better in same for better in same.values()):
+        same = {other: same.get(better, better) for other, better in same.items()}
     return same
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    """Return the numbers, identifiers, dates and amounts of a text, lower-cased, without the signs around them."""
+    return frozenset(one.strip(".,:/+-").lower() for one in _NUMBERED.findall(text))
+
+
+def signature(text: str) -> tuple[str, ...]:
+    """Return what of a text has to be equal to that of another which says the same: its words, then its numbers."""
+    return (*_WORD.findall(text.lower()), *sorted(numbers_in(text)))
 
 
 def _shingles(words: Sequence[str]) -> set[tuple[str, ...]]:

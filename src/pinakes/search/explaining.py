@@ -204,7 +204,7 @@ class _Explaining:
         self._wordings = wordings(connection, [record.id for record in wanted])
         self._passages = Passages(connection, self._asked.text)
         self._summaries = self._near_summaries()
-        staged = best_documents(order, parts, own, _EVERY)
+        staged = best_documents(order, parts, own)
         self._staged = {one.document_id: (rank, one.score) for rank, one in enumerate(staged, start=1)}
 
     def all(self) -> tuple[Explanation, ...]:

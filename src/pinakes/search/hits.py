@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from pinakes.search.bare import bare
 from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
-from pinakes.search.duplicates import repetitions
+from pinakes.search.duplicates import named_versions, repetitions
 from pinakes.search.excerpts import Asked, excerpt
 from pinakes.search.explanation import Evidence, explained
 from pinakes.search.neighbours import surrounded
@@ -84,9 +85,9 @@ def _best(
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
     """Return the best candidates, and which others each of them stands for, with their scores."""
     most, repeated = max(2 * request.top_k, diversity.pool if diversity else 0), dict[int, list[tuple[int, float]]]()
-    head = ranked.best(most, request.min_score)
+    head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
     while settings.fold_duplicates:
-        head, repeated = _folded(head, index, passages)
+        head, repeated = _folded(head, index, passages, named)
         if len(head.rows) >= request.top_k or most >= len(ranked.rows):
             break
         most *= 2
@@ -95,11 +96,16 @@ def _best(
     return Ranked(head.candidates, head.rows[: request.top_k], head.scores[: request.top_k]), repeated
 
 
-def _folded(head: Ranked, index: Index, passages: Passages) -> tuple[Ranked, dict[int, list[tuple[int, float]]]]:
-    """Return ``head`` without passages that repeat a better one, and which each of the others stands for."""
+def _folded(
+    head: Ranked, index: Index, passages: Passages, named: frozenset[str]
+) -> tuple[Ranked, dict[int, list[tuple[int, float]]]]:
+    """Return ``head`` without passages that repeat a better one, and which each of the others stands for.
+
+    Versions that are ``named`` are told apart.
+    """
     ids = head.candidates.ids[head.rows].tolist()
     scores = dict(zip(ids, head.scores.tolist(), strict=True))
-    same = repetitions(ids, head.candidates.vectors_of(head.rows, index), passages.texts)
+    same = repetitions(ids, head.candidates.vectors_of(head.rows, index), partial(passages.comparable, named=named))
     repeated = defaultdict[int, list[tuple[int, float]]](list)
     for other, one in same.items():
         repeated[one].append((other, scores[other]))

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from pinakes.analysis import Place
 from pinakes.catalog import selection
+from pinakes.search.duplicates import comparable
 from pinakes.search.excerpts import asked, places_in, terms_of
 
 
@@ -41,9 +42,9 @@ class Passages:
             self._places |= dict(zip(missing, found, strict=True))
         return {one: self._places[one] for one in rows}
 
-    def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return chunk id → text, less those that were deleted."""
-        return {one: row.text for one, row in self.of(ids).items()}
+    def comparable(self, ids: Sequence[int], named: frozenset[str]) -> dict[int, str]:
+        """Return chunk id → text as ``duplicates.comparable`` has it, less those that were deleted."""
+        return {one: comparable(row.text, row, named) for one, row in self.of(ids).items()}
 
 
 def terms_beside(passage: Any) -> dict[str, frozenset[str]]:

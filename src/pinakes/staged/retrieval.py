@@ -21,7 +21,9 @@ from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
 from pinakes.filters import normal_text, parse
 from pinakes.search import Parts, Placed, Watch
+from pinakes.search.copies import without_copies
 from pinakes.search.documents import FoundDocument, best_documents, similarities
+from pinakes.search.duplicates import named_versions
 from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
@@ -40,6 +42,7 @@ MOST_QUERIES = 20
 _RRF_K = 60
 _MOST_WEIGHT = 1e9
 _DEPTH = 50
+_POOL_GROWTH = 8
 _SIMILAR_CANDIDATES = 300
 _REMEMBERED_TOTALS = 256
 Result = TypeVar("Result")
@@ -53,7 +56,8 @@ class Found:
     ``score`` is 0 to 1; where questions were merged by ranks it is the sum of 1 / (60 + rank). ``passage``: where its
     best passage lies. ``semantic`` and ``keyword`` are the cosine of that and its BM25 as a share of the best, None
     where it was not scored so. ``approximate``: of a vector that is still to be made. ``changed``: its file is not as
-    it was indexed, or gone; None where there is no file or that cannot be known.
+    it was indexed, or gone; None where there is no file or that cannot be known. ``copies``: documents that say the
+    same, but for a version or date.
     """
 
     document: DocumentRecord
@@ -65,6 +69,7 @@ class Found:
     passage: Mark | None = None
     approximate: bool = False
     changed: bool | None = None
+    copies: tuple[DocumentRecord, ...] = ()
 
     @property
     def suspicious(self) -> bool:
@@ -277,9 +282,7 @@ class Staged:
 
     def _of_one(self, name: str, question: _Question) -> _Answer:
         def ask(parts: Parts) -> _Answer:
-            own = self.own_summaries(parts)
-            order = search.placed(self._request(parts.collection, question), parts)
-            found = best_documents(order, parts, own, question.limit)
+            order, found = self._best(parts, question)
             where = order.known.asked.request.where
             total = self._total(parts, where)
             with parts.catalog.read() as connection:
@@ -288,6 +291,24 @@ class Staged:
             return _Answer(parts.collection, found, total, order.known.degraded or _no_vectors(order), notes)
 
         return self._with_parts(name, ask)
+
+    def _best(self, parts: Parts, question: _Question) -> tuple[Placed, list[FoundDocument]]:
+        """Rank documents; long ones, and copies, may fill a pool of candidates, which is then made larger."""
+        own, pool = self.own_summaries(parts), 2 * question.limit
+        while True:
+            order = search.placed(replace(self._request(parts.collection, question), pool=pool), parts)
+            found = self._different(best_documents(order, parts, own), parts, question)
+            if len(found) >= question.limit or not order.known.found.limited:
+                return order, found
+            pool *= _POOL_GROWTH
+
+    def _different(self, found: list[FoundDocument], parts: Parts, question: _Question) -> list[FoundDocument]:
+        """Return the first documents that are wanted, copies taking one place unless they are asked for."""
+        if not parts.settings.search.fold_duplicates:
+            return found[: question.limit]
+        named = named_versions(question.query, question.where)
+        with parts.catalog.read() as connection:
+            return without_copies(connection, found, question.limit, named)
 
     def _request(self, record: CollectionRecord, question: _Question) -> search.Request:
         return search.Request(
@@ -298,7 +319,6 @@ class Staged:
             semantic_weight=question.weights[0],
             keyword_weight=question.weights[1],
             min_score=max(question.min_score, self._shelves.settings.search.min_score),
-            pool=2 * question.limit,
         )
 
     def _with_parts(self, name: str, ask: Callable[[Parts], Result]) -> Result:
@@ -320,8 +340,12 @@ class Staged:
             return None
         unit = (vectors[0] / np.linalg.norm(vectors[0])).astype(np.float32)
         most = _SIMILAR_CANDIDATES + 4 * top_k + reference.chunk_count
-        ranked = parts.index.vector(unit, most, where)
-        documents, first = np.unique(ranked.documents, return_index=True)
+        while True:
+            ranked = parts.index.vector(unit, most, where)
+            documents, first = np.unique(ranked.documents, return_index=True)
+            if len(documents) > top_k or len(ranked) < most:
+                break
+            most *= _POOL_GROWTH
         scores = similarities(parts.index, unit, documents.tolist())
         best = ranked.ids[first]
         cosines = np.clip(ranked.scores[first], 0, 1)
@@ -376,6 +400,7 @@ class Staged:
         chunks = [one.chunk_id for one in ranked if one.chunk_id is not None]
         with self._shelves.catalog.read() as connection:
             known = briefs.of_ids(connection, [one.document_id for one in ranked])
+            copies = briefs.of_ids(connection, [copy for one in ranked for copy in one.copies])
             marks = briefs.ordinals(connection, chunks)
             texts = self.texts.of(connection, list(known.values()))
         changed = self._changed([answer.record for answer in answers], list(known.values()))
@@ -390,6 +415,7 @@ class Staged:
                 passage=marks.get(one.chunk_id) if one.chunk_id is not None else None,
                 approximate=one.approximate,
                 changed=changed.get(brief.uid),
+                copies=tuple(copies[copy] for copy in one.copies if copy in copies),
             )
             for one in ranked
             if (brief := known.get(one.document_id)) is not None

@@ -18,10 +18,21 @@ from pinakes.types import JSON, Heading
 
 _NOT_METADATA = ("tags", "source", "summary")
 _MOST_HEADINGS = 100
+_MOST_COPIES = 5
+
+
+class Copy(Reply):
+    """A document that says the same as a hit, but perhaps for a version or date."""
+
+    doc_id: str
+    title: str
+    path: str
 
 
 class SummaryHit(Reply):
     """A document that may be worth opening. ``best_chunk`` is the number of the chunk that fits best.
+
+    ``duplicate_count`` documents say the same, but perhaps for a version or date; ``duplicates`` are the first of them.
 
     ``changed``: its file is not as it was indexed. ``suspicious``: it has instructions aimed at a model.
     """
@@ -40,6 +51,8 @@ class SummaryHit(Reply):
     keyword_score: float | SkipJsonSchema[None] = None
     changed: bool | SkipJsonSchema[None] = None
     suspicious: bool | SkipJsonSchema[None] = None
+    duplicate_count: int | SkipJsonSchema[None] = None
+    duplicates: list[Copy] | SkipJsonSchema[None] = None
 
 
 class SummaryHits(Reply):
@@ -247,7 +260,13 @@ def _hit(found: Found, *, scores: bool) -> SummaryHit:
         keyword_score=_rounded(found.keyword) if scores else None,
         suspicious=found.suspicious or None,
         changed=found.changed,
+        duplicate_count=len(found.copies) or None,
+        duplicates=[_copy(one) for one in found.copies[:_MOST_COPIES]] or None,
     )
+
+
+def _copy(document: DocumentRecord) -> Copy:
+    return Copy(doc_id=document.uid, title=document.title, path=document.path)
 
 
 def _rounded(score: float | None) -> float | None:

@@ -1,0 +1,35 @@
+"""Versions and dates that tell apart texts which otherwise say the same: ``v1.10/install.md``, ``2026-03-01.md``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+_DATE = r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+_VERSION = r"v?\d{1,3}(?:\.\d{1,3}){1,3}|v\d{1,3}"
+_NAMED = re.compile(rf"(?<![A-Za-z0-9.])(?:({_DATE})|({_VERSION}))(?![A-Za-z0-9]|\.\d)", re.I)
+_YEAR = re.compile(r"(?:^|/)((?:19|20)\d\d)(?=/)")
+_IN_IDENTIFIER = re.compile(r"[A-Z]{2,}-\Z")
+_PLACEHOLDER = "§"
+
+
+def versions_in(text: str) -> frozenset[str]:
+    """Return the versions, without a leading "v", and the dates (2026-03-01) that ``text`` names.
+
+    A folder that is a year counts as a date. What follows capital letters and a hyphen is a part of an identifier
+    (``INV-1.2``) and no version.
+    """
+    found = {
+        match[0].lower().removeprefix("v")
+        for match in _NAMED.finditer(text)
+        if not _IN_IDENTIFIER.search(text[max(0, match.start() - 8) : match.start()])
+    }
+    return frozenset(found | set(_YEAR.findall(text)))
+
+
+def without_versions(text: str, versions: Collection[str]) -> str:
+    """Return ``text`` with one sign in place of each of ``versions`` that stands there by itself."""
+    if not versions:
+        return text
+    every = "|".join(re.escape(one) for one in sorted(versions, key=len, reverse=True))
+    return re.sub(rf"(?<![A-Za-z0-9.])v?(?:{every})(?![A-Za-z0-9]|[.-]\d)", _PLACEHOLDER, text, flags=re.I)
