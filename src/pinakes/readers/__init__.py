@@ -8,24 +8,29 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
 from pinakes.errors import Binary, Locked, NeedsOcr
 from pinakes.ports import Reader
 from pinakes.readers.code import LANGUAGES, NAMED_LANGUAGES, language_of
+from pinakes.readers.decode import declared_charset, to_utf8
 from pinakes.readers.limits import Limits, passwords_in
 from pinakes.readers.office import MIME_TYPES
 from pinakes.readers.recognise import other_extension
-from pinakes.types import Document
+from pinakes.text.embedded_data import data_notes, without_embedded_data
+from pinakes.types import Document, ReadingNote
 
 __all__ = [
     "NAMES",
     "READERS",
     "VERSIONS",
     "converts",
+    "first_reader_of",
+    "is_older",
     "language_of",
+    "module_of",
     "passwords_in",
     "read",
     "reader_for",
@@ -50,9 +55,10 @@ READERS: Final[dict[str, str]] = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "tables:Table"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html:Html"),
     **dict.fromkeys((".xml", ".rss", ".atom", ".rdf"), "xml:Xml"),
+    **dict.fromkeys((".srt", ".vtt"), "captions:Captions"),
     ".ipynb": "notebook:Notebook",
     **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties", ".adoc", ".asciidoc"), _TEXT),
-    **dict.fromkeys((".srt", ".vtt", ".ics", ".vcf", ".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
+    **dict.fromkeys((".ics", ".vcf", ".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
 }
 """Extension (lower case, with its dot) → module in this package and class."""
 
@@ -67,12 +73,15 @@ NAMES: Final[dict[str, str]] = {
 """File name (lower case) → module and class, for files that are known by their name."""
 
 VERSIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("code", "html", "mail", "markdown", "notebook", "office", "pdf", "structured"), 1),
-    **dict.fromkeys(("tables", "text", "xml"), 1),
+    "captions": 1,
+    **dict.fromkeys(
+        ("code", "html", "mail", "markdown", "notebook", "office", "pdf", "structured", "tables", "text", "xml"), 2
+    ),
 }
 """The version of each module with readers. Raise it when its texts change: a sync then reads its documents again."""
 
-_WITH_LINES: Final = (_TEXT, "text:RestructuredText", "markdown:Markdown", "code:Code")
+_WITH_LINES: Final = frozenset(("code", "markdown", "structured", "tables", "text"))
+"""Modules of readers whose chunks have the line numbers of the file."""
 
 _REFUSED: Final[dict[str, str]] = {
     extension: what
@@ -88,8 +97,11 @@ _REFUSED: Final[dict[str, str]] = {
     for extension in group.split()
 }
 
-_OURS: Final = frozenset(("code", "markdown", "notebook", "structured", "tables", "text"))
+_OURS: Final = frozenset(("captions", "code", "markdown", "notebook", "structured", "tables", "text"))
 """Modules of readers whose work is done by Python and bounded by what they count."""
+
+_OF_TEXT: Final = _OURS | {"html", "xml"}
+"""Modules of readers for files that are text as they are, in some encoding."""
 
 _SECRETS: Final = frozenset(
     (
@@ -108,6 +120,7 @@ def read(
     timeout_s: float = 120.0,
     passwords: Sequence[str] = (),
     ocr: bool = False,
+    mask: Callable[[Document], Document] | None = None,
 ) -> Document:
     """Read one file. ``path`` chooses the reader; a name nobody knows is read as text if it is text.
 
@@ -120,6 +133,7 @@ def read(
         timeout_s: longest time for the conversion of one file, in seconds.
         passwords: what to try on encrypted files, in turn.
         ocr: read pages that are only pictures.
+        mask: what masks credentials; called before embedded data, which may hold some, is left out.
 
     Raises:
         Empty: there is no text in it.
@@ -130,14 +144,52 @@ def read(
     if reason := refusal(path):
         raise Binary(reason, hint="Exclude such files to keep them out of the report.")
     path = _as_it_is(path, data)
+    reader = reader_of(path)
+    notes: tuple[ReadingNote, ...] = ()
+    if reader.partition(":")[0] in _OF_TEXT:
+        data, notes = to_utf8(data, declared_charset(data))
+    if b";base64," in data and reader.startswith("html:"):  # the converter leaves pictures out and says nothing
+        source = data.decode("utf-8", "replace")
+        cleaned = without_embedded_data(source)
+        data, notes = cleaned.text.encode(), (*notes, *data_notes(source, cleaned.findings))
     document = reader_for(path, Limits(max_chars, timeout_s, tuple(passwords), ocr)).read(data, path)
-    return replace(document, reader=reader_of(path))
+    document = replace(document, reader=reader, notes=(*notes, *document.notes))
+    return _without_data(document if mask is None else mask(document))
+
+
+def _without_data(document: Document) -> Document:
+    """Return ``document`` without embedded data, which ``notes`` name."""
+    cleaned = without_embedded_data(document.text)
+    if not cleaned.findings:
+        return document
+    notes = data_notes(document.text, cleaned.findings, document.lines)
+    pages = cleaned.moved(document.pages)
+    return replace(document, text=cleaned.text, pages=pages, notes=(*document.notes, *notes))
 
 
 def reader_of(path: str, data: bytes = b"") -> str:
     """Return the module that reads files of this name and content, with its version: "pdf:1"."""
     module = (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0]
-    return f"{module}:{VERSIONS[module]}"
+    return f"{module}:{VERSIONS.get(module, 1)}"
+
+
+def is_older(reader: str, path: str) -> bool:
+    """Say whether a text was read by an older version of its reader than there is now.
+
+    ``reader`` is as ``reader_of`` gives it; "" is the first version of the one for files of this name.
+    """
+    module, _, version = (reader or first_reader_of(path)).partition(":")
+    return int(version) < VERSIONS.get(module, 0)
+
+
+def first_reader_of(path: str) -> str:
+    """Return the first version of the reader for files of this name: what read them before that was recorded."""
+    return f"{module_of(path)}:1"
+
+
+def module_of(path: str) -> str:
+    """Return the module that reads files of this name, where their content is what the name says."""
+    return (_entry(path) or _TEXT).partition(":")[0]
 
 
 def supported(path: str) -> bool:
@@ -147,7 +199,7 @@ def supported(path: str) -> bool:
 
 def keeps_lines(path: str, data: bytes = b"") -> bool:
     """Say whether the lines of a text that was read from a file of this name are those of the file."""
-    return (_entry(_as_it_is(path, data)) or _TEXT) in _WITH_LINES
+    return (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0] in _WITH_LINES
 
 
 def refusal(path: str) -> str | None:

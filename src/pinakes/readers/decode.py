@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import html
 import re
 import unicodedata
 from typing import Final
 
-from pinakes.errors import Binary, Empty
+from pinakes.errors import Binary, Empty, Unreadable
+from pinakes.readers.encodings import guess, is_ebcdic, known, shifting_encoding, wide_encoding
+from pinakes.types import ReadingNote
 
 _BOMS: Final = (  # longest first: the mark of UTF-16 LE begins that of UTF-32 LE
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -31,30 +34,57 @@ _MAX_CONTROLS: Final = 0.3
 _MAX_CONTROLS_LEGACY: Final = 0.02
 """The same for a sample that is not UTF-8: compressed data has 11 %, real text next to none."""
 _MAX_REPLACED: Final = 0.1
-_JAPANESE_MIN_SHARE: Final = 0.3
-_JAPANESE: Final = re.compile(r"[\x00-\x7f\u3000-\u30ff\u4e00-\u9fff\uff01-\uff60]*")
+_DOUBTFUL: Final = "doubtful-encoding"
 
 
 def decode(data: bytes, *, charset: str | None = None) -> str:
     """Return the text in ``data``: no byte-order mark, ``\\n`` newlines, no control characters but tabs.
 
-    UTF-8 with or without a mark, UTF-16 and UTF-32 with one, then ``charset`` (what the content says of
-    itself), then Windows-1252, which is Latin-1 with the characters people type.
-
     Raises:
         Empty: there is nothing but white space.
         Binary: it is not text.
+        Unreadable: it is text in an encoding that is not read.
     """
-    cleaned = _cleaned(data)
+    cleaned = _cleaned(data, charset)
     if b"\r" in cleaned:
         cleaned = cleaned.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    try:
-        text = cleaned.decode("utf-8")
-    except UnicodeDecodeError:
-        text = _legacy(cleaned, charset)
+    text = cleaned.decode("utf-8", "replace")
     if not text or text.isspace():
         raise Empty("The file is empty." if not cleaned else "The file holds nothing but white space.")
     return text
+
+
+def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[ReadingNote, ...]]:
+    """Return ``data``, a text, in UTF-8 without a mark, and a note where its encoding cannot be told for certain.
+
+    A mark decides, then whether it is UTF-8, then ``charset`` (what the content says of itself) where that is
+    possible, then which encoding makes words of it.
+
+    Raises:
+        Binary: it is not text.
+        Unreadable: it is text in an encoding that is not read.
+    """
+    for mark, marked in _BOMS:
+        if data.startswith(mark):
+            return _marked(data[len(mark) :], marked), ()
+    is_utf8 = _is_utf8(data)
+    if stateful := wide_encoding(data) or (shifting_encoding(data) if is_utf8 else None):
+        return data.decode(stateful, "replace").lstrip("\ufeff").encode(), ()
+    if is_utf8:
+        return data, ()
+    if declared := known(charset):
+        with contextlib.suppress(UnicodeError):
+            return data.decode(declared).lstrip("\ufeff").encode("utf-8", "replace"), ()
+    if _is_damaged_utf8(data):
+        return data.decode("utf-8", "replace").encode(), ()
+    if is_ebcdic(data):
+        raise Unreadable(
+            "The file is text in EBCDIC, an encoding of mainframes, which is not read.", hint="Convert it to UTF-8."
+        )
+    _refuse_binary(data[:_SAMPLE_BYTES])
+    found = guess(data)
+    text = data.decode(found.encoding, "replace")
+    return text.encode("utf-8", "replace"), () if found.sure else (_doubt(found.encoding, text),)
 
 
 def line_numbers(data: bytes) -> list[int]:
@@ -88,9 +118,9 @@ def _has_controls(text: str) -> bool:
     return len(text.encode().translate(None, _CONTROLS + b"\v\f\r")) != len(text)
 
 
-def _cleaned(data: bytes) -> bytes:
-    """Return ``data`` without a mark and control characters, in UTF-8 where a mark told the encoding."""
-    data = _to_utf8(data)
+def _cleaned(data: bytes, charset: str | None = None) -> bytes:
+    """Return ``data`` in UTF-8, without a mark and control characters."""
+    data, _ = to_utf8(data, charset)
     cleaned = data.translate(_SPACES, _CONTROLS)
     if len(cleaned) != len(data):
         _refuse_binary(data[:_SAMPLE_BYTES])
@@ -99,19 +129,25 @@ def _cleaned(data: bytes) -> bytes:
     return cleaned
 
 
-def _to_utf8(data: bytes) -> bytes:
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            body = data[len(mark) :]
-            if encoding == "utf-8":
-                return body
-            text = body.decode(encoding, "replace")
-            sample = text[:_SAMPLE_BYTES]
-            odd = sum(unicodedata.category(char) in ("Cn", "Co") or char == "\ufffd" for char in sample)
-            if odd > len(sample) * _MAX_REPLACED + 1:
-                raise _binary()
-            return text.lstrip("\ufeff").encode()
-    return data
+def _marked(body: bytes, encoding: str) -> bytes:
+    """Return what stands after a mark, in UTF-8."""
+    if encoding == "utf-8":
+        return body
+    text = body.decode(encoding, "replace")
+    sample = text[:_SAMPLE_BYTES]
+    odd = sum(unicodedata.category(char) in ("Cn", "Co") or char == "\ufffd" for char in sample)
+    if odd > len(sample) * _MAX_REPLACED + 1:
+        raise _binary()
+    return text.lstrip("\ufeff").encode()
+
+
+def _doubt(encoding: str, text: str) -> ReadingNote:
+    line = next((number for number, row in enumerate(text.split("\n"), 1) if not row.isascii()), None)
+    return ReadingNote(
+        _DOUBTFUL,
+        f"The encoding cannot be told for certain; it was read as {encoding}. Save the file as UTF-8.",
+        line,
+    )
 
 
 def _refuse_binary(sample: bytes) -> None:
@@ -133,26 +169,17 @@ def _binary() -> Binary:
     return Binary("The file is binary, not text.", hint="Exclude it, or convert it to a format that can be read.")
 
 
-def _legacy(data: bytes, charset: str | None) -> str:
-    """Decode bytes that are not UTF-8."""
-    if charset:
-        try:
-            return data.decode(charset, "replace")
-        except (LookupError, UnicodeError):  # the content names an encoding that does not exist
-            pass
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_damaged_utf8(data: bytes) -> bool:
+    """Say whether ``data`` is UTF-8 with a few flaws."""
     damaged = data.decode("utf-8", "replace")
     bad = damaged.count("\ufffd")
     ascii_count = len(data) - len(data.translate(None, bytes(range(128))))
-    good = len(damaged) - bad - ascii_count
-    if bad * 4 <= good:
-        return damaged  # UTF-8 with a flaw
-    if len(data) - ascii_count > len(data) * _JAPANESE_MIN_SHARE:
-        try:
-            japanese = data.decode("cp932")
-        except UnicodeDecodeError:
-            pass
-        else:
-            # Other East Asian encodings read as Shift-JIS give half-width katakana, which this excludes.
-            if _JAPANESE.fullmatch(japanese):
-                return japanese
-    return data.decode("cp1252", "replace")
+    return bad * 4 <= len(damaged) - bad - ascii_count

@@ -11,10 +11,12 @@ from pinakes.readers.decode import declared_charset, decode, scrub
 from pinakes.readers.layout import without_layout
 from pinakes.readers.limits import Limits
 from pinakes.readers.office import convert
-from pinakes.readers.page import main_part
+from pinakes.readers.page import HIDDEN_MARK, main_part
+from pinakes.readers.page_tables import with_spans
+from pinakes.readers.page_values import with_values
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title
-from pinakes.types import JSON, Document
+from pinakes.types import JSON, Document, ReadingNote
 
 _HEAD_TAGS: Final = re.compile(
     r"<title\b[^<>]*>[^<]{0,2000}(?:<(?!/title)[^<]{0,200}){0,5}</title\s*>|<(?:meta|link|base|html)\b[^<>]*>",
@@ -72,11 +74,15 @@ class Html:
         head = _Head()
         head.feed("".join(_HEAD_TAGS.findall(source)))
         head.close()
-        text = to_markdown(main_part(source, head.base), self._limits)
+        text = to_markdown(main_part(source, head.base, mark_hidden=True), self._limits)
         if not text.strip():
             raise Empty("The page shows no text.")
         title = cut(_without_site(" ".join(scrub(head.title).split()), head.metadata)) or markdown_title(text)
-        return Document(text=self._limits.check(text), title=title, kind="markdown", metadata=head.metadata)
+        hidden = max(text.count(HIDDEN_MARK) - source.count(HIDDEN_MARK), 0)
+        message = f"It has {hidden} hidden parts, which are read and marked."
+        notes = (ReadingNote("hidden", message, count=hidden),) if hidden else ()
+        text = self._limits.check(text)
+        return Document(text=text, title=title, kind="markdown", metadata=head.metadata, notes=notes)
 
 
 def to_markdown(source: str, limits: Limits) -> str:
@@ -86,7 +92,7 @@ def to_markdown(source: str, limits: Limits) -> str:
         Unreadable: it cannot be converted.
     """
     # Without its head tags, or kreuzberg writes them into the text.
-    body = without_layout(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", source)))
+    body = with_spans(without_layout(with_values(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", source)))))
     return tidy(_MATHML.sub("", convert(body.encode(), "text/html", limits).content))
 
 

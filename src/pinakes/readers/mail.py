@@ -9,13 +9,13 @@ from email.message import Message
 from typing import Final
 
 from pinakes.errors import Binary, Empty, Unreadable
-from pinakes.readers.decode import BOMS, decode, scrub
+from pinakes.readers.decode import BOMS, decode, scrub, to_utf8
 from pinakes.readers.html import to_markdown
 from pinakes.readers.limits import Limits
 from pinakes.readers.office import iso, metadata_of
 from pinakes.readers.page import main_part
 from pinakes.readers.titles import markdown_title, own_title
-from pinakes.types import Document
+from pinakes.types import Document, ReadingNote
 
 _SHOWN: Final = ("Subject", "From", "To", "Cc", "Date")
 _NEEDED: Final = frozenset(("subject", "from", "to", "date", "received", "message-id"))
@@ -29,6 +29,7 @@ class Mail:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._notes: dict[ReadingNote, None] = {}
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
         """Read ``data``; the title is the subject.
@@ -57,7 +58,8 @@ class Mail:
             }
         )
         title = own_title(str(metadata.get("subject") or "")) or markdown_title(text)
-        return Document(text=self._limits.check(text), title=title, kind="markdown", metadata=metadata)
+        text = self._limits.check(text)
+        return Document(text=text, title=title, kind="markdown", metadata=metadata, notes=tuple(self._notes))
 
     def _texts(self, part: Message, depth: int = 0) -> Iterator[str]:
         """Yield the texts that a message shows, also those of messages that were passed on within it."""
@@ -78,9 +80,20 @@ class Mail:
         elif kind.startswith("multipart/"):
             yield from (text for child in inner for text in self._texts(child, depth + 1))
         elif kind == "text/plain":
-            yield _decoded(part).strip("\n")
+            yield self._decoded(part).strip("\n")
         elif kind == "text/html":
-            yield to_markdown(main_part(_decoded(part)), self._limits).strip("\n")
+            yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
+
+    def _decoded(self, part: Message) -> str:
+        """Return the text of a part, by the encoding that it names or, where that cannot be, one that fits."""
+        payload = part.get_payload(decode=True)
+        try:
+            data, notes = to_utf8(payload if isinstance(payload, bytes) else b"", part.get_content_charset())
+            text = decode(data)
+        except (Binary, Empty, Unreadable):
+            return ""
+        self._notes.update(dict.fromkeys(notes))
+        return text
 
 
 def _head(message: Message) -> str:
@@ -126,20 +139,6 @@ def _addresses(message: Message, name: str) -> list[str]:
         return [scrub(str(address)) for address in getattr(message[name], "addresses", ())]
     except Exception:  # noqa: BLE001 - as above
         return [_as_written(message, name)]
-
-
-def _decoded(part: Message) -> str:
-    """Return the text of a part, by the encoding that it names or, where that cannot be, one that fits."""
-    payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
-    try:
-        return data.decode(str(part.get_content_charset("utf-8"))).replace("\r\n", "\n")
-    except (LookupError, ValueError):
-        pass
-    try:
-        return decode(data)
-    except (Binary, Empty):
-        return ""
 
 
 def _damaged(why: str) -> Unreadable:

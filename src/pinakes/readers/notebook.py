@@ -10,7 +10,7 @@ from pinakes.readers.decode import decode, scrub
 from pinakes.readers.limits import Limits
 from pinakes.readers.structured import ParseError, parse_json
 from pinakes.readers.titles import markdown_title
-from pinakes.types import JSON, Document
+from pinakes.types import JSON, Document, ReadingNote
 
 _MAX_OUTPUT_CHARS: Final = 2000
 _BACKTICKS: Final = re.compile("`+")
@@ -38,7 +38,7 @@ class Notebook:
         if not parts:
             raise Empty("The notebook has no text in its cells.")
         text = self._limits.check(scrub("\n\n".join(parts) + "\n"))
-        return Document(text=text, title=markdown_title(text), kind="markdown")
+        return Document(text=text, title=markdown_title(text), kind="markdown", notes=_pictures(notebook))
 
 
 def _language(notebook: JSON) -> str:
@@ -55,6 +55,18 @@ def _cells(notebook: JSON) -> list[JSON]:
     if not isinstance(cells, list):
         raise Unreadable("The file is not a Jupyter notebook: it has no cells.", hint="Check how it was saved.")
     return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def _pictures(notebook: JSON) -> tuple[ReadingNote, ...]:
+    """Return a note where outputs and attachments hold pictures, which are not read."""
+    count = 0
+    for cell in _cells(notebook):
+        outputs = cell.get("outputs")
+        holders = [_table(one, "data") for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
+        holders += [one for one in _table(cell, "attachments").values() if isinstance(one, dict)]
+        count += sum(str(kind).startswith("image/") for holder in holders for kind in holder)
+    message = "Left out as embedded data: pictures of outputs and attachments."
+    return (ReadingNote("embedded-data", message, count=count),) if count else ()
 
 
 def _table(value: JSON, key: str) -> dict[str, JSON]:

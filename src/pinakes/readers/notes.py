@@ -9,6 +9,7 @@ from typing import Final
 _NOBODY: Final = frozenset(("", "unknown author", "author"))
 _MARK: Final = re.compile("\ue0fb(\\d+)\ue0fc")
 """The converter would make notes of its own of what it takes for their marks."""
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d))?")
 
 
 def mark(number: int) -> str:
@@ -21,9 +22,13 @@ def numbered(text: str) -> str:
     return _MARK.sub(r"[^\1]", text)
 
 
-def comment(author: str, words: str) -> str:
-    """Return a comment with who made it, where that is known."""
-    return words if author.strip().lower() in _NOBODY else f"{author.strip()}: {words}"
+def comment(author: str, words: str, made: str = "") -> str:
+    """Return a comment with who made it and when (a moment in ISO 8601), where known: ``Ada (2024-05-06 07:08): …``."""
+    moment = _TIME.match(made.strip())
+    when = " ".join(filter(None, moment.groups())) if moment else ""
+    who = "" if author.strip().lower() in _NOBODY else author.strip()
+    said = f"{who} ({when})" if who and when else who or when
+    return f"{said}: {words}" if said else words
 
 
 def sections(notes: Iterable[str], comments: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pinakes.errors import NeedsOcr, Unreadable
+from pinakes.readers import pdfium
 from pinakes.readers.limits import Limits
 
 MISSING: Final = "It needs OCR: pip install 'pinakes[ocr]' and set ingest.ocr to auto; or exclude it."
@@ -45,14 +46,13 @@ def read_pages(data: bytes, pages: Sequence[int], limits: Limits) -> Mapping[int
     if not pages:
         return {}
     try:
-        import pypdfium2
         from rapidocr import RapidOCR
     except ImportError as error:
         raise NeedsOcr("Its pages are pictures, which need OCR.", hint=MISSING) from error
     recognise = _engine(RapidOCR)
     end = time.monotonic() + limits.timeout_s
     found: dict[int, str] = {}
-    with _opened(pypdfium2, data, limits) as document:
+    with pdfium.opened(data, limits) as document:
         for number in pages:
             if time.monotonic() > end:
                 raise Unreadable(
@@ -108,13 +108,3 @@ def _engine(kind: Any) -> Any:
     engine = kind(params={"Global.log_level": "error", "Global.max_side_len": _MAX_SIDE, "Rec.rec_batch_num": 1})
     logger.setLevel(logging.ERROR)
     return engine
-
-
-def _opened(library: Any, data: bytes, limits: Limits) -> Any:
-    """Return the document, which the converter could open, by the same passwords."""
-    for password in (None, *limits.passwords):
-        try:
-            return library.PdfDocument(data, password=password)
-        except library.PdfiumError:
-            continue
-    raise Unreadable("PDF is damaged: its pages cannot be drawn.", hint="Open and save it again, or replace it.")

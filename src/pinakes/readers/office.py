@@ -10,15 +10,21 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
-from pinakes.readers import opendocument, outlines, sheets, slides, word
+from pinakes.readers import opendocument, outlines
 from pinakes.readers.containers import check_ole, check_zip, reading_zip
 from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
+from pinakes.readers.equations import written
 from pinakes.readers.limits import Limits
+from pinakes.readers.notes import numbered
+from pinakes.readers.openxml import Package
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
+from pinakes.readers.sheets import read_workbook
+from pinakes.readers.slides import read_presentation
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title, own_title
-from pinakes.types import JSON, Document
+from pinakes.readers.word import read_word
+from pinakes.types import JSON, Document, ReadingNote
 
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
 _OPENDOCUMENT: Final = "application/vnd.oasis.opendocument."
@@ -49,15 +55,18 @@ MIME_TYPES: Final = {
 """Extension → the MIME type kreuzberg knows the format by."""
 
 _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
-_WRITER: Final = ".odt"
+_WRITER, _CALC = ".odt", ".ods"
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
+_NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
 """As plain text: in its Markdown the lines of a message become one."""
 
 _SLIDES: Final = frozenset((".pptx", ".pptm", ".ppsx", ".ppt", ".odp"))
+_OPEN_XML: Final = frozenset((*_WORD, ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm"))
+"""Read here, part by part; kreuzberg converts the others."""
 _TEXTUAL: Final = frozenset((".fb2", ".org", ".opml"))
 
-Form: TypeAlias = Literal["markdown", "marked", "plain", "pages"]
+Form: TypeAlias = Literal["markdown", "marked", "plain"]
 
 _PAGE_MARK: Final = "\ue0f0{page_num}\ue0f1"
 _PAGE: Final = re.compile(r"\s*\ue0f0(\d+)\ue0f1\s*")
@@ -88,30 +97,82 @@ class Office:
             raise Empty("The file is empty.")
         if is_encrypted(data):
             data = decrypted(data, self._limits)
-        data, besides, parts = _prepared(data, extension)
+        if data.startswith(OLE):
+            check_ole(data)
+            _refuse_old(extension)
+        elif data.startswith(ZIP):
+            check_zip(data)
+        if extension in _OPEN_XML:
+            return self._open_xml(data, extension)
+        return self._converted(data, extension)
+
+    def _open_xml(self, data: bytes, extension: str) -> Document:
+        """Read a file of Office Open XML."""
+        if not data.startswith(ZIP):
+            raise Unreadable(
+                "File is damaged or not what its name says: it is no ZIP container.",
+                hint="Open and save it again, or replace it.",
+            )
+        pages: tuple[int, ...] = ()
+        with reading_zip():
+            package = Package(data)
+            if extension in _WORD:
+                word = read_word(package)
+                text, notes = written(word.text, word.equations, self._with_equations), word.notes
+            else:
+                if extension in _SLIDES:
+                    parts, notes = read_presentation(package)
+                else:
+                    parts, notes = read_workbook(package, self._limits)
+                text, pages = joined(parts)
+            metadata = metadata_of(package.properties())
+        return self._document(text, metadata, extension, pages, (*notes, *package.notes))
+
+    def _with_equations(self, data: bytes) -> str:
+        return tidy(convert(data, MIME_TYPES[".docx"], self._limits).content)
+
+    def _converted(self, data: bytes, extension: str) -> Document:
+        """Read a file that kreuzberg converts."""
+        besides = ""
+        if extension == _WRITER and data.startswith(ZIP):
+            with reading_zip():
+                data, besides = opendocument.prepared(data)
+        if extension == _CALC and data.startswith(ZIP):
+            with reading_zip():
+                data = opendocument.as_displayed(data)
         if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
         data = outlines.prepared(data, extension)
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
-        metadata = metadata_of(result.metadata)
-        text = outlines.restored(slides.restored(word.restored(tidy(result.content)))) + besides
-        text, pages = _paged(text, extension, result.metadata, parts)
+        text = outlines.restored(numbered(tidy(result.content))) + besides
+        text, pages = _paged(text, extension, result.metadata)
+        return self._document(text, metadata_of(result.metadata), extension, pages)
+
+    def _document(
+        self,
+        text: str,
+        metadata: dict[str, JSON],
+        extension: str,
+        pages: tuple[int, ...],
+        notes: tuple[ReadingNote, ...] = (),
+    ) -> Document:
         if not text.strip():
             raise Empty("The file holds no text.")
         if pages:
             metadata["page_count"] = len(pages)
         return Document(
-            text=self._limits.check(text),
+            text=self._limits.check(f"{text.strip(_NEW_LINE)}{_NEW_LINE}"),
             title=_title(metadata, text, extension),
             kind="markdown",
             metadata=metadata,
             pages=pages,
+            notes=notes,
         )
 
 
 def convert(data: bytes, mime_type: str, limits: Limits, form: Form = "markdown") -> Any:
-    """Return kreuzberg's result for ``data``: Markdown, with ``marked`` slides, plain text, or that of each page.
+    """Return kreuzberg's result for ``data``: Markdown, with ``marked`` slides, or plain text.
 
     Raises:
         Unreadable: whatever went wrong, in words.
@@ -158,35 +219,40 @@ def _config(timeout_s: int, passwords: tuple[str, ...], form: Form) -> Any:
         "use_cache": False,
         "disable_ocr": True,  # known to the library, missing from its type stubs
         "enable_quality_processing": False,
-        "output_format": "plain" if form in ("plain", "pages") else "markdown",
+        "output_format": "plain" if form == "plain" else "markdown",
         "postprocessor": PostProcessorConfig(enabled=False),
         "extraction_timeout_secs": timeout_s,
-        "pdf_options": PdfConfig(passwords=list(passwords), extract_annotations=form == "pages"),
+        "pdf_options": PdfConfig(passwords=list(passwords)),
     }
     if form == "marked":
         options["pages"] = PageConfig(insert_page_markers=True, marker_format=f"\n\n{_PAGE_MARK}\n\n")
-    elif form == "pages":
-        options["pages"] = PageConfig(extract_pages=True)
     return ExtractionConfig(**options)
 
 
-def _paged(text: str, extension: str, metadata: Any, order: Sequence[tuple[int, str]]) -> tuple[str, tuple[int, ...]]:
-    """Return ``text`` without marks, and the offsets at which its slides or sheets begin.
-
-    Slides come in ``order``, where there is one, each with what stands besides it; else as they are. Sheets come as
-    they are, those that are in ``order`` with what it says.
-    """
+def _paged(text: str, extension: str, metadata: Any) -> tuple[str, tuple[int, ...]]:
+    """Return ``text`` without marks, and the offsets at which its slides or sheets begin."""
     if extension in _SLIDES:
         parts = _PAGE.split(text.lstrip("\n"))
         found = {int(number): slide for number, slide in zip(parts[1::2], parts[2::2], strict=True)}
         found[1] = parts[0] + found.get(1, "")
-        if order:
-            return joined([f"{found.get(at + 1, '').strip()}\n\n{besides}" for at, besides in order])
         return joined([found.get(at, "") for at in range(1, max(found) + 1)])
     if extension not in _SHEETS:
         return text, ()
     names = [" ".join(scrub(str(name)).split()) for name in metadata.get("sheet_names") or ()]
-    return joined(sheets.parted(_MIDNIGHT.sub(r"\1", _NO_DATE.sub("", text)), names, order))
+    return joined(_parted(_MIDNIGHT.sub(r"\1", _NO_DATE.sub("", text)), names))
+
+
+def _parted(text: str, names: Sequence[str]) -> list[str]:
+    """Return the text of each sheet, of which all have sections called by their ``names`` but those without cells."""
+    lines, parts = f"\n{text}", dict[int, str]()
+    last, begun = 0, 0
+    for number, name in enumerate(names):
+        at = lines.find(f"\n## {name}\n", begun)
+        if at >= 0:
+            parts[last] = text[begun:at]
+            last, begun = number, at
+    parts[last] = text[begun:]
+    return [parts.get(number, "") for number in range(max(parts) + 1)]
 
 
 def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
@@ -201,29 +267,6 @@ def joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
             parts.append(text)
             size += len(text) + 2
     return "\n\n".join(parts) + "\n" if parts else "", tuple(begins)
-
-
-def _prepared(data: bytes, extension: str) -> tuple[bytes, str, Sequence[tuple[int, str]]]:
-    """Return a file as it is converted, its notes and comments as Markdown, and what its slides or sheets have besides.
-
-    Raises:
-        TooLarge, Unreadable: it would bring the converter down.
-    """
-    if data.startswith(OLE):
-        check_ole(data)
-        _refuse_old(extension)
-    if not data.startswith(ZIP):
-        return data, "", ()
-    check_zip(data)
-    with reading_zip():
-        if extension in _WORD:
-            return *word.prepared(data), ()
-        if extension == _WRITER:
-            return *opendocument.prepared(data), ()
-        if extension in _SLIDES:
-            data, shown = slides.prepared(data)
-            return data, "", shown
-        return data, "", sheets.besides(data) if extension in _SHEETS else ()
 
 
 def _refuse_old(extension: str) -> None:

@@ -18,6 +18,9 @@ _NOTE: Final = re.compile(
     rb"|<office:annotation(?=[\s>])(?:(?!<office:annotation[\s>]).)*?</office:annotation>",
     re.DOTALL,
 )
+_CELL: Final = re.compile(rb"<table:table-cell\s[^<>]*[^<>/]>")
+_KIND: Final = re.compile(rb'\soffice:value-type="(?:float|percentage|currency|date|time|boolean)"')
+_VALUE: Final = re.compile(rb'\s(?:calcext:value-type|office:(?:value|date-value|time-value|boolean-value))="[^"]*"')
 _SPACE: Final = re.compile(rb"<text:s(?:\s[^<>]*)?/>")
 _CITATION: Final = re.compile(r"<text:note-citation\b[^<>]*>[^<]*</text:note-citation>")
 _AUTHOR: Final = re.compile(r"<dc:creator>([^<]*)</dc:creator>")
@@ -54,6 +57,17 @@ def prepared(data: bytes) -> tuple[bytes, str]:
             return data, ""
         pictures = {name for name in container.namelist() if name.startswith("Pictures/")}
         return rewritten(container, {_CONTENT: after}, pictures), sections(notes, comments)
+
+
+def as_displayed(data: bytes) -> bytes:
+    """Return an ODS whose cells are the texts that they show, not the values behind them."""
+    with zipfile.ZipFile(io.BytesIO(data)) as container:
+        if _CONTENT not in container.NameToInfo:
+            return data
+        before = container.read(_CONTENT)
+        after = _CELL.sub(lambda cell: _VALUE.sub(b"", _KIND.sub(b' office:value-type="string"', cell[0])), before)
+        pictures = {name for name in container.namelist() if name.startswith("Pictures/")}
+        return rewritten(container, {_CONTENT: after}, pictures) if after != before else data
 
 
 def _words(element: str) -> str:

@@ -37,22 +37,36 @@ _DEEPEST: Final = 50
 
 _WRAPPERS: Final = frozenset(("div", "section", "article", "span", "font", "center", "main"))
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_NOT_SHOWN: Final = frozenset(("html", "head", "input", "meta", "link"))
+_WITHOUT_WORDS: Final = frozenset(("body", "table", "tbody", "thead", "tr", "ul", "ol", "select"))
+"""No words can stand directly in them, or all of the page does."""
+_HIDING: Final = re.compile(
+    r"""\s(?:hidden(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))?|style\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))(?=[\s/>])""",
+    re.IGNORECASE,
+)
 _HREF: Final = re.compile(r"""(\shref\s*=\s*)("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 _KEPT: Final = ("#", "mailto:", "javascript:", "data:", "tel:")
 _TEXT: Final = re.compile(r"(?:^|(?<=>))[^<>]+")
 
 
-def main_part(source: str, base: str = "") -> str:
+HIDDEN_MARK: Final = "[hidden] "
+"""Stands before what a page has and does not show."""
+
+
+def main_part(source: str, base: str = "", *, mark_hidden: bool = False) -> str:
     """Return the part of an HTML page that is its content.
 
-    ``base`` is the address that its links are relative to; without one they stay as they are.
+    ``base`` is the address that its links are relative to; without one they stay as they are. What is hidden is left
+    out, or kept behind ``HIDDEN_MARK`` if ``mark_hidden``.
     """
     if len(source) > _MOST_CHARS:
         return source
     found, sizes = elements(source), _Sizes(source)
     main = _main(found, sizes)
     span = (main.start, main.end) if main else (0, len(source))
-    changes = [(element.start, element.end, " ") for element in _left_out(found, sizes, main)]
+    changes = [(element.start, element.end, " ") for element in _left_out(found, sizes, main, mark_hidden)]
+    if mark_hidden:
+        changes += _hidden(source, found)
     changes += _unwrapped(found)
     if base:
         changes += list(_links(source, found, base))
@@ -82,13 +96,39 @@ def _main(found: Sequence[Element], sizes: _Sizes) -> Element | None:
     return outer[0] if len(outer) == 1 and sizes.share(outer[0]) >= _LEAST_MAIN else None
 
 
-def _left_out(found: Sequence[Element], sizes: _Sizes, main: Element | None) -> Iterator[Element]:
+def _hidden(source: str, found: Sequence[Element]) -> Iterator[tuple[int, int, str]]:
+    """Yield the tags of elements that are hidden as they would be if these were not; the outermost with a mark."""
+    marked = 0
+    for at, element in enumerate(found):
+        if element.tag in _NOT_SHOWN or not _is_hidden(element):
+            continue
+        tag = _HIDING.sub("", source[element.start : element.inside])
+        mark = ""
+        if element.start >= marked and _has_words(source, element):
+            marked = element.end
+            cell = found[at + 1] if at + 1 < len(found) and found[at + 1].parent == at else element
+            if element.tag not in _WITHOUT_WORDS:
+                mark = f" {HIDDEN_MARK}"
+            elif cell.tag in ("td", "th", "li") and not _is_hidden(cell):
+                yield cell.inside, cell.inside, f" {HIDDEN_MARK}"
+        yield element.start, element.inside, tag + mark
+
+
+def _has_words(source: str, element: Element) -> bool:
+    return any(match[0].strip() for match in _TEXT.finditer(source, element.inside, element.inner_end))
+
+
+def _is_hidden(element: Element) -> bool:
+    return "hidden" in element.attributes or bool(_HIDDEN.search(element.attributes.get("style", "")))
+
+
+def _left_out(found: Sequence[Element], sizes: _Sizes, main: Element | None, keep_hidden: bool) -> Iterator[Element]:
     end = 0
     for index, element in enumerate(found):
         if element.start < end or element.tag in ("html", "head", "body", "main") or element is main:
             continue
         attributes = element.attributes
-        hidden = "hidden" in attributes or _HIDDEN.search(attributes.get("style", ""))
+        hidden = not keep_hidden and _is_hidden(element)
         around = element.tag in _AROUND and not within(found, index, _MAIN)
         called = element.tag in _CONTAINERS and any(_NOISE.fullmatch(word) for word in element.words)
         unwanted = hidden or around or called or attributes.get("role", "") in _ROLES

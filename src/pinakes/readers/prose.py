@@ -33,6 +33,8 @@ _SENTENCE_END: Final = (".", "!", "?", ":", ".”", '."', ".)", "。")
 _GOING_ON: Final = (",", ";", "–", "—", "(")
 _FIGURE: Final = re.compile(r"\d")
 _RULE: Final = re.compile(r"[-=_*~.·]{4,}")
+_CELLS: Final = re.compile(r"\| .* \|")
+"""A row of a table that is Markdown already."""
 _MARKS: Final = re.compile(r"#{1,6}\s|>|\+\s|~~~|```")
 
 Number: TypeAlias = tuple[int, ...]
@@ -49,15 +51,16 @@ class Pages:
         """Return a page as Markdown; ``""`` where it has no text."""
         lines = [" ".join(line.split()) for line in page.split("\n")]
         lines = [line for line in lines if line and not _RULE.fullmatch(line)]
-        width = _width(lines)
-        levels = [self._level(lines, at, width) for at in range(len(lines))]
-        rows = [_is_row(line) for line in lines]
+        width = _width([line for line in lines if not _CELLS.fullmatch(line)])
+        cells = [_CELLS.fullmatch(line) is not None for line in lines]
+        levels = [0 if cells[at] else self._level(lines, at, width) for at in range(len(lines))]
+        rows = [cells[at] or _is_row(line) for at, line in enumerate(lines)]
         parts: list[str] = []
         for at, line in enumerate(lines):
-            shown = f"{'#' * levels[at]} {line}" if levels[at] else _shown(line)
+            shown = f"{'#' * levels[at]} {line}" if levels[at] else line if cells[at] else _shown(line)
             parts.append(shown)
             if at + 1 < len(lines):
-                heading = levels[at] or levels[at + 1]
+                heading = levels[at] or levels[at + 1] or cells[at] != cells[at + 1]
                 row = rows[at] or rows[at + 1]
                 parts.append("\n\n" if heading else "\n" if row else _between(line, lines[at + 1], width))
         return "".join(parts)

@@ -1,92 +1,284 @@
-"""What kreuzberg 4 leaves out of workbooks (XLSX): text boxes, and comments, as notes and as threads."""
+"""Workbooks (XLSX, XLSM): each sheet with its tables, charts, text boxes and comments; values as the cells show them.
+
+A sheet is kept as the texts of its cells until its tables are known. Memory and time are bounded by the characters that
+a document may have, since each cell becomes some of them.
+"""
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
+from xml.etree.ElementTree import Element
 
-from pinakes.readers.decode import line_of
+from pinakes.readers.charts import drawn, paragraphs
+from pinakes.readers.limits import Limits
 from pinakes.readers.notes import comment
-from pinakes.readers.openxml import part_text, relations
+from pinakes.readers.numberformats import BUILT_IN, displayed
+from pinakes.readers.openxml import Package, clean, line, number, on
+from pinakes.readers.regions import Place, Sheet, tables_of
+from pinakes.readers.scripts import scripted
+from pinakes.types import ReadingNote
 
-_WORKBOOK: Final = "xl/workbook.xml"
 _PEOPLE: Final = "xl/persons/"
-_SHEET: Final = re.compile(r'<(?:\w+:)?sheet\s[^<>]*?\b\w++:id="([^"]*)"')
-_PERSON: Final = re.compile(r"<(?:\w+:)?person\s[^<>]*>")
-_NOTE: Final = re.compile(r"<(?:\w+:)?(?:threadedComment|comment)\s([^<>]*)>")
-_ATTRIBUTE: Final = re.compile(r'\b(ref|authorId|personId|displayName|id)="([^"]*)"')
-_AUTHOR: Final = re.compile(r"<(?:\w+:)?author(?:/>|>([^<]*)<)")
-_WORDS: Final = re.compile(r"<(?:\w+:)?(?:t|text)(?:\s[^<>]*)?>([^<]+)")
-_LINE_END: Final = re.compile(r"</(?:\w+:)?p>|<(?:\w+:)?br\b")
+_MOST_COLUMNS: Final = 16_384
+_MOST_ROWS: Final = 1_048_576
+_REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _OF_A_THREAD: Final = "tc="
 """Begins the author of a note that only says, to old programs, that there is a thread."""
+_GENERIC_TABLE: Final = re.compile(r"(?:Table|Tabelle|Tableau|Tabla|Tabella|表)_?\d+")
+_BEGUN: Final = frozenset(("row",))
+_ENDED: Final = frozenset(("c", "col", "mergeCell"))
+_TRUE: Final = ("1", "true")
+_ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
-def besides(data: bytes) -> list[tuple[int, str]]:
-    """Return where each sheet with text boxes or comments is in its workbook, from 0, and these as Markdown."""
-    with zipfile.ZipFile(io.BytesIO(data)) as container:
-        parts = relations(container, _WORKBOOK)
-        sheets = [parts.get(one, ("", ""))[1] for one in _SHEET.findall(part_text(container, _WORKBOOK))]
-        people, read = dict(_people(container)), set[str]()
-        first = {sheet: at for at, sheet in reversed([*enumerate(sheets)])}
-        found = [(at, "\n\n".join(_besides(container, one, people, read))) for one, at in reversed(first.items())]
-    return [(at, text) for at, text in found if text]
+@dataclass(slots=True)
+class _Book:
+    """What the sheets of a workbook share."""
+
+    package: Package
+    limits: Limits
+    since_1904: bool = False
+    strings: list[str] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
+    people: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    hidden: dict[str, int] = field(default_factory=dict)
 
 
-def parted(text: str, names: Sequence[str], besides: Sequence[tuple[int, str]]) -> list[str]:
-    """Return the text of each sheet, of which all have sections called by their ``names`` but those without cells.
+def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[ReadingNote]]:
+    """Return the text of each sheet, in the order of the workbook, and what there is to say of it.
 
-    What stands ``besides`` some of them follows these.
+    Raises:
+        TooLarge: its cells hold more than the limit.
+        Unreadable: it is no workbook.
     """
-    lines, parts = f"\n{text}", dict[int, str]()
-    last, begun = 0, 0
-    for number, name in enumerate(names):
-        at = lines.find(f"\n## {name}\n", begun)
-        if at >= 0:
-            parts[last] = text[begun:at]
-            last, begun = number, at
-    parts[last] = text[begun:]
-    for number, more in besides:
-        title = f"## {names[number]}" if number < len(names) else ""
-        parts[number] = f"{parts.get(number, '').strip() or title}\n\n{more}"
-    return [parts.get(number, "") for number in range(max(parts) + 1)]
+    main = package.main("xl/workbook.xml")
+    workbook, parts = package.tree(main), package.relations(main)
+    book = _Book(package, limits, any(on(one) and one.get("date1904") in _TRUE for one in workbook.iter("workbookPr")))
+    for relation in parts.values():
+        if relation.kind == "sharedStrings":
+            book.strings = _strings(package, relation.target, limits)
+        elif relation.kind == "styles":
+            book.formats = _formats(package.tree(relation.target))
+    for part_name in package.names:
+        if part_name.startswith(_PEOPLE) and part_name.endswith(".xml"):
+            book.people |= {one.get("id", ""): one.get("displayName", "") for one in package.tree(part_name)}
+    texts = []
+    for sheet in workbook.iter("sheet"):
+        part = parts.get(sheet.get("r:id", ""))
+        name, state = line(sheet.get("name", "")), sheet.get("state", "visible")
+        title = name if state == "visible" else f"{name} (hidden sheet)"
+        if part is None or part.target in book.read:
+            texts.append("")
+            continue
+        book.read.add(part.target)
+        body = "\n\n".join(filter(None, _sheet(book, part.target, chart_only=part.kind == "chartsheet")))
+        if body and state != "visible":
+            book.hidden["sheet"] = book.hidden.get("sheet", 0) + 1
+        texts.append(f"## {title}\n\n{body}" if body else "")
+    return texts, _notes(book.hidden)
 
 
-def _people(container: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
-    """Yield the id and the name of each who wrote in threads."""
-    for name in container.namelist():
-        if name.startswith(_PEOPLE) and name.endswith(".xml"):
-            for tag in _PERSON.findall(part_text(container, name)):
-                values = dict(_ATTRIBUTE.findall(tag))
-                yield values.get("id", ""), values.get("displayName", "")
+def _notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
+    return [
+        ReadingNote(
+            "hidden", f"It has {count} hidden {kind}{'s' if count > 1 else ''}, which are read and marked.", count=count
+        )
+        for kind, count in hidden.items()
+    ]
 
 
-def _besides(container: zipfile.ZipFile, sheet: str, people: Mapping[str, str], read: set[str]) -> Iterator[str]:
-    """Yield the paragraphs of a sheet's text boxes, and its comments; what another sheet has was ``read`` there."""
-    there = {kind: name for kind, name in relations(container, sheet).values() if name not in read}
-    read.update(there.values())
-    lines = _LINE_END.split(part_text(container, there.get("drawing", "")))
-    yield from filter(None, dict.fromkeys(line_of("".join(_WORDS.findall(one))) for one in lines))
-    if found := [f"- {one}" for one in _comments(container, there, people)]:
+def _sheet(book: _Book, part: str, *, chart_only: bool) -> Iterator[str]:
+    """Yield the parts of a sheet as Markdown."""
+    if not chart_only:
+        sheet = _cells(book, part)
+        yield from tables_of(sheet)
+        for kind, count in (("row", len(sheet.hidden_rows)), ("column", len(sheet.hidden_columns))):
+            if count:
+                book.hidden[kind] = book.hidden.get(kind, 0) + count
+    there: dict[str, str] = {}
+    for one in book.package.relations(part).values():
+        if not one.external and one.target not in book.read:
+            there.setdefault(one.kind, one.target)
+    if drawing := there.get("drawing"):
+        book.read.add(drawing)
+        yield from drawn(book.package, book.package.relations(drawing), book.read)
+        yield from dict.fromkeys(paragraphs(book.package.tree(drawing)))
+    book.read.update(name for kind, name in there.items() if kind in ("comments", "threadedComment"))
+    if found := [f"- {one}" for one in _comments(book, there)]:
         yield "\n".join(["### Comments\n", *found])
 
 
-def _comments(container: zipfile.ZipFile, there: Mapping[str, str], people: Mapping[str, str]) -> Iterator[str]:
-    """Yield the comments of a sheet, each with its cell and who made it, from the parts that are ``there``."""
-    threads = part_text(container, there.get("threadedComment", ""))
-    notes = part_text(container, there.get("comments", ""))
-    authors = {str(number): name for number, name in enumerate(_AUTHOR.findall(notes))}
-    for part, names in ((notes, authors), (threads, people)):
-        _, *found = _NOTE.split(part)
-        for attributes, body in zip(found[::2], found[1::2], strict=True):
-            values: dict[str, str] = dict(_ATTRIBUTE.findall(attributes))
-            author = line_of(names.get(values.get("personId", values.get("authorId", "")), ""))
+def _cells(book: _Book, part: str) -> Sheet:
+    """Return the texts of a sheet's cells, with what is merged, hidden, and called a table."""
+    sheet = Sheet()
+    row, column, hidden = -1, -1, False
+    for element in book.package.events(part, _BEGUN, _ENDED):
+        tag = element.tag
+        if tag == "c":
+            column = _cell(book, sheet, element, row, column + 1)
+            if hidden:
+                sheet.hidden_rows.add(row)
+        elif tag == "row":
+            at = number(element.get("r")) - 1
+            row, column = at if row < at < _MOST_ROWS else row + 1, -1
+            hidden = element.get("hidden") in _TRUE
+        elif tag == "col":
+            first, last = number(element.get("min"), 1), number(element.get("max"), 1)
+            if element.get("hidden") in _TRUE and last - first < _MOST_COLUMNS // 2:  # else all that are not used
+                sheet.hidden_columns |= set(range(first - 1, last))
+        elif area := _area(element.get("ref", "")):
+            sheet.merged.append(area)
+    sheet.hidden_columns &= sheet.columns
+    sheet.hidden_rows &= sheet.rows.keys()
+    for name in book.package.targets(part, "table"):
+        table = book.package.tree(name)
+        if area := _area(table.get("ref", "")):
+            called = line(table.get("displayName", ""))
+            heads = number(table.get("headerRowCount"), 1)
+            sheet.named.append((area, "" if _GENERIC_TABLE.fullmatch(called) else called, min(heads, 5)))
+    return sheet
+
+
+def _cell(book: _Book, sheet: Sheet, cell: Element, row: int, column: int) -> int:
+    """Add a cell to a sheet, and return its column: what it says, where that is possible, else the next one."""
+    if match := _REFERENCE.fullmatch(cell.get("r", "")):
+        named = _column(match[1])
+        column = named if column <= named < _MOST_COLUMNS else column
+    text, is_number = _value(book, cell)
+    if text:
+        sheet.rows.setdefault(row, {})[column] = text
+        sheet.columns.add(column)
+        if is_number:
+            sheet.numbers.add((row, column))
+        sheet.size += len(text) + 3
+        book.limits.check_size(sheet.size)
+    return column
+
+
+def _value(book: _Book, cell: Element) -> tuple[str, bool]:
+    """Return what a cell shows, and whether it is a number, a date or a duration."""
+    parts = {one.tag: one for one in cell}
+    kind, value = cell.get("t", "n"), (parts["v"].text or "") if "v" in parts else ""
+    if "is" in parts:
+        return _rich(parts["is"]), False
+    if not value:  # never calculated: the formula is all there is
+        formula = line(parts["f"].text or "") if "f" in parts else ""
+        return (f"={formula}" if formula else ""), False
+    return _calculated(book, cell, kind, value)
+
+
+def _calculated(book: _Book, cell: Element, kind: str, value: str) -> tuple[str, bool]:
+    if kind == "s":
+        at = number(value, -1)
+        text = book.strings[at] if 0 <= at < len(book.strings) else ""
+        return _styled(book, cell, text), False
+    if kind == "b":
+        return ("TRUE" if value.strip() in _TRUE else "FALSE"), False
+    if kind in ("str", "e", "d"):
+        return _styled(book, cell, _plain(value)), kind == "d"
+    try:
+        amount = float(value)
+    except ValueError:
+        return line(value), False
+    return displayed(amount, _code(book, cell), since_1904=book.since_1904), True
+
+
+def _styled(book: _Book, cell: Element, text: str) -> str:
+    code = _code(book, cell)
+    return displayed(text, code) if "@" in code and code != "@" else text
+
+
+def _code(book: _Book, cell: Element) -> str:
+    style = cell.get("s")
+    if style is None and book.formats:
+        return book.formats[0]
+    at = number(style)
+    return book.formats[at] if 0 <= at < len(book.formats) else "General"
+
+
+def _strings(package: Package, part: str, limits: Limits) -> list[str]:
+    """Return the texts that cells share.
+
+    Raises:
+        TooLarge: all together have more characters than a document may have.
+    """
+    found: list[str] = []
+    size = 0
+    for element in package.events(part, frozenset(), frozenset(("si",))):
+        found.append(_rich(element))
+        size += len(found[-1])
+        limits.check_size(size)
+    return found
+
+
+def _rich(element: Element) -> str:
+    """Return the text of a cell with runs, of which some may be raised or lowered; how it is spoken is left out."""
+    runs: list[str] = []
+    for one in element:
+        if one.tag == "t":
+            runs.append(one.text or "")
+        elif one.tag == "r":
+            run = "".join(part.text or "" for part in one if part.tag.endswith("t"))
+            align = one.find(".//vertAlign")
+            if align is not None and align.get("val") in ("superscript", "subscript"):
+                before = "".join(runs[-3:])
+                run = scripted(_plain(run), "super" if align.get("val") == "superscript" else "sub", before)
+            runs.append(run)
+    return _plain("".join(runs))
+
+
+def _plain(text: str) -> str:
+    if "_x" in text:
+        text = _ESCAPED.sub(
+            lambda match: chr(int(match[1], 16)) if not 0xD800 <= int(match[1], 16) < 0xE000 else "", text
+        )
+    return clean(text).strip()
+
+
+def _formats(styles: Element) -> list[str]:
+    """Return the format code of each style of cells."""
+    codes = {**BUILT_IN, **{number(one.get("numFmtId")): one.get("formatCode", "") for one in styles.iter("numFmt")}}
+    return [
+        codes.get(number(one.get("numFmtId")), "General") or "General"
+        for group in styles.iter("cellXfs")
+        for one in group
+    ]
+
+
+def _area(reference: str) -> tuple[Place, Place] | None:
+    """Return the first and the last place of an area such as ``A1:C3``."""
+    first, _, last = reference.partition(":")
+    begin, end = _REFERENCE.fullmatch(first), _REFERENCE.fullmatch(last or first)
+    if not begin or not end:
+        return None
+    (top, left), (bottom, right) = ((int(one[2]) - 1, _column(one[1])) for one in (begin, end))
+    return ((top, left), (bottom, right)) if top <= bottom and left <= right else None
+
+
+def _column(letters: str) -> int:
+    value = 0
+    for letter in letters.upper():
+        value = value * 26 + ord(letter) - 64
+    return value - 1
+
+
+def _comments(book: _Book, there: Mapping[str, str]) -> Iterator[str]:
+    """Yield the comments of a sheet, each with its cell, who made it and when, from the parts that are ``there``."""
+    threads = book.package.tree(there.get("threadedComment", ""))
+    notes = book.package.tree(there.get("comments", ""))
+    authors = {str(at): one.text or "" for at, one in enumerate(notes.iter("author"))}
+    for root, tag, names in ((notes, "comment", authors), (threads, "threadedComment", book.people)):
+        for one in root.iter(tag):
+            author = line(names.get(one.get("personId", one.get("authorId", "")), ""))
             if author.startswith(_OF_A_THREAD):
-                if threads:
+                if len(threads):
                     continue
                 author = ""
-            if words := line_of("".join(_WORDS.findall(body))):
-                yield f"{values.get('ref', '')}: {comment(author, words.removeprefix(f'{author}: '))}"
+            said = line("".join(part.text or "" for part in one.iter() if part.tag in ("t", "text")))
+            if said := said.removeprefix(f"{author}: ").removeprefix(f"{author}:"):
+                done = " (resolved)" if one.get("done") == "1" else ""
+                yield f"{one.get('ref', '')}: {comment(author, said, one.get('dT', ''))}{done}"

@@ -1,130 +1,236 @@
-"""What kreuzberg 4 leaves out of presentations (PPTX): the order in which slides are shown, speaker's notes, charts.
-
-Bars in cells of tables would end the cells: another character stands for them until the tables are made.
-"""
+"""Presentations (PPTX): the slides in the order in which they are shown, with tables, charts, notes and comments."""
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
+from xml.etree.ElementTree import Element
 
-from pinakes.readers.containers import rewritten
-from pinakes.readers.decode import line_of
-from pinakes.readers.openxml import part_text, relations
+from pinakes.readers.charts import drawn
+from pinakes.readers.grids import Cell, filled, markdown
+from pinakes.readers.notes import comment
+from pinakes.readers.openxml import Package, clean, line, number
+from pinakes.readers.scripts import scripted
+from pinakes.types import ReadingNote
 
-_PRESENTATION: Final = "ppt/presentation.xml"
-_SLIDE_FILE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
-_SHOWN: Final = re.compile(r'<p:sldId\b[^<>]*?\br:id="([^"]*)"')
-_MEDIA: Final = "ppt/media/"
-_TABLE: Final = re.compile(rb"<a:tbl>(?:(?!<a:tbl>).)*?</a:tbl>", re.DOTALL)
-_CELL_WORDS: Final = re.compile(rb"<a:t(?:\s[^<>]*)?>[^<]*")
-_BAR: Final = re.compile(rb"\||&#124;|&#x7[cC];")
-_STANDS_FOR_BAR: Final = "\ue0fd"
-_SHAPE: Final = re.compile(r"<p:sp>")
-_BODY: Final = re.compile(r'<p:ph\b[^<>]*\btype="body"')
-_PARAGRAPH: Final = re.compile(r"</a:p>")
-_WORDS: Final = re.compile(r"<a:(?:t(?:\s[^<>]*)?>([^<]*)<|(?:br|tab)\b)")
-_SERIES: Final = re.compile(r"<c:ser>")
-_PARTS: Final = re.compile(r"<c:(tx|cat|xVal|val|yVal)>")
-_POINT: Final = re.compile(r'<c:pt idx="(\d{1,9})"[^<>]*><c:v>([^<]*)<')
-_VALUE: Final = re.compile(r"<c:v>([^<]*)<")
-_MOST_CELLS: Final = 200_000
-"""Of the table of a chart: far more than one can show."""
+_SLIDE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
+_TITLES: Final = ("title", "ctrTitle")
+_NUMBERS: Final = ("sldNum",)
+_BULLETED: Final = ("", "obj")
+"""Placeholders whose paragraphs are items where nothing says otherwise: those for content."""
+_DEEPEST: Final = 50
+_INDENT: Final = "    "
+_GENERATED: Final = re.compile(
+    r"\s*Description automatically generated[^.]*\.?$|\.(?:png|jpe?g|gif|emf|wmf|svg)$", re.IGNORECASE
+)
 
 
-def prepared(data: bytes) -> tuple[bytes, list[tuple[int, str]]]:
-    """Return a presentation from which tables are converted whole, and its slides as they are ``shown``.
+@dataclass(slots=True)
+class _Show:
+    """What the slides of a presentation share: who comments, which parts were read, how many are hidden."""
 
-    Where nothing has to be written otherwise it is the same presentation; else its pictures are emptied.
+    package: Package
+    authors: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    hidden_slides: int = 0
+    hidden_shapes: int = 0
+
+
+def read_presentation(package: Package) -> tuple[list[str], list[ReadingNote]]:
+    """Return the text of each slide, as they are shown, and what there is to say of them.
+
+    Raises:
+        Unreadable: it is no presentation.
     """
-
-    def without_bars(words: re.Match[bytes]) -> bytes:
-        return _BAR.sub(_STANDS_FOR_BAR.encode(), words[0])
-
-    with zipfile.ZipFile(io.BytesIO(data)) as container:
-        names = container.namelist()
-        before = {name: container.read(name) for name in names if _SLIDE_FILE.fullmatch(name)}
-        after = {
-            name: _TABLE.sub(lambda table: _CELL_WORDS.sub(without_bars, table[0]), part)
-            for name, part in before.items()
-        }
-        slides = _shown(container)
-        if after == before:
-            return data, slides
-        unread = dict.fromkeys((name for name in names if name.startswith(_MEDIA)), b"")
-        return rewritten(container, unread | after), slides
-
-
-def restored(text: str) -> str:
-    """Return text of a presentation that was ``prepared`` with the bars in its tables."""
-    return text.replace(_STANDS_FOR_BAR, "\\|")
-
-
-def _shown(container: zipfile.ZipFile) -> list[tuple[int, str]]:
-    """Return where each slide is among the files, from 0, and its charts and notes as Markdown, as they are shown.
-
-    Where the presentation does not say that of files that are there, the list is empty.
-    """
-    names = set(container.namelist())
-    numbers = {name: int(match[1]) for name in names if (match := _SLIDE_FILE.fullmatch(name))}
-    if _PRESENTATION not in names:
-        return []
-    parts = relations(container, _PRESENTATION)
-    found = _SHOWN.findall(part_text(container, _PRESENTATION))
-    shown_as = dict.fromkeys(parts.get(one, ("", ""))[1] for one in found)
-    files = {name: at for at, name in enumerate(sorted(numbers, key=numbers.__getitem__))}
-    if not shown_as.keys() <= files.keys():
-        return []
-    read = set[str]()
-    return [(files[name], "\n\n".join(_besides(container, name, read))) for name in shown_as]
+    main = package.main("ppt/presentation.xml")
+    relations = package.relations(main)
+    show = _Show(package)
+    for relation in relations.values():
+        if relation.kind in ("commentAuthors", "authors"):
+            show.authors |= {one.get("id", ""): one.get("name", "") for one in package.tree(relation.target)}
+    named = [one.get("r:id", "") for one in package.tree(main).iter("sldId")]
+    slides = list(dict.fromkeys(relations[one].target for one in named if one in relations))
+    if not slides or not set(slides) <= package.names or len(slides) < len(dict.fromkeys(named)):
+        found = (match for name in package.names if (match := _SLIDE.fullmatch(name)))
+        slides = [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
+    texts = [_slide(show, name) for name in slides]
+    counts = (("slide", show.hidden_slides), ("shape", show.hidden_shapes))
+    return texts, [
+        ReadingNote(
+            "hidden", f"It has {count} hidden {kind}{'s' if count > 1 else ''}, which are read and marked.", count=count
+        )
+        for kind, count in counts
+        if count
+    ]
 
 
-def _besides(container: zipfile.ZipFile, slide: str, read: set[str]) -> Iterator[str]:
-    """Yield the charts of a slide, then what is said to it; what another slide has was ``read`` there."""
-    parts = relations(container, slide).values()
-    there = {target: kind for kind, target in parts if target in container.NameToInfo and target not in read}
-    read.update(there)
-    for target in (target for target, kind in there.items() if kind == "chart"):
-        yield from _chart(part_text(container, target))
-    for target in (target for target, kind in there.items() if kind == "notesSlide"):
-        shapes = (shape for shape in _SHAPE.split(part_text(container, target)) if _BODY.search(shape))
-        if said := "\n\n".join(line for shape in shapes for line in _lines(shape)):
-            yield f"### Notes\n\n{said}"
+def _slide(show: _Show, name: str) -> str:
+    root = show.package.tree(name)
+    hidden = root.get("show") in ("0", "false")
+    show.hidden_slides += hidden
+    tree = root.find(".//spTree")
+    blocks = list(_shapes(show, name, tree, 0)) if tree is not None else []
+    titles = [text for kind, text in blocks if kind == "title"]
+    parts = [text for kind, text in blocks if kind != "title"]
+    title = " ".join(titles)
+    if title or hidden:
+        parts.insert(0, f"## {title}{' (hidden slide)' if hidden else ''}".replace("##  (", "## ("))
+    parts += _besides(show, name)
+    return "\n\n".join(parts)
 
 
-def _chart(chart: str) -> Iterator[str]:
-    """Yield title and numbers of a chart, as a table of its series."""
-    title = " ".join(_lines(chart.partition("<c:title>")[2].partition("</c:title>")[0]))
-    names: list[str] = []
-    columns: list[Mapping[str, str]] = []
-    labels: dict[str, str] = {}
-    for number, series in enumerate(_SERIES.split(chart)[1:], 1):
-        _, *found = _PARTS.split(series.partition("</c:ser>")[0])
-        parts = {kind: body.partition(f"</c:{kind}>")[0] for kind, body in zip(found[::2], found[1::2], strict=True)}
-        named = _VALUE.search(parts.get("tx", ""))
-        names.append(_cell(named[1]) if named else f"Series {number}")
-        columns.append(dict(_POINT.findall(parts.get("val", parts.get("yVal", "")))))
-        for at, label in _POINT.findall(parts.get("cat", parts.get("xVal", ""))):
-            labels.setdefault(at, _cell(label))
-    if title:
-        yield f"Chart: {title}"
-    places = sorted({*labels, *(at for column in columns for at in column)}, key=int)
-    if places and len(places) * len(names) <= _MOST_CELLS:
-        rows = [["", *names], ["---"] * (len(names) + 1)]
-        rows += [[labels.get(at, ""), *(_cell(column.get(at, "")) for column in columns)] for at in places]
-        yield "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def _shapes(show: _Show, part: str, tree: Element, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of the shapes of a slide, in their order; ``title`` is a kind of its own."""
+    for shape in tree:
+        tag = shape.tag
+        if tag == "AlternateContent":
+            inner = shape.find("Choice")
+            blocks = list(_shapes(show, part, inner, depth + 1)) if inner is not None and depth < _DEEPEST else []
+            fallback = shape.find("Fallback")
+            if not blocks and fallback is not None and depth < _DEEPEST:
+                blocks = list(_shapes(show, part, fallback, depth + 1))
+            yield from blocks
+        elif tag == "grpSp" and depth < _DEEPEST:
+            yield from _shapes(show, part, shape, depth + 1)
+        elif tag in ("sp", "cxnSp", "pic", "graphicFrame", "grpSp"):
+            hidden = any(one.get("hidden") in ("1", "true") for one in shape.iterfind("./*/cNvPr"))
+            for kind, text in _shape(show, part, shape):
+                show.hidden_shapes += hidden
+                yield kind, f"[hidden] {text}" if hidden else text
 
 
-def _lines(part: str) -> Iterator[str]:
-    """Yield the paragraphs that have words."""
-    for paragraph in _PARAGRAPH.split(part):
-        words = "".join(match[1] if match[1] is not None else " " for match in _WORDS.finditer(paragraph))
-        if line := line_of(words):
-            yield line
+def _shape(show: _Show, part: str, shape: Element) -> Iterator[tuple[str, str]]:
+    holder = shape.find(".//nvPr/ph")
+    kind = holder.get("type", "") if holder is not None else None
+    if kind in _NUMBERS:
+        return
+    for table in shape.iter("tbl"):
+        yield "table", _table(table)
+    if shape.tag == "graphicFrame":
+        yield from (("chart", text) for text in _drawings(show, part, shape))
+        return
+    for body in shape.iter("txBody"):
+        if kind in _TITLES:
+            if text := line(" ".join(_paragraph(one) for one in body.iter("p"))):
+                yield "title", text
+        elif text := "\n".join(_lines(body, kind)).strip("\n"):
+            yield "text", text
+    if shape.tag == "pic":
+        described = (line(one.get("descr", "")) for one in shape.iter("cNvPr"))
+        if text := " ".join(filter(None, (_GENERATED.sub("", one) for one in described))):
+            yield "picture", text
 
 
-def _cell(text: str) -> str:
-    return line_of(text).replace("|", "\\|")
+def _drawings(show: _Show, part: str, frame: Element) -> Iterator[str]:
+    """Yield the chart or the diagram of a frame."""
+    wanted = {
+        value
+        for one in frame.iter()
+        if one.tag in ("chart", "relIds")
+        for name, value in one.items()
+        if name in ("r:id", "r:dm")
+    }
+    relations = show.package.relations(part)
+    for one in wanted & relations.keys():
+        yield from drawn(show.package, {one: relations[one]}, show.read)
+
+
+def _lines(body: Element, kind: str | None) -> Iterator[str]:
+    """Yield the lines of a text: items of lists follow each other, paragraphs have a blank line between them."""
+    counts: dict[int, int] = {}
+    before = ""
+    for paragraph in body.iter("p"):
+        text = _paragraph(paragraph).strip()
+        if not text:
+            continue
+        properties = paragraph.find("pPr")
+        level = min(number(properties.get("lvl")), 8) if properties is not None else 0
+        sign = _sign(properties, kind, level, counts)
+        if before and not (sign and before == "item"):
+            yield ""
+        before = "item" if sign else "text"
+        yield f"{_INDENT * level if sign else ''}{sign}{' '.join(text.split()) if sign else text}"
+
+
+def _sign(properties: Element | None, kind: str | None, level: int, counts: dict[int, int]) -> str:
+    """Return what an item begins with, "" for what is none; ``counts`` has the last number of each level."""
+    numbered = properties.find("buAutoNum") if properties is not None else None
+    if numbered is not None:
+        begin = number(numbered.get("startAt"), 1)
+        counts[level] = counts[level] + 1 if level in counts else begin
+        for deeper in [one for one in counts if one > level]:
+            del counts[deeper]
+        return f"{counts[level]}. "
+    counts.pop(level, None)
+    if properties is not None:
+        if properties.find("buNone") is not None:
+            return ""
+        if properties.find("buChar") is not None or properties.find("buBlip") is not None:
+            return "- "
+    return "- " if kind in _BULLETED or (level and kind == "body") else ""
+
+
+def _paragraph(paragraph: Element) -> str:
+    """Return the words of a paragraph: runs that only look different are one text."""
+    parts: list[str] = []
+    for one in paragraph:
+        if one.tag == "br":
+            parts.append("\n")
+        elif one.tag in ("r", "fld") and one.get("type") != "slidenum":
+            text = "".join(part.text or "" if part.tag == "t" else " " for part in one if part.tag in ("t", "tab"))
+            properties = one.find("rPr")
+            shift = number(properties.get("baseline")) if properties is not None else 0
+            if shift:
+                text = scripted(clean(text), "super" if shift > 0 else "sub", "".join(parts[-3:]))
+            parts.append(text)
+        elif one.tag not in ("pPr", "endParaRPr", "fld"):  # equations, in their own namespace
+            parts += [part.text or "" for part in one.iter("t")]
+    return clean("".join(parts)).replace("\v", "\n").replace("\t", " ")
+
+
+def _table(table: Element) -> str:
+    rows: list[list[Cell]] = []
+    for row in table.iterfind("tr"):
+        cells = []
+        for cell in row.iterfind("tc"):
+            if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
+                continue
+            text = " ".join(filter(None, (" ".join(_paragraph(one).split()) for one in cell.iter("p"))))
+            cells.append(Cell(text, number(cell.get("gridSpan"), 1), number(cell.get("rowSpan"), 1)))
+        rows.append(cells)
+    grid = filled(rows)
+    heads = max((cell.rows for cell in rows[0]), default=1) if rows else 1
+    return markdown(grid, min(heads, max(len(grid) - 1, 1)))
+
+
+def _besides(show: _Show, slide: str) -> Iterator[str]:
+    """Yield charts that no shape shows, what is said to a slide, and its comments; others' were read with theirs."""
+    relations = show.package.relations(slide)
+    yield from drawn(show.package, relations, show.read)
+    for relation in relations.values():
+        if relation.kind not in ("notesSlide", "comments", "threadedComments") or relation.target in show.read:
+            continue
+        show.read.add(relation.target)
+        root = show.package.tree(relation.target)
+        if relation.kind == "notesSlide":
+            bodies = (one for one in root.iter("sp") if any(ph.get("type") == "body" for ph in one.iter("ph")))
+            lines = (" ".join(_paragraph(one).split()) for body in bodies for one in body.iter("p"))
+            if said := "\n\n".join(filter(None, lines)):
+                yield f"### Notes\n\n{said}"
+        elif found := [f"- {one}" for one in _comments(show, root)]:
+            yield "\n".join(["### Comments\n", *found])
+
+
+def _comments(show: _Show, root: Element) -> Iterator[str]:
+    """Yield the comments of a slide, replies behind what they answer, each with who made it and when."""
+    for one in root.iter():
+        if one.tag not in ("cm", "reply"):
+            continue
+        author = line(show.authors.get(one.get("authorId", ""), ""))
+        body = one.find("txBody")
+        old = one.find("text")
+        words = line(" ".join(_paragraph(part) for part in body.iter("p"))) if body is not None else ""
+        if words := words or (line(old.text or "") if old is not None else ""):
+            yield comment(author, words, one.get("dt", one.get("created", "")))

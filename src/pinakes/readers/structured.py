@@ -1,4 +1,4 @@
-"""YAML, JSON and TOML: lines of readable ``Key: value`` text, top-level values as metadata."""
+"""YAML, JSON and TOML: the lines of the file as text, top-level values as metadata."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from datetime import date, datetime, time
 from typing import Any, Final
 
 from pinakes.readers.decode import decode, scrub
+from pinakes.readers.escapes import unescaped_toml, unescaped_yaml
+from pinakes.readers.json_lines import TooDeepError, json_lines
 from pinakes.readers.limits import Limits
 from pinakes.readers.titles import cut
 from pinakes.types import JSON, Document
@@ -35,7 +37,7 @@ class ParseError(ValueError):
 
 
 class _Structured:
-    """What the three formats share: parse, write as lines, keep the top-level values."""
+    """What the three formats share: the lines of the file as text, its top-level values as metadata."""
 
     language: str
 
@@ -43,39 +45,44 @@ class _Structured:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:
-        """Read ``data``. What cannot be parsed is read as plain text; ``parse_error`` in the metadata says why."""
+        """Read ``data``. What cannot be parsed is read as it stands; ``parse_error`` in the metadata says why."""
         source = self._limits.check(decode(data))
         try:
             values = self.parse(source, path)
-            text = "\n\n".join(lines_of(value, len(source)) for value in values)
+            text, lines = self.shown(source, path)
         except ParseError as error:
             return Document(text=source, kind="text", language=self.language, metadata={"parse_error": str(error)})
-        text = self._limits.check(scrub(text))
-        if not any(isinstance(value, dict | list) and value for value in values):
-            # Only comments, or prose that happens to parse.
-            return Document(text=source, kind="text", language=self.language)
-        first = values[0] if isinstance(values[0], dict) else {}
+        first = values[0] if values and isinstance(values[0], dict) else {}
         return Document(
-            text=text + "\n",
+            text=self._limits.check(text),
             title=title_of(first),
             kind="text",
             language=self.language,
             metadata=metadata_of(first),
+            lines=lines,
         )
 
     def parse(self, source: str, path: str) -> list[JSON]:
         """Return the documents in ``source`` as plain values."""
         raise NotImplementedError
 
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
+        """Return ``source``, which can be parsed, as people read it, and its line numbers where these are others."""
+        raise NotImplementedError
+
 
 class Yaml(_Structured):
-    """Reads YAML, several documents in one file too. Numbers and dates stay as they are written."""
+    """Reads YAML, several documents in one file too. Comments are text; numbers and dates stay as they are written."""
 
     language = "yaml"
 
     def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - JSON looks at it
         """Return the documents in ``source`` as plain values."""
         return parse_yaml(source)
+
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - JSON looks at it
+        """Return ``source`` with the escapes in its quoted values decoded."""
+        return unescaped_yaml(source), ()
 
 
 class Json(_Structured):
@@ -85,19 +92,36 @@ class Json(_Structured):
 
     def parse(self, source: str, path: str) -> list[JSON]:
         """Return the value in ``source``, or that of each line."""
-        if path.lower().endswith((".jsonl", ".ndjson")):
+        if _has_records(path):
             return [parse_json(line) for line in source.split("\n") if line.strip()]
         return [parse_json(source)]
 
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
+        """Return the lines of ``source`` without quotes, brackets and commas at their edges."""
+        try:
+            text, lines = json_lines(source, records=_has_records(path))
+        except TooDeepError as error:
+            raise ParseError(str(error)) from error
+        text = scrub(text)
+        return (text, lines) if text.strip() else (source, ())
+
 
 class Toml(_Structured):
-    """Reads TOML."""
+    """Reads TOML. Comments are text."""
 
     language = "toml"
 
     def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - JSON looks at it
         """Return the table in ``source``."""
         return parse_toml(source)
+
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - JSON looks at it
+        """Return ``source`` with the escapes in its basic strings decoded."""
+        return unescaped_toml(source), ()
+
+
+def _has_records(path: str) -> bool:
+    return path.lower().endswith((".jsonl", ".ndjson"))
 
 
 def parse_yaml(source: str) -> list[JSON]:

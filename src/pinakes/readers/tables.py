@@ -1,4 +1,4 @@
-"""CSV and TSV: a Markdown table, one row a line."""
+"""CSV and TSV: one row a line, cells parted by ``|``, each at the line that it has in the file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pinakes.types import Document
 
 _DELIMITERS: Final = ",;\t|"
 _SAMPLE_LINES: Final = 20
+_SAMPLE_CHARS: Final = 100_000
 
 
 class Table:
-    """Reads delimited text as a Markdown table. Rows keep their own number of cells."""
+    """Reads delimited text. Rows keep their own number of cells and the number of their line."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -25,33 +26,41 @@ class Table:
         """Read ``data``. What cannot be parsed is read as plain text; ``parse_error`` in the metadata says why."""
         source = self._limits.check(decode(data))
         delimiter = "\t" if path.lower().endswith((".tsv", ".tab")) else _delimiter(source)
-        lines: list[str] = []
-        size = rows = columns = 0
         try:
-            for row in csv.reader(io.StringIO(source), delimiter=delimiter):
-                if not any(row):
-                    continue
-                line = "| " + " | ".join(_cell(cell) for cell in row) + " |"
-                lines.append(line)
-                if rows == 0:
-                    columns = len(row)
-                    lines.append("|" + " --- |" * columns)
-                rows += 1
-                size += len(line) + 1
-                self._limits.check_size(size)
+            lines, rows, columns = self._rows(source, delimiter)
         except csv.Error as error:
             return Document(text=source, kind="text", metadata={"parse_error": str(error)})
         if not rows:
             raise Empty("The table has no text in its cells.")
-        metadata = {"rows": max(rows - 1, 0), "columns": columns}
-        return Document(text="\n".join(lines) + "\n", kind="markdown", metadata=metadata)
+        metadata = {"rows": rows - 1, "columns": columns}
+        return Document(text="\n".join(lines) + "\n", kind="text", language="csv", metadata=metadata)
+
+    def _rows(self, source: str, delimiter: str) -> tuple[list[str], int, int]:
+        """Return the lines, how many of them are rows, and how many columns the first has.
+
+        A row that takes several lines of the file is followed by as many blank ones as it takes more.
+        """
+        lines: list[str] = []
+        size = rows = columns = 0
+        reader = csv.reader(io.StringIO(source), delimiter=delimiter)
+        for row in reader:
+            is_row = any(row)
+            line = " | ".join(map(_cell, row)).rstrip() if is_row else ""
+            if is_row and not rows:
+                columns = len(row)
+            rows += is_row
+            lines.append(line)
+            lines.extend([""] * (reader.line_num - len(lines)))
+            size += len(line) + 1
+            self._limits.check_size(size)
+        return lines, rows, columns
 
 
 def _cell(text: str) -> str:
-    return text.replace("\n", " ").replace("|", "\\|").strip()
+    return " ".join(text.replace("|", "\\|").split("\n")).strip()
 
 
 def _delimiter(source: str) -> str:
     """Return the delimiter that stands most evenly in the first lines."""
-    lines = [line for line in source[:100_000].split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
+    lines = [line for line in source[:_SAMPLE_CHARS].split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
     return max(_DELIMITERS, key=lambda char: (min(line.count(char) for line in lines), lines[0].count(char)))

@@ -7,10 +7,12 @@ from typing import Final
 
 from pinakes.readers.code import language_of_script
 from pinakes.readers.decode import decode
+from pinakes.readers.escapes import unescaped_properties
 from pinakes.readers.limits import Limits
 from pinakes.readers.titles import cut, first_line, plain
 from pinakes.types import Document
 
+_CONFIGURATION: Final = (".ini", ".cfg", ".conf", ".properties")
 _PROSE: Final = (".txt", ".text", ".adoc", ".asciidoc")
 _ADORNMENT: Final = r"[=\-`:'\"~^_*+#<>.]"
 _RST_TITLE: Final = re.compile(
@@ -34,6 +36,9 @@ class Text:
         if language := language_of_script(text):
             return Document(text=text, kind="code", language=language)
         name = path.rpartition("/")[2].lower()
+        if name.endswith(_CONFIGURATION):
+            own = unescaped_properties(text) if name.endswith(".properties") else text
+            return Document(text=own, kind="text", language="ini")
         is_prose = name.endswith(_PROSE) or "." not in name
         return Document(text=text, title=text_title(text) if is_prose else "", kind="text")
 

@@ -1,238 +1,351 @@
-"""What kreuzberg 4 loses of Word documents, or puts elsewhere: it is written otherwise before, and put right after.
+"""Word documents (DOCX): text with headings, lists and their numbers, tables, notes, comments, headers and footers.
 
-- Characters that are written as references (``&amp;``, ``&#8220;``): "R&D" would become "RD". They are replaced by
-  characters, those that XML needs for itself by others that stand for them.
-- Headings by styles that are so by their name only would be paragraphs, paragraphs of text headings of the sixth level.
-- Tabs and hyphens that do not break: the words on both sides would become one. What was moved would stand twice.
-- Paragraphs that a text box is anchored in: the box would take their place. It follows them.
-- Equations within a line would stand before their paragraph. Each leaves its number in the line, and stands at the end
-  of the document until it is converted.
-- Lists within lists would be at one level. Each item that is deeper has a mark that says how deep.
-- Notes, of which the first would be lost, and comments: they are read here, and become sections at the end.
+Equations are kept apart as they are: ``pinakes.readers.equations`` writes them as LaTeX.
 """
 
 from __future__ import annotations
 
-import html
-import io
 import re
-import zipfile
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+from xml.etree.ElementTree import Element
 
-from pinakes.readers import nesting
-from pinakes.readers.containers import rewritten
-from pinakes.readers.decode import line_of, scrub
-from pinakes.readers.notes import comment, mark, numbered, sections
+from pinakes.readers.charts import drawn
+from pinakes.readers.grids import Cell, filled, markdown
+from pinakes.readers.notes import comment, sections
+from pinakes.readers.openxml import Package, clean, line, number, on
+from pinakes.readers.word_styles import Numbering, Style, Styles, list_of, outline_level
+from pinakes.readers.word_text import Story
+from pinakes.types import ReadingNote
 
-_MAIN: Final = "word/document.xml"
-_NOTES: Final = {"word/footnotes.xml": "footnote", "word/endnotes.xml": "endnote"}
-_COMMENTS: Final = "word/comments.xml"
-_STYLES: Final = "word/styles.xml"
-_PARTS: Final = re.compile(r"word/(?!.*rels/).*\.xml")
-_UNREAD: Final = ("word/media/", "word/embeddings/", "word/fonts/")
-
-_REFERENCE: Final = re.compile(
-    rb"&(?:#(?P<decimal>\d{1,7})|#x(?P<hex>[0-9a-fA-F]{1,6})|(?P<name>amp|lt|gt|quot|apos));"
+_DEEPEST: Final = 60
+_INDENT: Final = "    "
+_HEADING_SIGN: Final = re.compile(r"(?=#{1,6} |```|~~~)")
+_BULLET: Final = re.compile(r"[•▪■●◦‣][ \t]+(?=\S)")
+_EMPTY_ITEM: Final = re.compile(r"[•▪■●◦‣]")
+_ORDERED: Final = re.compile(r"\d{1,9}\.")
+_PAGE_WORDS: Final = re.compile(r"(?:page|seite|pagina|página|p|pg|of|von|de|di|sur|/|[\s.,:|–-])*", re.IGNORECASE)
+_PAGE_END: Final = re.compile(r"[\s|–-]+(?:page|seite|pagina|página)[\s\d.–-]*\Z", re.IGNORECASE)
+"""What is left of the number of a page behind other words."""
+_MOST_HEADS: Final = 5
+_UNREAD: Final = frozenset(
+    ("sectPr", "sdtPr", "sdtEndPr", "del", "moveFrom", "tblPr", "tblGrid", "customXmlPr", "altChunk")
 )
-_NAMES: Final = {b"amp": "&", b"lt": "<", b"gt": ">", b"quot": '"', b"apos": "'"}
-_STANDS_FOR: Final = {char: chr(0xE0F2 + at) for at, char in enumerate(_NAMES.values())}
-_BACK: Final = str.maketrans({stands: char for char, stands in _STANDS_FOR.items()})
-_LAST_CHARACTER: Final = 0x10FFFF
-
-_TEXT: Final = '<w:t xml:space="preserve">{}</w:t>'
-_CHARACTERS: Final = {
-    b"<w:tab/>": _TEXT.format(" ").encode(),
-    b"<w:cr/>": _TEXT.format(" ").encode(),
-    b"<w:noBreakHyphen/>": _TEXT.format("-").encode(),
-}
-_CHARACTER: Final = re.compile(b"|".join(_CHARACTERS))
-_MOVED: Final = re.compile(rb"<w:moveFrom(?=[\s>])(?:(?!<w:moveFrom[\s>]).)*?</w:moveFrom>", re.DOTALL)
-_BEFORE: Final = re.compile(rb"<w:pPrChange(?=[\s>])(?:(?!<w:pPrChange[\s>]).)*?</w:pPrChange>", re.DOTALL)
-"""What a paragraph was before a change."""
-_LEVEL: Final = re.compile(rb'<w:ilvl w:val="([1-8])"\s*/>(?:(?!<w:(?:ilvl|p)[\s>]).)*?</w:pPr>', re.DOTALL)
-_BOX: Final = re.compile(rb"<(/?)w:(?:(txbxContent)|p)(?=[\s>])[^<>]*(?<!/)>")
-_TAG: Final = re.compile(rb"<[^<>]*>")
-_MATH: Final = re.compile(rb"<(/?)m:oMath(Para)?(?=[\s>])[^<>]*(?<!/)>")
-_END: Final = b"</w:body>"
-_PLACE: Final = re.compile("\ue0f7(\\d+)\ue0f8")
-_APART: Final = re.compile("\\s*\ue0f9(\\d+)\ue0fa\\s*(?:\\$\\$(.*?)\\$\\$)?", re.DOTALL)
-
-_STYLE: Final = re.compile(rb"(?<=</w:style>)|(?=<w:style\s)")
-_BASED_ON: Final = re.compile(rb"<w:basedOn\s[^<>]*/>")
-_HEADING: Final = re.compile(rb'<w:name w:val="heading ([1-6])"', re.IGNORECASE)
-_OUTLINE: Final = re.compile(rb'<w:outlineLvl w:val="(\d)"\s*/>')
-_TEXT_LEVEL: Final = b"9"
-
-_CITED: Final = re.compile(rb'<w:(footnote|endnote)Reference\b(?=[^<>]*/>)[^<>]*?\bw:id="(-?\d+)"[^<>]*/>')
-_NOTE: Final = re.compile(r"<w:(?:footnote|endnote|comment)\s([^<>]*)>")
-_ID: Final = re.compile(r'\bw:id="(-?\d+)"')
-_AUTHOR: Final = re.compile(r'\bw:author="([^"]*)"')
-_WORDS: Final = re.compile(r"<(?:[wm]:t(?:\s[^<>]*)?>([^<]*)<|w:(?:tab|br|cr)/|/w:p>)")
 
 
-def prepared(data: bytes) -> tuple[bytes, str]:
-    """Return a DOCX from which everything is converted, and its notes and comments as Markdown.
+class Block(NamedTuple):
+    """A part of a document: "item" of a list, "head" or other "text" that stands by itself."""
 
-    Where nothing has to be written otherwise it is the same DOCX; else its pictures are emptied.
+    kind: str
+    text: str
+
+
+class WordText(NamedTuple):
+    """What a document says, the equations that have a number in it, and what there is to say of it."""
+
+    text: str
+    equations: list[Element]
+    notes: list[ReadingNote]
+
+
+def read_word(package: Package) -> WordText:
+    """Return the text of a Word document as Markdown.
+
+    Raises:
+        Unreadable: it is no Word document.
     """
-    with zipfile.ZipFile(io.BytesIO(data)) as container:
-        names = container.namelist()
-        before = {name: container.read(name) for name in names if _PARTS.fullmatch(name)}
-        notes, order = dict(_notes(before)), dict[tuple[str, str], int]()
-        after = {name: _REFERENCE.sub(_character, text) for name, text in before.items() if name not in _NOTES}
-        if _STYLES in after:
-            after[_STYLES] = _outlined(after[_STYLES])
-        if _MAIN in after:
-            after[_MAIN] = _rewritten(_cited(after[_MAIN], notes, order))
-        besides = sections((notes[one] for one in order), _comments(before.get(_COMMENTS, b"")))
-        if after == before:
-            return data, besides
-        unread = dict.fromkeys((name for name in names if name.startswith(_UNREAD)), b"")
-        return rewritten(container, unread | after, _NOTES), besides
+    return _Word(package).read()
 
 
-def restored(text: str) -> str:
-    """Return text of a document that was ``prepared`` with all that other characters stood for."""
-    text = nesting.nested(numbered(text.translate(_BACK)))
-    if "\ue0f9" not in text:
-        return text
-    equations: dict[str, str] = {}
+class _Word:
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        self._main = package.main("word/document.xml")
+        self._relations = package.relations(self._main)
+        self._styles = Styles(self._part("styles"))
+        self._numbering = Numbering(self._part("numbering"), self._styles)
+        self._notes = dict(self._notes_of())
+        self._equations: list[Element] = []
+        self._read: set[str] = set()
+        self._hidden = 0
 
-    def taken(match: re.Match[str]) -> str:
-        equations[match[1]] = " ".join((match[2] or "").split())
-        return ""
+    def read(self) -> WordText:
+        """Return all that the document says."""
+        root = self._package.tree(self._main)
+        body = root.find("body")
+        story = self._story(frozenset(self._notes))
+        text = _joined(_Flow(self, story).blocks(body if body is not None else root, 0))
+        cited = [self._notes_text(self._notes[one]) for one in story.cited]
+        text = f"{text}\n{sections(cited, self._comments())}{self._margins(root)}"
+        self._hidden += story.hidden
+        notes = []
+        if self._hidden:
+            message = f"It has {self._hidden} passages of hidden text, which are read and marked."
+            notes.append(ReadingNote("hidden", message, count=self._hidden))
+        return WordText(text, self._equations, notes)
 
-    text = _APART.sub(taken, text)
-    text = _PLACE.sub(lambda match: _inline(equations.pop(match[1], "")), text)
-    return "".join([text, *(f"\n$${equation}$$\n" for equation in equations.values() if equation)])
+    def _part(self, kind: str) -> Element:
+        """Return the tree of a part of the main one, known by its kind or by its usual name."""
+        named = [one.target for one in self._relations.values() if one.kind == kind]
+        return self._package.tree(named[0] if named else f"word/{kind}.xml")
+
+    def _story(self, notes: frozenset[tuple[str, str]] = frozenset(), part: str = "", *, pages: bool = True) -> Story:
+        relations = self._package.relations(part) if part else self._relations
+        return Story(self._styles, relations, notes, equations=self._equations, pages=pages)
+
+    def drawings(self, story: Story, drawing: Element) -> Iterator[str]:
+        """Yield the charts and diagrams of a drawing."""
+        wanted = {value for one in drawing.iter() for name, value in one.items() if name in ("r:id", "r:dm")}
+        yield from drawn(
+            self._package, {one: story.relations[one] for one in wanted & story.relations.keys()}, self._read
+        )
+
+    def style_of(self, properties: Element | None) -> Style:
+        """Return the style of a paragraph."""
+        style = properties.find("pStyle") if properties is not None else None
+        return self._styles.of(style.get("val", "") if style is not None else "")
+
+    def label(self, properties: Element | None, style: Style) -> tuple[str | None, int]:
+        """Return what stands before a paragraph of a list, None before others, and its level."""
+        own, level = list_of(properties) if properties is not None else (None, None)
+        list_id = own if own is not None else style.list_id
+        if not list_id or list_id == "0":
+            return None, 0
+        at = level if level is not None else style.list_level
+        if at is None:
+            at = max((style.level or 1) - 1, 0) if own is None else 0
+        return self._numbering.label(list_id, at), at
+
+    def _notes_of(self) -> Iterator[tuple[tuple[str, str], Element]]:
+        """Yield kind and id of each note that has words, and the note."""
+        for kind in ("footnote", "endnote"):
+            for one in self._part(f"{kind}s").iter(kind):
+                if any((part.text or "").strip() for part in one.iter("t")):
+                    yield (kind, one.get("id", "")), one
+
+    def _notes_text(self, note: Element) -> str:
+        kind = f"{note.tag}s"
+        part = next((one.target for one in self._relations.values() if one.kind == kind), "")
+        story = self._story(part=part)
+        blocks = _Flow(self, story).blocks(note, 0)
+        self._hidden += story.hidden
+        return " ".join(" ".join(block.text for block in blocks).split())
+
+    def _comments(self) -> Iterator[str]:
+        """Yield each comment, with who made it and when."""
+        for one in self._part("comments").iter("comment"):
+            words = " ".join(self._story().text(paragraph, marked=False) for paragraph in one.iter("p"))
+            if said := " ".join(words.split()):
+                yield comment(line(one.get("author", "")), said, one.get("date", ""))
+
+    def _margins(self, root: Element) -> str:
+        """Return the texts of headers and footers, each once, as a section; page numbers are left out."""
+        found: dict[str, None] = {}
+        for one in root.iter():
+            if one.tag not in ("headerReference", "footerReference"):
+                continue
+            part = self._relations.get(one.get("r:id", ""))
+            if part is None or part.target in self._read:
+                continue
+            self._read.add(part.target)
+            story = self._story(part=part.target, pages=False)
+            for block in _Flow(self, story).blocks(self._package.tree(part.target), 0):
+                text = block.text.strip() if "\n|" in block.text else " ".join(block.text.split())
+                if story.had_pages:
+                    text = _PAGE_END.sub("", text) if "\n|" not in text else text
+                    text = "" if _PAGE_WORDS.fullmatch(text) else text
+                if any(char.isalnum() for char in text):
+                    found.setdefault(text)
+            self._hidden += story.hidden
+        if not found:
+            return ""
+        lines = (one if one.startswith("|") else f"- {one.removeprefix('- ')}" for one in found)
+        return "\n".join(["\n## Headers and footers\n", *lines, ""])
 
 
-def _character(match: re.Match[bytes]) -> bytes:
-    if name := match["name"]:
-        char = _NAMES[name]
-    else:
-        code = int(match["hex"], 16) if match["hex"] else int(match["decimal"])
-        char = chr(code) if code <= _LAST_CHARACTER else ""
-    return _STANDS_FOR.get(char, char).encode("utf-8", "ignore")
+class _Flow:
+    """Reads paragraphs and tables as they follow each other."""
+
+    def __init__(self, word: _Word, story: Story) -> None:
+        self._word = word
+        self._story = story
+        self._initial = ""
+        self._depth = -1  # of the last item of the list at hand
+
+    def blocks(self, container: Element, depth: int) -> Iterator[Block]:
+        """Yield the blocks of a container: a body, a cell, a text box, a note."""
+        for one in container:
+            tag = one.tag
+            if tag == "p":
+                yield from self._paragraph(one, depth)
+            elif tag == "tbl":
+                self._depth = -1
+                yield from self._table(one, depth)
+            elif tag in ("oMath", "oMathPara"):
+                inner = Element("p")
+                inner.append(one if one.tag == "oMathPara" else _displayed(one))
+                yield from self._paragraph(inner, depth)
+            elif tag == "AlternateContent":
+                chosen = one.find("Choice")
+                chosen = chosen if chosen is not None else one.find("Fallback")
+                if chosen is not None and depth < _DEEPEST:
+                    yield from self.blocks(chosen, depth + 1)
+            elif tag not in _UNREAD and depth < _DEEPEST and len(one):
+                yield from self.blocks(one, depth + 1)
+            elif tag not in _UNREAD and len(one):
+                yield from (
+                    Block("text", text) for text in [clean(" ".join(t.text or "" for t in one.iter("t")))] if text
+                )
+
+    def _paragraph(self, paragraph: Element, depth: int) -> Iterator[Block]:
+        properties = paragraph.find("pPr")
+        style = self._word.style_of(properties)
+        outline = properties.find("outlineLvl") if properties is not None else None
+        level = outline_level(outline) if outline is not None else style.level or 0
+        text = self._story.text(paragraph, marked=not level)
+        beside, self._story.beside = self._story.beside, []
+        frame = properties.find("framePr") if properties is not None else None
+        if frame is not None and frame.get("dropCap") in ("drop", "margin") and len(text) <= 5:
+            self._initial += text
+            return
+        if text and not _EMPTY_ITEM.fullmatch(text):
+            text, self._initial = self._initial + text, ""
+            label, at = self._word.label(properties, style)
+            yield self._block(text, level, label, at)
+        for drawing in beside:
+            yield from self._drawing(drawing, depth)
+
+    def _block(self, text: str, level: int, label: str | None, at: int) -> Block:
+        if level:
+            self._depth = -1
+            words = " ".join(text.split())
+            return Block(
+                "head", f"{'#' * level} {label} {words}" if label and label != "-" else f"{'#' * level} {words}"
+            )
+        if label is None:
+            self._depth = -1
+            if bullet := _BULLET.match(text):
+                return Block("item", f"- {' '.join(text[bullet.end() :].split())}")
+            return Block("text", _HEADING_SIGN.sub(r"\\", text, count=1) if _HEADING_SIGN.match(text) else text)
+        self._depth = min(at, self._depth + 1)
+        sign = label if label == "-" or _ORDERED.fullmatch(label) else f"- {label}" if label else "-"
+        return Block("item", f"{_INDENT * self._depth}{sign} {' '.join(text.split())}")
+
+    def _drawing(self, drawing: Element, depth: int) -> Iterator[Block]:
+        if depth >= _DEEPEST:
+            return
+        for box in _outermost(drawing, "txbxContent"):
+            yield from _Flow(self._word, self._story).blocks(box, depth + 1)
+        for text in self._word.drawings(self._story, drawing):
+            yield Block("text", text)
+
+    def _table(self, table: Element, depth: int) -> Iterator[Block]:
+        rows = list(_rows(table))
+        cells = [(row, list(_cells(row))) for row in rows]
+        nests = any(cell.find(".//tbl") is not None for _, inside in cells[:1] for cell in inside)
+        if (len(rows) == 1 and nests) or all(len(inside) <= 1 for _, inside in cells):
+            for _, inside in cells:
+                for cell in inside:
+                    if depth < _DEEPEST:
+                        yield from _Flow(self._word, self._story).blocks(cell, depth + 1)
+                    elif words := line(" ".join(one.text or "" for one in cell.iter("t"))):
+                        yield Block("text", words)
+            return
+        nested: list[Block] = []
+        grid = filled(self._spanning(cells, depth, nested))
+        heads = 0
+        while heads < min(len(rows) - 1, _MOST_HEADS) and on(rows[heads].find("./trPr/tblHeader")):
+            heads += 1
+        if len(grid) > 1 and len({one for one in grid[0] if one}) == 1 and not any(grid[0][1:]) and any(grid[1][1:]):
+            yield Block("caption", grid.pop(0)[0])
+            heads = max(heads - 1, 0)
+        if text := markdown(grid, max(heads, 1)):
+            yield Block("table", text)
+        yield from nested
+
+    def _spanning(self, rows: list[tuple[Element, list[Element]]], depth: int, nested: list[Block]) -> list[list[Cell]]:
+        """Return the cells of each row with how far they reach; those that go on with one above are left out.
+
+        ``nested`` gets the tables in them, with their captions.
+        """
+        found: list[list[Cell]] = []
+        above: dict[int, tuple[int, int]] = {}  # column → the row and place of the cell that reaches down
+        for row, inside in rows:
+            line_: list[Cell] = []
+            before = row.find("./trPr/gridBefore")
+            column = min(number(before.get("val")), 100) if before is not None else 0
+            line_ += [Cell("")] * column
+            for cell in inside:
+                span, merged = cell.find("./tcPr/gridSpan"), cell.find("./tcPr/vMerge")
+                columns = min(max(number(span.get("val"), 1), 1), 100) if span is not None else 1
+                if merged is not None and merged.get("val", "continue") != "restart" and column in above:
+                    at, place = above[column]
+                    found[at][place] = found[at][place]._replace(rows=len(found) - at + 1)
+                else:
+                    blocks = list(_Flow(self._word, self._story).blocks(cell, depth + 1)) if depth < _DEEPEST else []
+                    nested += [block for block in blocks if block.kind in ("table", "caption")]
+                    text = _flat(block for block in blocks if block.kind not in ("table", "caption"))
+                    if merged is not None:
+                        above[column] = len(found), len(line_)
+                    else:
+                        above.pop(column, None)
+                    line_.append(Cell(text, columns))
+                column += columns
+            found.append(line_)
+        return found
 
 
-def _outlined(part: bytes) -> bytes:
-    """Return styles of which each that is called a heading says of which level, and none that it is text.
-
-    The converter takes the level of text, 9, for a heading, as it does what such a style is based on.
-    """
-    return b"".join(_with_level(style) for style in _STYLE.split(part))
+def _displayed(equation: Element) -> Element:
+    whole = Element("oMathPara")
+    whole.append(equation)
+    return whole
 
 
-def _with_level(style: bytes) -> bytes:
-    if outline := _OUTLINE.search(style):
-        return style if outline[1] != _TEXT_LEVEL else _BASED_ON.sub(b"", _OUTLINE.sub(b"", style))
-    heading = _HEADING.search(style)
-    if not heading:
-        return style
-    level = b'<w:pPr><w:outlineLvl w:val="%d"/>' % (int(heading[1]) - 1)
-    head, properties, rest = style.partition(b"<w:pPr>")
-    return head + level + rest if properties else head.replace(b"</w:style>", level + b"</w:pPr></w:style>")
+def _rows(table: Element, depth: int = 0) -> Iterator[Element]:
+    """Yield the rows of a table, also those in content controls; deleted ones are left out."""
+    for one in table:
+        if one.tag == "tr":
+            if one.find("./trPr/del") is None:
+                yield one
+        elif one.tag not in _UNREAD and depth < _DEEPEST:
+            yield from _rows(one, depth + 1)
 
 
-def _rewritten(document: bytes) -> bytes:
-    document = _CHARACTER.sub(lambda match: _CHARACTERS[match[0]], _MOVED.sub(b"", document))
-    document = _LEVEL.sub(lambda match: match[0] + _run(nesting.mark(int(match[1]))), _BEFORE.sub(b"", document))
-    return _equations_apart(_boxes_apart(document) if b"<w:txbxContent" in document else document)
+def _cells(row: Element, depth: int = 0) -> Iterator[Element]:
+    for one in row:
+        if one.tag == "tc":
+            yield one
+        elif one.tag not in _UNREAD and one.tag != "trPr" and depth < _DEEPEST:
+            yield from _cells(one, depth + 1)
 
 
-def _boxes_apart(document: bytes) -> bytes:
-    """Return a document in which the content of text boxes follows the paragraph that they are anchored in."""
-    kept: list[bytes] = []
-    boxes: dict[bytes, bytes] = {}  # each stands twice, for old and new programs
-    position, begun, depth = 0, 0, 0
-    for tag in _BOX.finditer(document):
-        closing, box = bool(tag[1]), bool(tag[2])
-        if box and not closing:
-            depth += 1
-            if depth == 1:
-                kept.append(document[position : tag.end()])
-                begun = tag.end()
-        elif box and depth:
-            depth -= 1
-            if not depth:
-                content, position = document[begun : tag.start()], tag.start()
-                boxes[_TAG.sub(b"", content)] = content
-        elif closing and not depth and boxes:
-            kept += [document[position : tag.end()], *boxes.values()]
-            position = tag.end()
-            boxes.clear()
-    return b"".join([*kept, document[position:]]) if not depth else document
+def _outermost(element: Element, tag: str) -> Iterator[Element]:
+    """Yield the elements called ``tag`` that are in no other one; of two ways to draw one thing the newer."""
+    stack = [element]
+    while stack:
+        one = stack.pop()
+        if one.tag == tag:
+            yield one
+        elif one.tag == "AlternateContent" and one.find("Choice") is not None:
+            stack += one.findall("Choice")
+        else:
+            stack += reversed(one)
 
 
-def _equations_apart(document: bytes) -> bytes:
-    """Return a document whose equations within a line stand at its end, each below its number."""
-    kept: list[bytes] = []
-    apart: list[bytes] = []
-    position, begun, displayed = 0, -1, False
-    for tag in _MATH.finditer(document):
-        closing = bool(tag[1])
-        if tag[2]:
-            displayed, begun = not closing, -1
-        elif not displayed and not closing:
-            begun = tag.start()
-        elif not displayed and begun >= 0:
-            kept += [document[position:begun], _run(f"\ue0f7{len(apart)}\ue0f8")]
-            apart.append(document[begun : tag.end()])
-            position, begun = tag.end(), -1
-    text, end, rest = document[position:].rpartition(_END)
-    if not apart or not end:
-        return document
-    lines = (
-        b"<w:p>%b</w:p><w:p><m:oMathPara>%b</m:oMathPara></w:p>" % (_run(f"\ue0f9{number}\ue0fa"), equation)
-        for number, equation in enumerate(apart)
+def _flat(blocks: Iterator[Block]) -> str:
+    """Return the text of a cell in one line."""
+    return " ".join(
+        " ".join(block.text.lstrip("# ") if block.kind == "head" else block.text for block in blocks).split()
     )
-    return b"".join([*kept, text, *lines, end, rest])
 
 
-def _run(text: str) -> bytes:
-    return f"<w:r>{_TEXT.format(text)}</w:r>".encode()
-
-
-def _inline(equation: str) -> str:
-    return f"${equation}$" if equation else ""
-
-
-def _notes(parts: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield kind and id of each note that has words, and these."""
-    for name, kind in _NOTES.items():
-        for attributes, body in _elements(parts.get(name, b"")):
-            if (own := _ID.search(attributes)) and (words := _words(body)):
-                yield (kind, own[1]), words
-
-
-def _cited(document: bytes, notes: Mapping[tuple[str, str], str], order: dict[tuple[str, str], int]) -> bytes:
-    """Return a document with a number where a note is cited; ``order`` gets the notes as they come, each once."""
-
-    def number(match: re.Match[bytes]) -> bytes:
-        one = match[1].decode(), match[2].decode()
-        if one not in notes:
-            return b""
-        return b"</w:r>%b<w:r>" % _run(mark(order.setdefault(one, len(order) + 1)))
-
-    return _CITED.sub(number, document)
-
-
-def _comments(part: bytes) -> Iterator[str]:
-    """Yield each comment, with who made it."""
-    for attributes, body in _elements(part):
-        author = _AUTHOR.search(attributes)
-        if words := _words(body):
-            yield comment(scrub(html.unescape(author[1])) if author else "", words)
-
-
-def _elements(part: bytes) -> Iterator[tuple[str, str]]:
-    """Yield attributes and content of each note or comment."""
-    _, *found = _NOTE.split(part.decode("utf-8", "replace"))
-    return zip(found[::2], found[1::2], strict=True)
-
-
-def _words(body: str) -> str:
-    text = "".join(" " if match[1] is None else match[1] for match in _WORDS.finditer(body))
-    return line_of(text)
+def _joined(blocks: Iterator[Block]) -> str:
+    """Return blocks as Markdown: items of one list follow each other, others have a blank line between them."""
+    parts: list[str] = []
+    before = ""
+    for block in blocks:
+        if before:
+            parts.append("\n" if before == block.kind == "item" else "\n\n")
+        parts.append(block.text)
+        before = block.kind
+    return "".join(parts)

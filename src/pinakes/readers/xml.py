@@ -1,10 +1,12 @@
-"""XML: data as lines of readable ``Key: value`` text, prose as paragraphs, feeds as Markdown."""
+"""XML: data as lines of readable ``Key: value`` text; documents (JATS, patents, DocBook) and feeds as Markdown."""
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from pinakes.errors import Empty, TooLarge
+from pinakes.readers.articles import article, is_article
 from pinakes.readers.decode import declared_charset, decode, scrub
 from pinakes.readers.feeds import feed_of
 from pinakes.readers.limits import Limits
@@ -18,6 +20,14 @@ _MAX_NODES: Final = 1_000_000
 _MAX_GROWTH: Final = 20
 """Text may be this many times longer than its source: entities can make kilobytes into terabytes."""
 _TOO_LONG: Final = "Its entities would make it far longer than it is."
+
+
+_NOISE: Final = re.compile(
+    r"^(?:xmlns|xlink|xsi|xml):?|^(?:xmlns|class|style|width|height|href|src|rel|target|align|valign|colspan|rowspan|x|y)$"
+    r"|(?:^|[-_.:])(?:id|idref|idrefs|ref|rid|uid|guid|uuid|guidref)$|[a-z](?:Id|ID|Ref|Guid|UUID)$"
+)
+"""Names of attributes that identify, refer or lay out."""
+_MACHINE_MADE: Final = re.compile(r"#\S*|\{?[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}\}?|[0-9a-fA-F]{32,}")
 
 
 class _GrowthError(ParseError):
@@ -42,6 +52,8 @@ class Xml:
             root = parse(source)
             if feed := feed_of(root, self._limits):
                 return feed
+            if is_article(root):
+                return self._article(root)
             value = value_of(root)
             text = lines_of({root.name: value}, len(source))
         except _GrowthError as error:
@@ -58,6 +70,12 @@ class Xml:
             language="xml",
             metadata=metadata_of(fields),
         )
+
+    def _article(self, root: Node) -> Document:
+        text, title, metadata = article(root)
+        if not text.strip():
+            raise Empty("The file has no text in its elements.")
+        return Document(text=self._limits.check(scrub(text)) + "\n", title=title, kind="markdown", metadata=metadata)
 
 
 def parse(source: str) -> Node:
@@ -88,7 +106,7 @@ def value_of(node: Node) -> JSON:
     children = node.children
     if not children and not node.attributes:
         return node.words
-    own = {name: value for name, value in node.attributes.items() if value.strip() and not name.startswith("xmlns")}
+    own = {name: value for name, value in node.attributes.items() if _is_said(name, value)}
     if not children:
         return {**own, "text": node.words} if own and node.words else own or node.words
     if node.is_prose:
@@ -102,6 +120,11 @@ def value_of(node: Node) -> JSON:
         if value := value_of(child):
             grouped.setdefault(child.name, []).append(value)
     return {**own, **{name: values[0] if len(values) == 1 else values for name, values in grouped.items()}}
+
+
+def _is_said(name: str, value: str) -> bool:
+    """Say whether an attribute tells a reader something: no identifier, address of a schema, or matter of layout."""
+    return bool(value.strip()) and not _NOISE.search(name) and not _MACHINE_MADE.fullmatch(value.strip())
 
 
 class _Builder:

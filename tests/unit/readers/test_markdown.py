@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pinakes import readers
@@ -66,6 +68,7 @@ def test_broken_front_matter_stays_in_the_text_and_is_reported() -> None:
     assert document.title == "Heading"
     assert "[unclosed" in document.text
     assert "line" in document.metadata["front_matter_error"]
+    assert [note.code for note in document.notes] == ["front-matter"]
 
 
 @pytest.mark.parametrize("text", ["---\nprose: between, rules?\nand more\n", "---\n\nProse.\n\n---\n\nMore prose.\n"])
@@ -73,6 +76,40 @@ def test_thematic_breaks_are_not_front_matter(text: str) -> None:
     document = read(text)
     assert document.text == text
     assert document.metadata == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n\nNote: bring your own keys to the room.\n\n---\n\n# Play\n",
+        "---\nAlice: Hello there.\nBob: Good day!\n---\n\nThey leave.\n",
+        "---\nAlice: yes\nBob: no\nAlice: why\n---\n",
+        "---\n- one\n- two\n---\n",
+        "---\n\nThe file begins with a rule, not with this: keepthis sentence.\n\n---\n",
+        "\n---\ntitle: Not on the first line\n---\n",
+        "text\n---\ntitle: Not at the beginning\n---\n",
+    ],
+)
+def test_prose_dialogues_and_lists_between_rules_stay_text(text: str) -> None:
+    document = read(text)
+    assert (document.text, document.metadata, document.notes) == (text, {}, ())
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    ("front", "field"),
+    [("title: T\n", "title"), ("Owner: team-a\n", "Owner"), ("sidebar: auto\n", "sidebar"), ("\ntags: [a]\n", "tags")],
+)
+def test_mappings_are_front_matter(mark: str, front: str, field: str) -> None:
+    document = read(f"{mark}---\n{front}---\nBody\n")
+    assert field in document.metadata
+    assert field not in document.text
+
+
+def test_front_matter_with_a_value_that_is_too_long_for_a_field_stays_in_the_text() -> None:
+    document = read("---\ntitle: T\nabstract: " + "many words " * 200 + "end\n---\nBody\n")
+    assert "words end" in document.text
+    assert document.title == "T"
 
 
 def test_front_matter_alone_is_nothing_to_read() -> None:
@@ -92,3 +129,10 @@ def test_trailing_space_and_blank_lines_are_kept() -> None:
     text = "# T  \n\n\n    code  \ntail\n\n\n"
     assert read(text).text == text
     assert read(text).kind == "markdown"
+
+
+@pytest.mark.parametrize("body", ["a: " + "x " * 45_000, "a: b\n" * 15_000, '"a' * 40_000, "a: [" * 20_000])
+def test_hostile_front_matter_takes_linear_time(body: str) -> None:
+    began = time.process_time()
+    read(f"---\n{body}\n---\ntext\n")
+    assert time.process_time() - began < 3

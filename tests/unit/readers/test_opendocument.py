@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from small_docx import zipped
 
 from pinakes import readers
@@ -71,3 +72,27 @@ def test_notes_without_an_end_take_no_time() -> None:
     begun = time.process_time()
     prepared(data)
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        ("percentage", 'office:value="0.125"', "12.5%"),
+        ("currency", 'office:value="1234.5" office:currency="EUR"', "1.234,50 €"),
+        ("time", 'office:time-value="PT36H00M00S"', "36:00"),
+        ("date", 'office:date-value="2024-03-05"', "5. März 2024"),
+        ("float", 'office:value="42"', "00042"),
+        ("string", "", "words"),
+    ],
+)
+def test_cells_of_a_sheet_show_what_people_see(kind: str, value: str, shown: str) -> None:
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+    )
+    cell = f'<table:table-cell office:value-type="{kind}" {value}><text:p>{shown}</text:p></table:table-cell>'
+    sheet = f'<table:table table:name="S"><table:table-row>{cell * 2}</table:table-row></table:table>'
+    body = f"<office:body><office:spreadsheet>{sheet}</office:spreadsheet></office:body>"
+    content = f"<office:document-content {names}>{body}</office:document-content>"
+    mimetype = b"application/vnd.oasis.opendocument.spreadsheet"
+    data = zipped({"mimetype": mimetype, "META-INF/manifest.xml": b"<m/>", "content.xml": content.encode()})
+    assert f"| {shown} | {shown} |" in readers.read(data, "a.ods", max_chars=1000).text

@@ -104,14 +104,16 @@ def test_files_known_by_name_are_text(name: str) -> None:
         ("name\tcity, state\nJo\ta|b\n", "a.tsv"),
     ],
 )
-def test_delimited_text_becomes_a_table(text: str, path: str) -> None:
+def test_delimited_text_becomes_a_row_a_line(text: str, path: str) -> None:
     document = read(text, path)
-    assert document.text == "| name | city, state |\n| --- | --- |\n| Jo | a\\|b |\n"
-    assert document.metadata == {"rows": 1, "columns": 2}
+    assert document.text == "name | city, state\nJo | a\\|b\n"
+    assert (document.kind, document.language, document.metadata) == ("text", "csv", {"rows": 1, "columns": 2})
 
 
-def test_a_cell_with_line_breaks_stays_one_row_and_short_rows_stay_short() -> None:
-    assert read('a,b\n"x\ny",2\n\n3\n', "a.csv").text == "| a | b |\n| --- | --- |\n| x y | 2 |\n| 3 |\n"
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_every_row_has_the_number_of_its_line_in_the_file(newline: str) -> None:
+    source = newline.join(["a,b", '"x', 'y",2', "", "3", ""])
+    assert read(source, "a.csv").text == "a | b\nx y | 2\n\n\n3\n"
 
 
 def test_a_wide_header_does_not_multiply_short_rows() -> None:

@@ -36,8 +36,7 @@ def page(body: str, head: str = "") -> Document:
         "<ul class='breadcrumb'><li>NOISE</li></ul>",
         "<div class='sidebar'>NOISE</div>",
         "<a class='skip-link' href='#main'>NOISE</a>",
-        "<div hidden>NOISE</div>",
-        "<div style='color: red; display: none'>NOISE</div>",
+        "<div hidden><nav>NOISE</nav></div>",
         "<script>NOISE</script><noscript>NOISE</noscript><template>NOISE</template><style>NOISE</style>",
     ],
 )
@@ -45,6 +44,24 @@ def test_what_is_around_the_content_is_left_out(noise: str) -> None:
     text = page(f"{noise}<h1>Tortoises</h1>{PROSE}").text
     assert "tortoise walks" in text
     assert "NOISE" not in text
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div hidden>The old rule</div>",
+        "<p style='color: red; display: none'>The old rule</p>",
+        '<span style="visibility:hidden">The <b hidden>old</b> rule</span>',
+        "<div hidden=until-found class=x>The old rule</div>",
+        "<table><tr style='display:none'><td>The old rule</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>",
+    ],
+)
+def test_what_is_hidden_is_read_and_marked_once(hidden: str) -> None:
+    document = page(f"<h1>Tortoises</h1>{PROSE}{hidden}")
+    text = document.text.replace("**", "")
+    assert "[hidden] The old rule" in text
+    assert text.count("[hidden]") == 1
+    assert [(note.code, note.count) for note in document.notes] == [("hidden", 1)]
 
 
 def test_only_the_main_part_is_read_where_a_page_has_one() -> None:

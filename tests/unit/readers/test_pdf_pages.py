@@ -7,9 +7,11 @@ from small_pdf import pdf
 
 from pinakes import readers
 from pinakes.errors import Unreadable
+from pinakes.readers.hyphens import mended
 from pinakes.readers.office import joined
 from pinakes.readers.pdf import markdown
-from pinakes.readers.running import mended, without_running
+from pinakes.readers.pdf_forms import Besides
+from pinakes.readers.running import without_running
 from pinakes.text.pages import page_words, pages_of
 
 PROSE = "Every service signs its messages with a key of its own, which is kept in the vault and renewed each month by"
@@ -31,9 +33,10 @@ def test_headers_of_left_and_right_pages_are_told_apart() -> None:
     assert all("Body number" in page for page in cleaned)
 
 
-def test_section_titles_beside_the_page_number_go() -> None:
+def test_of_section_titles_beside_the_page_number_the_first_stays_without_it() -> None:
     pages = [f"{at + 12} {'Methods' if at < 3 else 'Results'}\nWords of page {'abcdef'[at]}" for at in range(6)]
-    assert all(page.split()[0] == "Words" for page in without_running(pages))
+    firsts = [page.split()[0] for page in without_running(pages)]
+    assert firsts == ["Methods", "Words", "Words", "Results", "Words", "Words"]
 
 
 @pytest.mark.parametrize("line", ["7", "- 7 -", "Page 7", "page 7 of 9", "Seite 7 von 9", "[7]", "7 / 9"])
@@ -114,8 +117,8 @@ def test_bullets_rules_and_marks_do_not_become_markup() -> None:
 
 
 def test_addresses_that_the_text_does_not_show_stand_below_the_page() -> None:
-    links = [["https://a.example/", "https://b.example/", "https://b.example/"]]
-    assert markdown(["See https://a.example/ there."], "", links) == [
+    besides = Besides(links=["https://a.example/", "https://b.example/", "https://b.example/"])
+    assert markdown(["See https://a.example/ there."], "", [besides]) == [
         "See https://a.example/ there.\n\nLinks: <https://b.example/>"
     ]
 

@@ -28,10 +28,12 @@ def read(text: str | bytes, path: str = "a.xml") -> Document:
 
 
 def test_records_become_lines() -> None:
-    document = read("<farm><title>Our farm</title><hive id='7'><bees>9000</bees></hive><hive id='8'/></farm>")
-    assert document.text == "Farm:\n  Title: Our farm\n  Hive:\n  - Id: 7\n    Bees: 9000\n  - Id: 8\n"
+    document = read(
+        "<farm><title>Our farm</title><hive id='7'><bees>9000</bees></hive><hive id='8' kind='Warré'/></farm>"
+    )
+    assert document.text == "Farm:\n  Title: Our farm\n  Hive:\n  - Bees: 9000\n  - Kind: Warré\n"
     assert (document.title, document.language) == ("Our farm", "xml")
-    assert document.metadata["hive"] == [{"id": "7", "bees": "9000"}, {"id": "8"}]
+    assert document.metadata["hive"] == [{"bees": "9000"}, {"kind": "Warré"}]
 
 
 def test_prose_keeps_its_order_and_loses_its_marks() -> None:

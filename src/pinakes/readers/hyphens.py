@@ -1,0 +1,60 @@
+"""Words that the lines of a printed page break or join, made whole and parted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+_BREAK: Final = "(?:[\x02\ufffe]\n?|[-‐]\n)"
+"""How a hyphen at the end of a line comes: as a mark of its own, or as it is printed."""
+_BREAKS: Final = ("\x02", "\ufffe", "-\n", "‐\n")
+_BROKEN: Final = re.compile(
+    rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{2,}}|[^\W\d_](?=[\x02\ufffe]|[-‐]\n[^\W\d_A-Z]{{2}})){_BREAK}(?P<tail>\w+)"
+)
+"""Single letters that end a line by a printed hyphen may be grades, one below the other: ``A-``, ``B-``."""
+_MARKS: Final = re.compile("[\x02\ufffe]\n?")
+_SOFT_HYPHEN: Final = re.compile("\u00ad\n?")
+_LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_UNSEEN: Final = dict.fromkeys((0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF))
+_CUT: Final = {**_LIGATURES, **_UNSEEN}
+_WORD: Final = re.compile(r"[^\W\d_]{2,}(?:[-‐]\w{2,})*")
+_JOINED: Final = re.compile(r"(?<![\w/.:@#`-])(?P<left>[a-zà-ÿ]{3,})(?P<right>[A-ZÀ-Þ][a-zà-ÿ]{2,})(?![\w/(@`])")
+
+
+def mended(pages: Sequence[str]) -> list[str]:
+    """Return pages with words made whole that lines or marks cut, and parted that were joined (``endStart``).
+
+    What the pages have elsewhere decides: ``well-known`` keeps its hyphen where it is written so. So do words before a
+    capital or a number, single letters (``d-dimensional``), and words that have one already (``state-of-the-art``):
+    none of these ends by a syllable. Two words are parted only where both stand alone elsewhere and they stand together
+    once, so names as ``eBay`` and ``camelCase`` stay.
+    """
+    pages = [page if page.isascii() else _SOFT_HYPHEN.sub("", page).translate(_CUT) for page in pages]
+    if not any((_may_break(page) and _BROKEN.search(page)) or _JOINED.search(page) for page in pages):
+        return [_MARKS.sub("-", page) for page in pages]
+    words: Counter[str] = Counter()
+    for page in pages:
+        words.update(_WORD.findall((_BROKEN.sub(" ", page) if _may_break(page) else page).lower()))
+
+    def whole(match: re.Match[str]) -> str:
+        head, tail = match["head"], match["tail"]
+        if words[(head + tail).lower()]:
+            return head + tail
+        hyphened = match.start() > 0 and match.string[match.start() - 1] in "-‐"
+        compound = hyphened or len(head) == 1 or not tail[0].islower() or words[f"{head}-{tail}".lower()]
+        return f"{head}-{tail}" if compound else head + tail
+
+    def apart(match: re.Match[str]) -> str:
+        left, right = match["left"], match["right"]
+        known = words[left] and words[right.lower()] and words[match[0].lower()] == 1
+        return f"{left} {right}" if known else match[0]
+
+    whole_words = (_MARKS.sub("-", _BROKEN.sub(whole, page)) if _may_break(page) else page for page in pages)
+    return [_JOINED.sub(apart, page) for page in whole_words]
+
+
+def _may_break(page: str) -> bool:
+    """Say whether there can be a broken word: much faster than looking for one."""
+    return any(mark in page for mark in _BREAKS)

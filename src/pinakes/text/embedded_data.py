@@ -1,0 +1,265 @@
+"""Data inside of texts that no one reads or searches: pictures as base64, dumps, minified code, lists of hashes.
+
+Everything here takes time linear in the length of the text. Lines never move: what is left out keeps its line breaks.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Final, NamedTuple
+
+from pinakes.types import ReadingNote
+
+_MIN_RUN_CHARS: Final = 160
+"""A word of so many characters that looks drawn by lot is data; the longest hash in use has 128."""
+_MAX_TOLD_CHARS: Final = 4096
+_MIN_URI_CHARS: Final = 32
+_MIN_PLAIN_URI_CHARS: Final = 100
+_MIN_BLOCK_LINES: Final = 4
+_MIN_DUMP_LINES: Final = 8
+_MIN_ARRAY_LINES: Final = 32
+_MIN_HASHES: Final = 100
+_MIN_HASH_SHARE: Final = 0.2
+_MIN_MINIFIED_CHARS: Final = 2000
+_MAX_URL_CHARS: Final = 2000
+_MAX_KEY_CHARS: Final = 20_000
+
+_URI: Final = re.compile(
+    r"\bdata:(?P<mime>[\w.+-]{1,40}/[\w.+-]{1,80})?(?P<parameters>(?:;[\w-]{1,40}(?:=[^\s;,\"'()<>]{0,100})?){0,5}),"
+    r"(?:(?P<svg>\s{0,9}<svg\b(?:(?!<svg\b|</svg>)[^\"\n])*+</svg>)|(?P<payload>[^\s\"'()<>`,;\]}|]*))",
+    re.IGNORECASE,
+)
+_URI_LINES: Final = re.compile(r"(?:\s{1,40}[A-Za-z0-9+/]{40,}={0,2})+(?:\s{1,40}[A-Za-z0-9+/]{1,39}={1,2})?")
+_BINARY_TYPES: Final = ("image/", "font/", "audio/", "video/", "application/")
+_HINT: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{32}")
+"""What every text with runs, blocks or hashes has, and most texts have not."""
+_RUN: Final = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{_MIN_RUN_CHARS},}}={{0,2}}")
+_JOINED: Final = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,200}(?:\\r\\n|\\n|[ ])){3,}[A-Za-z0-9+/]{0,200}={0,2}"
+)
+"""Lines of base64 whose ends are written as escapes."""
+_BLOCK_LINE: Final = re.compile(r"^[ \t>#*|\"'/]{0,8}([A-Za-z0-9+/]{48,200}={0,2})[\"'\\,;+ \t]*$", re.MULTILINE)
+_LAST_LINE: Final = re.compile(r"\n[ \t>#*|\"'/]{0,8}[A-Za-z0-9+/]{2,76}={0,2}[\"'\\,;+ \t]*(?=\n|\Z)")
+_UUENCODED: Final = re.compile(
+    r"^begin [0-7]{3,4} [^\n]{1,200}\n((?:[!-M][ -`]{1,61}[ \t]*\n)+)[` ]?[ \t]*\n?end[ \t]*$", re.MULTILINE
+)
+_DUMP_LINE: Final = re.compile(
+    r"^[ \t]*(?:0x)?[0-9a-fA-F]{4,16}:?[ \t]{1,4}(?:[0-9a-fA-F]{2,8}[ \t-]{1,4}){7,16}[^\n]{0,80}$", re.MULTILINE
+)
+_ARRAY_LINE: Final = re.compile(
+    r"^[ \t]*(?:(?:0x[0-9a-fA-F]{1,8}[uUlL]{0,3}[ \t]*,?[ \t]*){6,200}"
+    r"|[\"'](?:\\x[0-9a-fA-F]{2}){6,200}[\"'][ \t]*[,;+\\]?)[ \t]*$",
+    re.MULTILINE,
+)
+_PATH: Final = re.compile(r"\b(?:d|pathData|points)=([\"'])[MLHVCSQTAZmlhvcsqtaz\d\s.,+\-e]{200,}\1")
+_MAPPINGS: Final = re.compile(r"(?:[A-Za-z0-9+/]{1,12}[,;]+){60,}[A-Za-z0-9+/]{0,12}")
+_HASH: Final = re.compile(
+    r"(?<![0-9A-Za-z+/])(?:sha(?:1|224|256|384|512)-[A-Za-z0-9+/]{27,90}={0,2}|h1:[A-Za-z0-9+/]{43}="
+    r"|[0-9a-fA-F]{56}|[0-9a-fA-F]{64}|[0-9a-fA-F]{96}|[0-9a-fA-F]{128})(?![0-9A-Za-z+/=])"
+    r"|^(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40})(?= [ *]\S)",
+    re.MULTILINE,
+)
+_LONG_LINE: Final = re.compile(rf"^[^\n]{{{_MIN_MINIFIED_CHARS},}}$", re.MULTILINE)
+_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+
+
+class Finding(NamedTuple):
+    """Data of one kind: text[start:end], and what stands in its place."""
+
+    start: int
+    end: int
+    kind: str
+    mark: str
+
+
+class Cleaned(NamedTuple):
+    """A text without embedded data, and what was left out of the text before, in its order."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+    def moved(self, offsets: Iterable[int]) -> tuple[int, ...]:
+        """Return where ``offsets`` into the text before are now."""
+        ends = [one.end for one in self.findings]
+        saved = [0, *accumulate(one.end - one.start - len(one.mark) for one in self.findings)]
+        return tuple(offset - saved[bisect_right(ends, offset)] for offset in offsets)
+
+
+def without_embedded_data(text: str) -> Cleaned:
+    """Return ``text`` with short marks in place of embedded data, with as many lines as before.
+
+    Private keys stay: these are for whoever looks for credentials.
+    """
+    found: list[Finding] = []
+    keys = _private_keys(text)
+    end = 0
+    candidates = [*_uris(text), *_drawings(text), *_dumps(text), *_minified(text)]
+    if _HINT.search(text):
+        candidates += [*_runs(text), *_line_blocks(text), *_hashes(text)]
+    for one in sorted(candidates):
+        if one.start >= end and not _overlaps(one, keys):
+            found.append(_with_line_breaks(text, one))
+            end = one.end
+    if not found:
+        return Cleaned(text, ())
+    parts: list[str] = []
+    position = 0
+    for one in found:
+        parts += [text[position : one.start], one.mark]
+        position = one.end
+    return Cleaned("".join([*parts, text[position:]]), tuple(found))
+
+
+def data_notes(text: str, findings: Sequence[Finding], lines: Sequence[int] = ()) -> tuple[ReadingNote, ...]:
+    """Return a note for each kind of ``findings`` in ``text``; ``lines`` are the numbers of its lines in the file."""
+    notes = []
+    for kind in dict.fromkeys(one.kind for one in findings):
+        ours = [one for one in findings if one.kind == kind]
+        size = sum(one.end - one.start for one in ours)
+        line = text.count("\n", 0, ours[0].start) + 1
+        line = lines[min(line, len(lines)) - 1] if lines else line
+        message = f"Left out as embedded data: {kind}, {size:,} characters."
+        notes.append(ReadingNote("embedded-data", message, line, len(ours)))
+    return tuple(notes)
+
+
+def _with_line_breaks(text: str, one: Finding) -> Finding:
+    return one._replace(mark=one.mark + "\n" * text.count("\n", one.start, one.end))
+
+
+def _private_keys(text: str) -> list[tuple[int, int]]:
+    """Return where private keys begin and end, in order and apart from each other."""
+    keys: list[tuple[int, int]] = []
+    for begin in _PRIVATE_KEY.finditer(text):
+        if keys and begin.start() < keys[-1][1]:
+            continue
+        end = text.find("-----END", begin.end(), begin.end() + _MAX_KEY_CHARS)
+        keys.append((begin.start(), end if end >= 0 else begin.end() + _MAX_KEY_CHARS))
+    return keys
+
+
+def _overlaps(one: Finding, keys: list[tuple[int, int]]) -> bool:
+    at = bisect_right(keys, (one.end, 0)) - 1
+    return at >= 0 and one.start < keys[at][1]
+
+
+def _uris(text: str) -> Iterator[Finding]:
+    if "data:" not in text and "DATA:" not in text:
+        return
+    for match in _URI.finditer(text):
+        mime, end = (match["mime"] or "").lower(), match.end()
+        size = end - match.start()
+        if match["parameters"].lower().endswith(";base64"):
+            if lines := _URI_LINES.match(text, end):
+                end = lines.end()
+            is_data = end - match.start() >= _MIN_URI_CHARS
+        else:
+            is_data = size >= _MIN_PLAIN_URI_CHARS and mime.startswith(_BINARY_TYPES)
+        if is_data:
+            yield Finding(match.start(), end, "data URIs", f"data:{mime}…")
+
+
+def _runs(text: str) -> Iterator[Finding]:
+    for match in (*_RUN.finditer(text), *_JOINED.finditer(text)):
+        if _is_random(match[0]) and not _is_kept(text, match):
+            yield Finding(match.start(), match.end(), "base64 or hexadecimal data", "[embedded data]")
+
+
+def _drawings(text: str) -> Iterator[Finding]:
+    if "mappings" in text:
+        for match in _MAPPINGS.finditer(text):
+            if _is_mapping(match[0]):
+                yield Finding(match.start(), match.end(), "source maps", "[embedded data]")
+    if any(name in text for name in ('d="', "d='", "pathData=", "points=")):
+        for match in _PATH.finditer(text):
+            yield Finding(match.start(1) + 1, match.end() - 1, "drawing paths", "…")
+
+
+def _is_kept(text: str, run: re.Match[str]) -> bool:
+    """Say whether a long word belongs to an address, or is a part of a token that is for others to find."""
+    if run[0].startswith("eyJ"):
+        return True
+    if run.end() - run.start() > _MAX_URL_CHARS:
+        return False
+    before = text[max(0, run.start() - _MAX_URL_CHARS) : run.start()].split()
+    return bool(before) and not text[run.start() - 1].isspace() and "://" in before[-1]
+
+
+def _is_random(run: str) -> bool:
+    """Say whether a word looks drawn by lot: letters of both cases and digits that change all the time."""
+    told = re.sub(r"(.)\1{3,}", r"\1", run[:_MAX_TOLD_CHARS])
+    if len(told) < _MIN_RUN_CHARS // 2:
+        return False
+    kinds = [0 if char.isupper() else 1 if char.islower() else 2 if char.isdigit() else 3 for char in told]
+    upper, lower, digits = (kinds.count(kind) / len(kinds) for kind in (0, 1, 2))
+    changes = sum(first != second for first, second in pairwise(kinds)) / len(kinds)
+    if not told.strip("0123456789abcdef") or not told.strip("0123456789ABCDEF"):
+        return 0.35 <= digits <= 0.85 and changes >= 0.3
+    return upper >= 0.15 and lower >= 0.15 and digits >= 0.03 and changes >= 0.45
+
+
+def _is_mapping(run: str) -> bool:
+    segments = re.split("[,;]+", run[:_MAX_TOLD_CHARS])
+    letters = [segment for segment in segments if segment[:1].isalpha()]
+    changing = sum(any(char.isupper() for char in one) for one in letters)
+    return len(letters) > 0.9 * len(segments) and changing > 0.9 * len(segments) and not run.isupper()
+
+
+def _line_blocks(text: str) -> Iterator[Finding]:
+    for start, end in _adjacent(text, _BLOCK_LINE, _MIN_BLOCK_LINES):
+        inner = "".join(_BLOCK_LINE.findall(text[start : min(end, start + _MAX_TOLD_CHARS)]))
+        if _is_random(inner):
+            last = _LAST_LINE.match(text, end)
+            yield Finding(start, last.end() if last else end, "base64 or hexadecimal data", "[embedded data]")
+
+
+def _dumps(text: str) -> Iterator[Finding]:
+    if "begin " in text:
+        for match in _UUENCODED.finditer(text):
+            yield Finding(match.start(1), match.end(1), "uuencoded data", "[embedded data]")
+    for start, end in _adjacent(text, _DUMP_LINE, _MIN_DUMP_LINES):
+        yield Finding(start, end, "dumps of bytes", "[embedded data]")
+    for start, end in _adjacent(text, _ARRAY_LINE, _MIN_ARRAY_LINES):
+        yield Finding(start, end, "dumps of bytes", "[embedded data]")
+
+
+def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[int, int]]:
+    """Yield where ``least`` lines or more of one form stand one after the other."""
+    start = end = -1
+    count = 0
+    for match in line.finditer(text):
+        if match.start() != end + 1 or count == 0:
+            if count >= least:
+                yield start, end
+            start, count = match.start(), 0
+        end = match.end()
+        count += 1
+    if count >= least:
+        yield start, end
+
+
+def _minified(text: str) -> Iterator[Finding]:
+    for match in _LONG_LINE.finditer(text):
+        if _is_minified(match[0]):
+            yield Finding(match.start(), match.end(), "minified code", "[minified code]")
+
+
+def _is_minified(line: str) -> bool:
+    told = line[: 4 * _MAX_TOLD_CHARS]
+    spaces = sum(map(told.count, " \t"))
+    signs = sum(map(told.count, "{}();:,=.&|!?"))
+    if spaces > 0.1 * len(told) or signs < 0.1 * len(told):
+        return False
+    code = told.count("function") + told.count("=>") + told.count("){") + told.count("return ")
+    rules = min(told.count("{"), told.count("}"), told.count(":"))
+    return code >= 5 or rules >= len(told) / 150
+
+
+def _hashes(text: str) -> Iterator[Finding]:
+    found = list(_HASH.finditer(text))
+    if len(found) >= _MIN_HASHES and sum(len(one[0]) for one in found) >= _MIN_HASH_SHARE * len(text):
+        for match in found:
+            yield Finding(match.start(), match.end(), "hashes", "…")

@@ -1,0 +1,143 @@
+"""Embedded data is left out of texts and named; what people read and search stays."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes import readers
+from pinakes.text.embedded_data import without_embedded_data
+from pinakes.types import Document
+
+_RANDOM = random.Random(7)
+
+
+def base64_of(size: int) -> str:
+    return base64.b64encode(_RANDOM.randbytes(size)).decode()
+
+
+def hex_of(size: int) -> str:
+    return _RANDOM.randbytes(size).hex()
+
+
+LINES = "\n".join(base64_of(48) for _ in range(12)) + "\nQUJDRA=="
+URI = f"data:image/png;base64,{base64_of(3000)}"
+DUMP = "\n".join(f"{at * 16:08x}: {' '.join(hex_of(2) for _ in range(8))}  ..a..b.." for at in range(40))
+SCRIPT = "".join(f"function a{n}(e,t){{var n=e.x;return n?t(n):e[{n}]||null}}" for n in range(200))
+
+
+def read(text: str, path: str) -> Document:
+    return readers.read(text.encode(), path, max_chars=10_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (f"kept before ![x]({URI}) kept after", "a.md"),
+        (f"kept before ![x][i] kept after\n\n[i]: <{URI}>\n", "a.md"),
+        (f"kept before\n\n{LINES}\n\nkept after", "a.txt"),
+        (f"kept before\n-----BEGIN CERTIFICATE-----\n{LINES}\n-----END CERTIFICATE-----\nkept after", "a.crt.txt"),
+        (f"kept before\n{DUMP}\nkept after", "a.rst"),
+        (f"// kept before\n{SCRIPT}\n// kept after\n", "a.js"),
+        (f"x = '{hex_of(400)}'  # kept before and kept after\n", "a.py"),
+        (json.dumps({"one": "kept before", "data": base64_of(900), "two": "kept after"}), "a.json"),
+        (json.dumps({"one": "kept before", "data": LINES, "two": "kept after"}), "a.jsonl"),
+        (f"one: kept before\ndata: {base64_of(600)}\ntwo: kept after\n", "a.yaml"),
+        (f"kept before,{base64_of(600)},kept after\n", "a.csv"),
+        (
+            f'<p style="background:url({URI})">kept before</p><img src="{URI}"><a href="{URI}">kept after</a>',
+            "a.html",
+        ),
+        (f"From: a@example.org\nSubject: x\n\nkept before\n{LINES}\nkept after\n", "a.eml"),
+        (
+            json.dumps({"cells": [{"cell_type": "markdown", "source": f"kept before ![x]({URI}) kept after"}]}),
+            "a.ipynb",
+        ),
+    ],
+)
+def test_data_in_any_format_is_left_out_and_named(text: str, path: str) -> None:
+    document = read(text, path)
+    assert "kept before" in document.text
+    assert "kept after" in document.text
+    assert len(document.text) < 500
+    assert "embedded-data" in {note.code for note in document.notes}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{hex_of(32)}  dir/file{n}.txt\n" for n in range(300)),
+        "".join(f"example.org/mod{n} v1.2.{n} h1:{base64_of(32)}\n" for n in range(300)),
+        "".join(f'"node_modules/p{n}": "sha512-{base64_of(64)}"\n' for n in range(300)),
+        "".join(f"{hex_of(16)} *file{n}.txt\n" for n in range(300)),
+    ],
+    ids=["sha256", "go.sum", "integrity", "md5"],
+)
+def test_lists_of_hashes_keep_the_names_and_the_lines(text: str) -> None:
+    cleaned = without_embedded_data(text)
+    assert len(cleaned.text) < 0.6 * len(text)
+    assert cleaned.text.count("\n") == 300
+    assert len(cleaned.findings) == 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The commit {hex_of(20)} and the digest sha256:{hex_of(32)} are named here.",
+        "ACGT" * 300 + " " + "acgtta" * 100,
+        "MKVLAAGIVGLLLAQWERTYIPASDFGHKLCVNM" * 20,
+        "Get" + "UserNameFactoryBeanProxyAsync" * 12,
+        f"see https://example.org/a?token={base64_of(150)}&x=1",
+        "/usr/lib/python3/" + "some_module/sub-module/" * 30,
+        "本合同自签字之日起生效，有效期至双方全部履行义务为止。" * 200,
+        "This is prose (with signs); it goes on, and on: see {x}. " * 100,
+        ",".join(map(str, range(2000))),
+        "=" * 500 + "\n" + "-" * 500 + "\n" + "A" * 500,
+        "3." + "1415926535" * 60,
+        f"-----BEGIN RSA PRIVATE KEY-----\n{LINES}\n-----END RSA PRIVATE KEY-----",
+        "data:text/plain,hello%20world and data: the plural of datum, see data:1",
+    ],
+)
+def test_what_only_looks_like_data_stays(text: str) -> None:
+    assert without_embedded_data(text).text == text
+
+
+@given(
+    st.lists(
+        st.sampled_from(["words here", URI, LINES, DUMP, SCRIPT, hex_of(200), "é\n\n", "data:", "ende"]), max_size=8
+    )
+)
+def test_lines_and_offsets_stay_true(parts: list[str]) -> None:
+    text = "\n".join(parts)
+    cleaned = without_embedded_data(text)
+    assert cleaned.text.count("\n") == text.count("\n")
+    start = text.find("ende")
+    if start >= 0:
+        [moved] = cleaned.moved([start])
+        assert cleaned.text[moved : moved + 4] == "ende"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data:" * 200_000,
+        "data:image/svg+xml,<svg " * 40_000,
+        "data:a/b" + ";a=b" * 200_000,
+        "A" * 1_000_000,
+        "-----BEGIN PRIVATE KEY-----" * 40_000,
+        "begin 644 x\n" * 80_000,
+        'd="1 2' * 200_000,
+        "a," * 500_000,
+        ("00000000: " + "ff " * 7 + "\n") * 20_000,
+    ],
+)
+def test_hostile_text_takes_linear_time(text: str) -> None:
+    began = time.process_time()
+    without_embedded_data(text)
+    assert time.process_time() - began < 4
