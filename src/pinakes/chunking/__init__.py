@@ -12,18 +12,20 @@ from pinakes.chunking.scale import Scale
 from pinakes.chunking.sizing import Sizing, sizing_for
 from pinakes.types import Chunk, Document, Heading, Int64
 
-__all__ = ["CHUNKERS", "VERSIONS", "Sizing", "chunk", "chunker_of", "headings", "sizing_for"]
+__all__ = ["CHUNKERS", "VERSIONS", "Sizing", "chunk", "chunker_of", "headings", "is_older", "row_of", "sizing_for"]
 
 CHUNKERS = {
     "markdown": "pinakes.chunking.markdown:outline",
     "code": "pinakes.chunking.code:outline",
     "text": "pinakes.chunking.text:outline",
     "rst": "pinakes.chunking.rst:outline",
+    "csv": "pinakes.chunking.rows:outline",
+    **dict.fromkeys(("ini", "json", "toml", "xml", "yaml"), "pinakes.chunking.records:outline"),
 }
 """Where the structure of each kind of document is found; a text's language may have a row of its own."""
 
 
-VERSIONS = dict.fromkeys(CHUNKERS, 1)
+VERSIONS = dict.fromkeys(CHUNKERS, 2)
 """The version of each row of ``CHUNKERS``. Raise it when its chunks change: documents are then read again by a sync."""
 
 
@@ -31,6 +33,15 @@ def chunker_of(document: Document) -> str:
     """Return the row of ``CHUNKERS`` that cuts ``document``, with its version: "markdown:1"."""
     kind = _kind_of(document)
     return f"{kind}:{VERSIONS[kind]}"
+
+
+def is_older(chunker: str, kind: str, language: str | None) -> bool:
+    """Say whether a document of this kind and language was cut by an older version of its chunker than there is now.
+
+    ``chunker`` is as ``chunker_of`` gives it; "" is the first version of the one for such documents.
+    """
+    name, _, version = (chunker or f"{row_of(kind, language)}:1").partition(":")
+    return int(version) < VERSIONS.get(name, 0)
 
 
 def chunk(document: Document, sizing: Sizing) -> list[Chunk]:
@@ -65,9 +76,12 @@ def headings(document: Document) -> tuple[Heading, ...]:
 
 
 def _kind_of(document: Document) -> str:
-    if document.kind == "text" and document.language in CHUNKERS:
-        return str(document.language)
-    return document.kind
+    return row_of(document.kind, document.language)
+
+
+def row_of(kind: str, language: str | None) -> str:
+    """Return the row of ``CHUNKERS`` that cuts documents of this kind and language."""
+    return language if kind == "text" and language is not None and language in CHUNKERS else kind
 
 
 def _outline(document: Document, scale: Scale) -> Outline:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.outline import BLOCK, Cuts, Entry, Outline, Section, Symbol, branch
 from pinakes.chunking.scale import Scale
 from pinakes.chunking.symbols import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, TYPES, is_defining, names
@@ -66,6 +67,10 @@ _WRAPPERS = frozenset(
 )
 _LISTED = (FUNCTIONS | TYPES) - {"preproc_function_def"}
 """What a table of contents has, also where it is a single line."""
+_HOLDERS = ("definition", "declaration", "value")
+_WRAPPED = FUNCTIONS | {"variable_declarator", "lexical_declaration"}
+_MAX_WRAPPED = 6
+
 _log = logging.getLogger(__name__)
 
 
@@ -158,6 +163,7 @@ class _Walk:
         self.cuts = Cuts()
         self.symbols: list[Symbol] = []
         self.definitions: list[tuple[int, int, str]] = []
+        self.contexts: list[Context] = []
 
     def outline(self, root: Node) -> Outline:
         """Walk all of ``root``."""
@@ -171,6 +177,7 @@ class _Walk:
             lines_first=True,
             min_fill=MIN_FILL,
             entries=_nested(self.definitions),
+            contexts=tuple(self.contexts),
         )
 
     def _visit(self, node: Node, place: _Place) -> list[Section]:
@@ -202,6 +209,8 @@ class _Walk:
                 inner = self._visit(child, replace(within, path=path))
                 found.append(self._section(self.lines[begin], self._offset(last + 1), path, inner))
             elif large or not within.in_function:
+                if large and _is_repeated(unit):
+                    self.contexts.append(Context(self.lines[begin], self._offset(last + 1), partial(_signature, child)))
                 found += self._visit(child, within)
         return found
 
@@ -234,6 +243,34 @@ class _Walk:
         elif start < end or not parts:
             parts.append(Section(start, end, path))
         return branch(parts)
+
+
+def _is_repeated(unit: _Unit) -> bool:
+    """Say whether the pieces of a definition that is too large are to begin with its first line."""
+    return bool(unit.names) or unit.node.type in FUNCTIONS or unit.node.type == "pair"
+
+
+def _signature(node: Node) -> str:
+    """Return what stands before the body of a definition, its first line where it has none."""
+    inner = _defined(node)
+    text = (node.text or b"")[: 4 * MAX_LABEL_CHARS]
+    body = inner.child_by_field_name("body")
+    head = text[: body.start_byte - node.start_byte] if body is not None else text.split(b"\n", 1)[0]
+    return head.decode("utf-8", "ignore").rstrip(" \t\r\n{:=")
+
+
+def _defined(node: Node) -> Node:
+    """Return the definition that ``node``, an assignment or a declaration, wraps; itself where it has the body."""
+    for _ in range(_MAX_WRAPPED):
+        if node.child_by_field_name("body") is not None:
+            break
+        inner = next((each for each in map(node.child_by_field_name, _HOLDERS) if each is not None), None)
+        if inner is None:
+            inner = next((each for each in node.named_children[:4] if each.type in _WRAPPED), None)
+        if inner is None:
+            break
+        node = inner
+    return node
 
 
 def _is_listed(node: Node, first: int, last: int) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, Region, contents, paths, sections
 from pinakes.chunking.scale import Scale, clean
+from pinakes.chunking.tables import MAX_HEAD_ROWS, Table, caption_in, cells_of, combined, head_rows, is_lacking, name_of
 from pinakes.types import Document
 
 if TYPE_CHECKING:
@@ -23,7 +25,17 @@ ROW = 30
 BEFORE_TABLE = ROW - 1
 """Between a heading and a table: a table is rather cut between its rows than parted from its heading."""
 MAX_NESTING = 20
+SMALL_TABLE = 4
+"""A table under one part in so many of a chunk is never cut."""
 
+_LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
+_SHORT_ITEM = 500
+"""Items of one line up to so many characters are not cut, so they need not be repeated."""
+
+_DASHES = re.compile(r"[\s|:-]+")
+_ROWS = re.compile(r"(?:^|\n)[ \t]*\|.*+\s*+\Z", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_BULLET = re.compile(r"\s*[-*+]\s+")
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
 _INNER_LINES = {
     "fence": (2, 2, FENCE_LINE),
@@ -31,6 +43,8 @@ _INNER_LINES = {
     "html_block": (1, 1, FENCE_LINE),
     "table_open": (3, 1, ROW),
 }
+_FIRST_ROW = ROW - 5
+"""A cut between the column names and the first row, for where both are too large for one chunk."""
 """How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
 _SOLID = frozenset(_INNER_LINES)
 _BLOCKS = _SOLID | {"paragraph_open", "bullet_list_open", "ordered_list_open", "blockquote_open", "heading_open", "hr"}
@@ -41,19 +55,23 @@ def outline(document: Document, scale: Scale) -> Outline:
     """Find sections and blocks; leave out comments that stand between blocks, unless there is nothing else."""
     # The parser would count a stray carriage return as a line end, and the lines are what we take from it.
     tokens = _block_parser().parse(document.text.replace("\r", " "))
-    return _Blocks(document.text, scale.line_starts.tolist(), tokens).outline()
+    return _Blocks(scale, tokens).outline()
 
 
 class _Blocks:
-    def __init__(self, text: str, lines: list[int], tokens: Sequence[Token]) -> None:
-        self.text = text
-        self.lines = lines
+    def __init__(self, scale: Scale, tokens: Sequence[Token]) -> None:
+        self.scale = scale
+        self.text = scale.text
+        self.lines: list[int] = scale.line_starts.tolist()
         self.tokens = tokens
         self.cuts = Cuts()
         self.glue: set[int] = set()
         self.solids: list[tuple[int, int]] = []
         self.holes: list[tuple[int, int]] = []
         self.headings: list[tuple[int, int, int, str]] = []
+        self.contexts: list[Context] = []
+        self.small = scale.limits // SMALL_TABLE
+        self.before: tuple[int, int] | None = None
 
     def outline(self) -> Outline:
         """Walk the tokens once, then nest the sections."""
@@ -62,15 +80,17 @@ class _Blocks:
             if token.map is None or token.nesting < 0:
                 continue
             if token.level:
-                self._nested(token)
+                self._nested(index, token)
             elif token.type in _BLOCKS:
                 level = self._block(index, token, level)
-        root, glue = sections(self.text, self._regions(), self.holes)
+        root, glue = sections(self.text, self._regions(), self.holes, self._fits)
         glue |= self.glue
         for point in glue:
             self.cuts.found.pop(point, None)
         entries = contents(self.headings, len(self.text))
-        return Outline(root, self.cuts, frozenset(glue), tuple(self.solids), entries=entries)
+        return Outline(
+            root, self.cuts, frozenset(glue), tuple(self.solids), entries=entries, contexts=tuple(self.contexts)
+        )
 
     def _block(self, index: int, token: Token, level: int) -> int:
         """Note a block of the document itself, which ``level`` parts from the one before; return the next level."""
@@ -78,14 +98,34 @@ class _Blocks:
         if token.type == "html_block" and _COMMENTS.fullmatch(token.content):
             self.holes.append((start, end))
             return level
-        self._parted(start, token.type, level)
-        if token.type == "heading_open":
+        kind = token.type
+        captioned = kind == "table_open" and self._captioned(start, end)
+        self._parted(start, kind, AFTER_COLON if captioned and level == BLOCK else level)
+        if kind == "heading_open":
             name = _plain(self.tokens[index + 1].content)
             self.headings.append((start, end, int(token.tag[1:]), name))
+            self.before = None
             return AFTER_HEADING
+        if kind in _LISTS and level == AFTER_COLON and self.before:
+            self._introduced(*self.before, end)
         self._solid(token, start, end)
-        opens = token.type == "paragraph_open" and self.tokens[index + 1].content.rstrip().endswith(":")
+        opens = kind == "paragraph_open" and self.tokens[index + 1].content.rstrip().endswith(":")
+        self.before = (start, end) if kind == "paragraph_open" else None
         return AFTER_COLON if opens else BLOCK
+
+    def _captioned(self, start: int, end: int) -> bool:
+        """Note the paragraph before a table if it is its caption; say whether it is."""
+        if self.before is None or self._is_small(start, end) or self.text[self.before[1] : start].strip():
+            return False
+        said = caption_in(_ROWS.sub("", self.text[slice(*self.before)]))
+        if not said:
+            return False
+        self.contexts.append(Context(self.before[0], end, partial(str, said)))
+        return True
+
+    def _introduced(self, start: int, end: int, last: int) -> None:
+        """Note the sentence with a colon that a list of things, up to ``last``, stands under."""
+        self.contexts.append(Context(start, last, partial(_last_sentence, self.text, start, end)))
 
     def _parted(self, start: int, kind: str, level: int) -> None:
         if level == AFTER_HEADING and kind not in _SOLID:
@@ -93,24 +133,82 @@ class _Blocks:
         else:
             self.cuts.add(start, BEFORE_TABLE if level == AFTER_HEADING and kind == "table_open" else level)
 
-    def _nested(self, token: Token) -> None:
+    def _nested(self, index: int, token: Token) -> None:
         start, end = self._span(token)
         if token.type in _NESTED_BLOCKS:
             self.cuts.add(start, NESTED - min(token.level, MAX_NESTING))
             self._solid(token, start, end)
+        if token.type == "list_item_open":
+            first, last = token.map or (0, 0)
+            if last - first > 1 or end - start > _SHORT_ITEM:
+                self._item(index, start, end)
+
+    def _item(self, index: int, start: int, end: int) -> None:
+        first = self.tokens[index + 1]
+        if first.type in ("paragraph_open", "heading_open") and first.map:
+            lead = self._span(first)[1]
+            self.contexts.append(Context(start, end, partial(_item_lead, self.text, start, lead)))
 
     def _solid(self, token: Token, start: int, end: int) -> None:
         if token.type not in _SOLID:
             return
-        self.solids.append((start, end))
         first, last = token.map or (0, 0)
         head, tail, level = _INNER_LINES[token.type]
+        if token.type == "table_open":
+            start, head = self._table(first, last, end)
+        self.solids.append((start, end))
         for line in self.lines[first + head : last - tail + 1]:
             self.cuts.add(line, level)
+
+    def _table(self, first: int, last: int, end: int) -> tuple[int, int]:
+        """Note the column names of the table of these lines; return where it starts and how many lines its head has.
+
+        Rows of names may stand above the line of dashes, where the parser takes them for a paragraph, and below it.
+        """
+        if self._is_small(self.lines[first], end) and not (first and self._line(first - 1).strip()):
+            return self.lines[first], 3
+        names = [cells_of(self._line(first))]
+        above, further = first, 0
+        while above and first - above < MAX_HEAD_ROWS and self._is_row(above - 1, len(names[0])):
+            above -= 1
+            names.insert(0, cells_of(self._line(above)))
+        if above == first and is_lacking(names[0]):
+            below = [cells_of(self._line(line)) for line in range(first + 2, min(last, first + 3 + MAX_HEAD_ROWS))]
+            further = head_rows([*names, *below]) - 1
+            names += below[:further]
+        caption, columns = combined(names)
+        start, body = self.lines[above], first + 2 + further
+        for point in self.lines[above + 1 : first + 1]:
+            self.cuts.found.pop(point, None)
+            self.glue.add(point)
+        if any(columns) and body < last:
+            self._named(start, end, caption, Table(self.scale, columns, self.lines[body], end))
+        if body < last:
+            self.cuts.add(self.lines[body], _FIRST_ROW)
+        return start, 3 + further
+
+    def _is_small(self, start: int, end: int) -> bool:
+        """Say whether a table is so small that no chunk begins inside of it."""
+        return self.scale.fits(start, end, self.small)
+
+    def _named(self, start: int, end: int, caption: str, table: Table) -> None:
+        if caption:
+            self.contexts.append(Context(start, end, partial(str, caption)))
+        self.contexts.append(Context(table.body - 1, end, table=table))
+
+    def _line(self, number: int) -> str:
+        return self.text[self.lines[number] : self.lines[number + 1]]
+
+    def _is_row(self, number: int, width: int) -> bool:
+        line = self._line(number).strip()
+        return line.startswith("|") and len(line) > 1 and len(cells_of(line)) == width and not _DASHES.fullmatch(line)
 
     def _span(self, token: Token) -> tuple[int, int]:
         first, last = token.map or (0, 0)
         return self.lines[first], self.lines[min(last, len(self.lines) - 1)]
+
+    def _fits(self, start: int, end: int, path: tuple[str, ...]) -> bool:
+        return self.scale.fits(start, end, self.scale.room(path))
 
     def _regions(self) -> list[Region]:
         ends = [start for start, *_ in self.headings] + [len(self.text)]
@@ -119,6 +217,17 @@ class _Blocks:
         for (start, body, level, _), path, end in zip(self.headings, names, ends[1:], strict=True):
             regions.append(Region(level, path, start, body, end))
         return regions
+
+
+def _item_lead(text: str, start: int, end: int) -> str:
+    """Return the first words of a list item; a number before them stays."""
+    lead = text[start : min(end, start + 2 * MAX_LABEL_CHARS)]
+    return name_of(_BULLET.sub("", lead, count=1))
+
+
+def _last_sentence(text: str, start: int, end: int) -> str:
+    said = clean(text[max(start, end - MAX_LABEL_CHARS) : end])
+    return _SENTENCE_END.split(said)[-1].strip("*_: ")
 
 
 def _plain(heading: str) -> str:

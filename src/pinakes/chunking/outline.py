@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
+from pinakes.chunking.contexts import Context
 from pinakes.chunking.scale import common
 from pinakes.types import Int64
 
 BLOCK = 60
 """Level of a cut between blocks (paragraphs, lists, top-level units). Lower levels lie inside of higher ones."""
 FENCE_LINE = 12
+SHORT_HOLE = 120
+"""A comment up to so many characters between a heading and its text is rather kept than the heading left out."""
+SLIGHT_WORDS = 5
+SLIGHT_CHARS = 40
+"""Text of no more words and characters ("N/A", "No.", a link) says nothing without its heading."""
+_SLIGHT_LOOKED_AT = 10_000
+_SLIGHT_UNCOMMENTED = 500
+
+_COMMENT = re.compile(r"<!--(?:(?!-->).)*+-->", re.DOTALL)
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t][^\n]*$", re.MULTILINE)
+_ADDRESS = re.compile(r"\]\([^()\n]*\)|https?://\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,8 @@ class Outline:
     ``glue`` are offsets where lines meet that belong together, a heading and its first paragraph;
     ``solids`` are spans, ascending and apart, that overlap must not begin in. Where no cut helps, a text is cut between
     sentences, lines, words; with ``lines_first`` between lines before sentences. A higher cut is taken when
-    the chunk is at least ``min_fill`` of its size by then. ``entries`` are what a table of contents has.
+    the chunk is at least ``min_fill`` of its size by then. ``entries`` are what a table of contents has; ``contexts``
+    what chunks repeat that begin inside of them.
     """
 
     root: Section
@@ -94,6 +108,7 @@ class Outline:
     lines_first: bool = False
     min_fill: float = 0.5
     entries: tuple[Entry, ...] = ()
+    contexts: tuple[Context, ...] = ()
 
 
 @dataclass(slots=True)
@@ -136,17 +151,23 @@ def paths(headings: Iterable[tuple[int, str]]) -> list[tuple[str, ...]]:
     return result
 
 
-def sections(text: str, regions: Sequence[Region], holes: Sequence[tuple[int, int]]) -> tuple[Section, set[int]]:
+def sections(
+    text: str,
+    regions: Sequence[Region],
+    holes: Sequence[tuple[int, int]],
+    fits: Callable[[int, int, tuple[str, ...]], bool] | None = None,
+) -> tuple[Section, set[int]]:
     """Make a tree of ``regions``, leaving ``holes`` (spans, ascending) out, and the places to glue.
 
-    A heading without text of its own goes with what follows it, at the end with what precedes. One that only
-    holes surround is left out: the headers of what stands under it carry its words.
+    A heading without text of its own goes with what follows it, at the end with what precedes. With a hole between, it
+    does where the hole is short, or where what follows says nothing without its heading and ``fits`` with all of it.
+    Else such a heading is left out: the headers of what stands under it carry its words.
     """
     glue: set[int] = set()
     lead: tuple[int, int] | None = None
     last: Region | None = None
     for region, (start, end) in _islands(text, regions, holes):
-        if lead and lead[1] != start:
+        if lead and not (lead[1] == start or _bridged(text, lead, start, end, region.path, fits)):
             lead = None
         elif lead:
             glue.add(start)
@@ -162,6 +183,31 @@ def sections(text: str, regions: Sequence[Region], holes: Sequence[tuple[int, in
         glue.add(final.end)
         last.parts[-1] = Section(final.start, lead[1], final.path)
     return _tree(regions), glue
+
+
+def is_slight(text: str) -> bool:
+    """Say whether ``text`` says nothing without what stands around it: a few words besides a heading and comments."""
+    if len(text) > (_SLIGHT_LOOKED_AT if "<!--" in text else _SLIGHT_UNCOMMENTED):
+        return False
+    parts = [part for part in _HEADING.split(_COMMENT.sub("", text)) if part.strip()]
+    if len(parts) != 1:
+        return not parts
+    said = _ADDRESS.sub("a", parts[0])
+    return len(said.split()) <= SLIGHT_WORDS and len(said.strip()) <= SLIGHT_CHARS
+
+
+def _bridged(
+    text: str,
+    lead: tuple[int, int],
+    start: int,
+    end: int,
+    path: tuple[str, ...],
+    fits: Callable[[int, int, tuple[str, ...]], bool] | None,
+) -> bool:
+    """Say whether a heading goes with the text [start, end) although a hole is between."""
+    if start - lead[1] <= SHORT_HOLE:
+        return True
+    return fits is not None and is_slight(text[start:end]) and fits(lead[0], end, path)
 
 
 def _islands(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import itemgetter
 
 import numpy as np
 
 from pinakes.chunking import prose
-from pinakes.chunking.outline import Outline, Section, Symbol
+from pinakes.chunking.contexts import Contexts
+from pinakes.chunking.outline import Outline, Section, Symbol, is_slight
 from pinakes.chunking.scale import Scale, common
 from pinakes.types import Chunk, Int64
 
@@ -32,12 +34,12 @@ def assemble(scale: Scale, outline: Outline) -> list[Chunk]:
     """Cut the document of ``scale`` along ``outline``: ordinals from 0, in order, never blank."""
     packer = _Packer(scale, outline)
     spans: list[tuple[int, int, tuple[str, ...]]] = []
-    for passage in packer.passages(outline.root):
+    for passage in packer.document():
         for start, end in packer.settle(passage):
             start, end = _trim(scale.text, start, end)
             if start < end:
                 spans.append((start, end, passage.path))
-    return _chunks(scale, spans, outline.symbols)
+    return _chunks(scale, spans, packer.contexts, outline.symbols)
 
 
 class _Packer:
@@ -47,16 +49,23 @@ class _Packer:
         self.cuts, self.levels = outline.cuts.arrays()
         lines_first = (prose.LINE, prose.SENTENCE)
         self.order = lines_first if outline.lines_first else (prose.SENTENCE, prose.LINE)
+        self.contexts = Contexts(scale, outline.contexts)
+        self._least = scale.limits * (scale.sizing.min_size - 1) // scale.sizing.size
+        """What a chunk that is to be joined to its neighbours has at most."""
+
+    def room(self, start: int, path: tuple[str, ...]) -> Int64:
+        """Return what a chunk under ``path`` from ``start`` on has left for its text beside all that it repeats."""
+        return self.scale.room(path) - self.contexts.reserve(start, path)
 
     def passages(self, section: Section) -> list[_Passage]:
         """Cut ``section``: whole if it fits, else child by child with tiny neighbours joined."""
-        if section.gapless and self.scale.fits(section.start, section.end, self.scale.room(section.path)):
+        if section.gapless and self.scale.fits(section.start, section.end, self.room(section.start, section.path)):
             return [_Passage(section.start, section.end, section.path, whole=True)]
         if not section.children:
             return self._leaf(section)
         joined: list[_Passage] = []
         for child in section.children:
-            for passage in self.passages(child):
+            for passage in self._led(joined, self.passages(child)):
                 both = self._join(joined[-1], passage) if joined else None
                 if both:
                     joined[-1] = both
@@ -64,6 +73,41 @@ class _Packer:
                     joined.append(passage)
         whole = len(joined) == 1 and section.gapless
         return [_Passage(each.start, each.end, each.path, whole) for each in joined]
+
+    def document(self) -> list[_Passage]:
+        """Cut the document; its end, where it says nothing by itself, goes with what stands before."""
+        passages = self.passages(self.outline.root)
+        if len(passages) > 1 and self._is_slight(passages[-1]) and passages[-2].end == passages[-1].start:
+            slight = passages.pop()
+            first = len(passages) - 1
+            while first and _goes_on(passages[first - 1], passages[first]):
+                first -= 1
+            passages[first:] = self._leaf(
+                Section(passages[first].start, slight.end, passages[first].path), slight.start
+            )
+        return passages
+
+    def _led(self, before: list[_Passage], passages: list[_Passage]) -> list[_Passage]:
+        """Put the last passage of ``before`` before ``passages`` if it says nothing and does not fit elsewhere."""
+        adjacent = before and passages and before[-1].end == passages[0].start
+        if not (adjacent and self._is_slight(before[-1])):
+            return passages
+        if self._join(before[-1], passages[0]):
+            return passages
+        count = 1
+        while count < len(passages) and _goes_on(passages[count - 1], passages[count]):
+            count += 1
+        slight = before.pop()
+        if before and (both := self._join(before[-1], slight)):
+            before[-1] = both
+            return passages
+        led = self._leaf(Section(slight.start, passages[count - 1].end, passages[0].path), slight.end)
+        return [replace(each, whole=False) for each in led] + passages[count:]
+
+    def _is_slight(self, passage: _Passage) -> bool:
+        if self.scale.sizing.min_size and self.scale.fits(passage.start, passage.end, self._least):
+            return True
+        return not self.outline.lines_first and is_slight(self.scale.text[passage.start : passage.end])
 
     def settle(self, passage: _Passage) -> Iterator[tuple[int, int]]:
         """Yield the passage, cut once more where text cut inside a word has more units than it had in place."""
@@ -80,50 +124,73 @@ class _Packer:
         if not (left.whole and right.whole and left.end == right.start):
             return None
         path = common([left.path, right.path])
-        room = self.scale.room(path)
-        tiny = room // TINY_SHARE
+        room = self.room(left.start, path)
+        tiny = np.maximum(room // TINY_SHARE, self._least)
         some_tiny = self.scale.fits(left.start, left.end, tiny) or self.scale.fits(right.start, right.end, tiny)
         if some_tiny and self.scale.fits(left.start, right.end, room):
             return _Passage(left.start, right.end, path, whole=True)
         return None
 
-    def _leaf(self, section: Section) -> list[_Passage]:
-        room = self.scale.room(section.path)
-        found = list(self._divide(section.start, section.end, room))
+    def _leaf(self, section: Section, joint: int = -1) -> list[_Passage]:
+        """Cut a section that is too large along its structure; not at ``joint``, where the pieces fit together."""
+        found = self._joined(list(self._divide(section.start, section.end, section.path)), section, joint)
         points = np.array([section.start, *(point for point, _ in found), section.end], np.int64)
         strengths = np.array([0, *(level for _, level in found), 0], np.int64)
-        ends = self._pack(points, strengths, room)
+        ends = self._pack(points, strengths, section.path)
         passages: list[_Passage] = []
         start = section.start
         for end in ends:
-            begin = self._overlapped(passages[-1].start, start, end, room) if passages else start
+            begin = self._overlapped(passages[-1].start, start, end, section.path) if passages else start
             passages.append(_Passage(begin, end, section.path, whole=len(ends) == 1))
             start = end
         return passages
 
-    def _divide(self, start: int, end: int, room: Int64) -> Iterator[tuple[int, int]]:
+    def _joined(self, found: list[tuple[int, int]], section: Section, joint: int) -> list[tuple[int, int]]:
+        place = next((place for place, (point, _) in enumerate(found) if point == joint), -1)
+        if place < 0:
+            return found
+        start = found[place - 1][0] if place else section.start
+        end = found[place + 1][0] if place + 1 < len(found) else section.end
+        room = self.room(start, section.path)
+        if self.scale.fits(start, end, room):
+            return found[:place] + found[place + 1 :]
+        if not self.scale.sizing.min_size:
+            return found
+        glue = self.outline.glue | {joint}
+        return [*found[:place], *prose.divide(self.scale, start, end, room, glue, self.order), *found[place + 1 :]]
+
+    def _divide(self, start: int, end: int, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
         """Yield (offset, level): the strongest cuts, and inside of pieces that are still too large the next."""
         low, high = np.searchsorted(self.cuts, [start + 1, end])
         if low == high:
-            yield from prose.divide(self.scale, start, end, room, self.outline.glue, self.order)
+            order = (prose.CELL, *self.order) if self.contexts.table_at(start + 1) else self.order
+            yield from prose.divide(self.scale, start, end, self.room(start + 1, path), self.outline.glue, order)
             return
         levels = self.levels[low:high]
         top = int(levels.max())
         edges = np.concatenate([[start], self.cuts[low:high][levels == top], [end]])
         counts = self.scale.upto(edges)[:, 1:] - self.scale.before(edges)[:, :-1]
+        room = self.scale.room(path)
         too_large: list[bool] = np.any(counts > room[:, None], axis=0).tolist()
-        for left, right, large in zip(edges[:-1].tolist(), edges[1:].tolist(), too_large, strict=True):
+        doubtful: list[bool] = np.any(counts > self.contexts.least(room)[:, None], axis=0).tolist()
+        for place, (left, right) in enumerate(pairwise(edges.tolist())):
             if left > start:
                 yield left, top
-            if large:
-                yield from self._divide(left, right, room)
+            if too_large[place] or (doubtful[place] and not self._fits_here(left, right, path)):
+                yield from self._divide(left, right, path)
 
-    def _pack(self, points: Int64, strengths: Int64, room: Int64) -> list[int]:
+    def _fits_here(self, start: int, end: int, path: tuple[str, ...]) -> bool:
+        """Say whether a piece fits with what it repeats; a row with one column name, before it is cut."""
+        table = self.contexts.table_at(start)
+        reserve = self.contexts.one_name(table, path) if table else self.contexts.reserve(start, path)
+        return self.scale.fits(start, end, self.scale.room(path) - reserve)
+
+    def _pack(self, points: Int64, strengths: Int64, path: tuple[str, ...]) -> list[int]:
         """Return where the passages end that are made of the pieces between ``points``."""
         before, upto = self.scale.before(points), self.scale.upto(points)
         last = len(points) - 1
         ends: list[int] = []
-        index, limit = 0, room
+        index, limit = 0, self.room(int(points[0]), path)
         while True:
             reached = before[:, index] + limit
             fars = [int(row.searchsorted(most, "right")) - 1 for row, most in zip(upto, reached, strict=True)]
@@ -135,7 +202,7 @@ class _Packer:
             base, most = int(before[tight, index]), int(limit[tight])
             index = _best(upto[tight], strengths, window, base, most, self.outline.min_fill)
             ends.append(int(points[index]))
-            limit = np.maximum(room - self._overlap_room, 1)
+            limit = np.maximum(self.room(int(points[index]), path) - self._overlap_room, 1)
 
     @property
     def _overlap_room(self) -> Int64:
@@ -143,7 +210,7 @@ class _Packer:
         spent[0] = self.scale.sizing.overlap
         return spent
 
-    def _overlapped(self, previous: int, start: int, end: int, room: Int64) -> int:
+    def _overlapped(self, previous: int, start: int, end: int, path: tuple[str, ...]) -> int:
         """Return where the passage [start, end) begins when it repeats the last sentences or lines before it."""
         if not self.scale.sizing.overlap:
             return start
@@ -151,13 +218,19 @@ class _Packer:
         choices = prose.edges(self.scale.text, low - 1, start)
         choices = choices or [prose.word_start(self.scale.text, low, start)]
         for choice in choices:
-            if not self._inside_solid(choice) and self.scale.fits_exactly(choice, end, room):
+            fits = self.scale.fits_exactly(choice, end, self.room(choice, path))
+            if fits and not self._inside_solid(choice):
                 return choice
         return start
 
     def _inside_solid(self, point: int) -> bool:
         index = bisect_left(self.outline.solids, point, key=itemgetter(0)) - 1
         return index >= 0 and point < self.outline.solids[index][1]
+
+
+def _goes_on(left: _Passage, right: _Passage) -> bool:
+    """Say whether both are pieces of one section."""
+    return left.path == right.path and left.end >= right.start and not left.whole and not right.whole
 
 
 def _best(upto: Int64, strengths: Int64, window: tuple[int, int], base: int, limit: int, min_fill: float) -> int:
@@ -182,7 +255,12 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     return begin, max(begin, start + len(piece.rstrip()))
 
 
-def _chunks(scale: Scale, spans: Sequence[tuple[int, int, tuple[str, ...]]], symbols: Sequence[Symbol]) -> list[Chunk]:
+def _chunks(
+    scale: Scale,
+    spans: Sequence[tuple[int, int, tuple[str, ...]]],
+    contexts: Contexts,
+    symbols: Sequence[Symbol],
+) -> list[Chunk]:
     starts = np.array([start for start, _, _ in spans], np.int64)
     ends = np.array([end for _, end, _ in spans], np.int64)
     lines = scale.line_starts
@@ -194,7 +272,8 @@ def _chunks(scale: Scale, spans: Sequence[tuple[int, int, tuple[str, ...]]], sym
     high = np.searchsorted(symbol_starts, ends)
     chunks = []
     for ordinal, (start, end, path) in enumerate(spans):
-        header = scale.header(path)
+        labels = contexts.labels(start, end, path)
+        header, spent = scale.with_labels(path, labels)
         defined = (symbol.name for symbol in symbols[low[ordinal] : high[ordinal]] if symbol.end > start)
         chunks.append(
             Chunk(
@@ -204,9 +283,9 @@ def _chunks(scale: Scale, spans: Sequence[tuple[int, int, tuple[str, ...]]], sym
                 end=end,
                 start_line=scale.file_line(int(first[ordinal])),
                 end_line=scale.file_line(int(last[ordinal])),
-                token_count=int(scale.count(start, end)[0] + scale.limits[0] - scale.room(path)[0]),
+                token_count=int(scale.count(start, end)[0]) + spent,
                 header=header,
-                heading_path=path,
+                heading_path=(*path, *labels),
                 symbols=tuple(dict.fromkeys(defined)),
             )
         )

@@ -10,14 +10,15 @@ import numpy as np
 from pinakes.chunking.scale import Scale
 from pinakes.types import Int64
 
-WORD, LINE, SENTENCE = 0, 1, 2
+WORD, LINE, SENTENCE, CELL = 0, 1, 2, 3
 """Levels of cuts, all lower than those of structure."""
 
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)[\"'”’)\]*_`]*\s++(?![a-z])|(?<=[。！？])(?![。！？」』”’）])"
 )
 _LINE_END = re.compile(r"\n(?:[^\S\n]*\n)*+(?![^\S\n]*[)\]}])")
-_PATTERNS = {SENTENCE: _SENTENCE_END, LINE: _LINE_END}
+_CELL_END = re.compile(r"(?<!\\)\|\s")
+_PATTERNS = {SENTENCE: _SENTENCE_END, LINE: _LINE_END, CELL: _CELL_END}
 _INSIDE_WORD = (";", ",", "}", ")", ">")
 
 
@@ -44,7 +45,7 @@ def divide(
 
 def edges(text: str, start: int, end: int) -> list[int]:
     """Return where sentences and lines start inside (start, end), ascending."""
-    found = {match.end() for pattern in _PATTERNS.values() for match in pattern.finditer(text, start, end)}
+    found = {match.end() for pattern in (_SENTENCE_END, _LINE_END) for match in pattern.finditer(text, start, end)}
     return sorted(edge for edge in found if start < edge < end)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pinakes.chunking.outline import Cuts, Outline, Region, contents, paths, sections
+from pinakes.chunking.plain import Tables, lists
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.text import paragraphs
 from pinakes.types import Document
@@ -22,6 +23,9 @@ def outline(document: Document, scale: Scale) -> Outline:
     text = document.text
     cuts = Cuts()
     paragraphs(text, cuts)
+    items = list(lists(scale, cuts))
+    tables = Tables(scale, cuts)
+    tables.find()
     styles: list[str] = []
     titles = []
     for start, end, style, name in _titles(text, scale.line_starts.tolist()):
@@ -39,7 +43,10 @@ def outline(document: Document, scale: Scale) -> Outline:
         glue.add(region.body + first)
     for point in glue:
         cuts.found.pop(point, None)
-    return Outline(root, cuts, frozenset(glue), entries=contents(titles, len(text)))
+    solids = tuple(tables.solids)
+    contexts = [*tables.outside(items), *tables.contexts]
+    entries = contents(titles, len(text))
+    return Outline(root, cuts, frozenset(glue), solids, entries=entries, contexts=tuple(contexts))
 
 
 def _titles(text: str, starts: list[int]) -> Iterator[tuple[int, int, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -58,6 +58,22 @@ class Scale:
     def file_line(self, line: int) -> int:
         """Return the number in the file of a line of the text, both from 1."""
         return self._file_lines[min(line, len(self._file_lines)) - 1] if self._file_lines else line
+
+    def with_labels(self, path: tuple[str, ...], labels: Sequence[str]) -> tuple[str, int]:
+        """Return the header of a chunk under ``path`` that repeats ``labels``, and its units of the first limit."""
+        header = SEPARATOR.join([*filter(None, [self.header(path)]), *labels])
+        spent = self._header_units(header) if labels else (self.limits - self.room(path)).tolist()
+        return header, int(spent[0])
+
+    def pieces_units(self, pieces: Iterable[str], room: Int64 | None = None) -> Int64:
+        """Return int64 (k - 1,): the units of ``pieces`` with blanks between; no further than beyond ``room``."""
+        total = np.zeros(len(self._counters), np.int64)
+        for piece in pieces:
+            text = f"{piece} " if self._counts_blank else piece
+            total += self._name_units(text)
+            if room is not None and (total > room).any():
+                break
+        return total
 
     def before(self, points: Int64) -> Int64:
         """Return int64 (k, n): how many units start before each of the n offsets."""

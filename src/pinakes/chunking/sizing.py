@@ -29,10 +29,11 @@ class Sizing:
     ``size`` is the largest chunk in units, its header included; ``overlap`` the units repeated from the
     chunk before, at most half of ``size``. ``starts`` returns int64 (n,), ascending: the character offset
     at which each unit of a text starts. Counts must add up when a text is cut at white space.
-    ``token_starts`` and ``max_tokens`` are a second limit, for units other than the model's tokens.
+    ``token_starts`` and ``max_tokens`` are a second limit, for units other than the model's tokens. Chunks below
+    ``min_size`` are joined to their neighbours.
 
     Raises:
-        InvalidSetting: a size below 1, or an overlap that is negative or over half of it.
+        InvalidSetting: a size below 1, or an overlap or least size that is negative or over half of it.
     """
 
     size: int
@@ -40,6 +41,7 @@ class Sizing:
     starts: Callable[[str], Int64]
     token_starts: Callable[[str], Int64] | None = None
     max_tokens: int = 0
+    min_size: int = 0
     names: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
     """Units of headings counted before, in each limit: they recur in every document."""
 
@@ -51,6 +53,11 @@ class Sizing:
                 f"An overlap of {self.overlap} does not go with chunks of {self.size}.",
                 hint="Set chunking.overlap to at most half of the size, or to a share such as 0.1.",
             )
+        if not 0 <= self.min_size <= self.size // 2:
+            raise InvalidSetting(
+                f"A least size of {self.min_size} does not go with chunks of {self.size}.",
+                hint="Set chunking.min_size to at most half of the size.",
+            )
 
 
 def sizing_for(settings: ChunkingSettings, embedder_starts: Callable[[str], Int64], embedder_max_tokens: int) -> Sizing:
@@ -60,7 +67,7 @@ def sizing_for(settings: ChunkingSettings, embedder_starts: Callable[[str], Int6
     reads is lowered to that, and logged; sizes in words and chars keep the embedder's tokens as a second limit.
 
     Raises:
-        InvalidSetting: an overlap over half of the size.
+        InvalidSetting: an overlap, or a least size, over half of the size.
     """
     usual = min(embedder_max_tokens, USUAL_MAX_TOKENS)
     if settings.unit == "tokens":
@@ -68,10 +75,11 @@ def sizing_for(settings: ChunkingSettings, embedder_starts: Callable[[str], Int6
         if size > embedder_max_tokens:
             _log.warning("chunking.size %d lowered to %d, the most the model reads", size, embedder_max_tokens)
             size = embedder_max_tokens
-        return Sizing(size, _overlap(settings, size), embedder_starts)
+        return Sizing(size, _overlap(settings, size), embedder_starts, min_size=settings.min_size)
     starts = word_starts if settings.unit == "words" else char_starts
     size = settings.size or usual * (1 if settings.unit == "words" else CHARS_PER_TOKEN)
-    return Sizing(size, _overlap(settings, size), starts, embedder_starts, embedder_max_tokens)
+    overlap = _overlap(settings, size)
+    return Sizing(size, overlap, starts, embedder_starts, embedder_max_tokens, settings.min_size)
 
 
 def word_starts(text: str) -> Int64:

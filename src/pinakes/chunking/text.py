@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section
+from pinakes.chunking.plain import lists
 from pinakes.chunking.scale import Scale
 from pinakes.types import Document
 
@@ -16,9 +17,9 @@ def outline(document: Document, scale: Scale) -> Outline:
     """Find the paragraphs. Code, and text with a language (yaml, csv, log …), is lines, other text sentences."""
     cuts = Cuts()
     paragraphs(document.text, cuts)
-    return Outline(
-        Section(0, len(scale.text)), cuts, lines_first=document.kind == "code" or document.language is not None
-    )
+    lines_first = document.kind == "code" or document.language is not None
+    contexts = () if lines_first else tuple(lists(scale, cuts))
+    return Outline(Section(0, len(scale.text)), cuts, lines_first=lines_first, contexts=contexts)
 
 
 def paragraphs(text: str, cuts: Cuts) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 
+import pytest
+
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import word_starts
 from pinakes.types import Chunk, Document
@@ -141,16 +143,46 @@ def test_a_long_sentence_is_cut_between_words_and_a_long_word_inside() -> None:
 
 
 def test_comments_between_blocks_are_left_out() -> None:
-    text = "# A\n\n<!-- write\n\nhere -->\n\nReal text.\n\n<!-- x --> \n\n## B\n\nMore <!-- kept --> text.\n"
-    chunks = cut(text)
-    assert [each.text for each in chunks] == ["Real text.", "## B\n\nMore <!-- kept --> text."]
+    comment = f"<!-- {words(30, 'write')} -->"
+    text = f"# A\n\n{comment}\n\nReal text that says something.\n\n<!-- x --> \n\n## B\n\nMore <!-- kept --> text.\n"
+    chunks = cut(text, 30)
+    assert [each.text for each in chunks] == ["Real text that says something.", "## B\n\nMore <!-- kept --> text."]
     assert chunks[0].header == "A"
     assert chunks[0].heading_path == ("A",)
 
 
+def test_a_short_comment_does_not_part_a_heading_from_its_text() -> None:
+    text = "# A\n\n<!-- write here -->\n\nReal text that says something.\n"
+    assert [each.text for each in cut(text)] == [text.strip()]
+
+
+@pytest.mark.parametrize("said", ["N/A", "No.", "TBD", "yes", "[issue](https://example.org/a/b/c)", "- 12"])
+def test_what_says_nothing_without_its_heading_keeps_it_over_a_long_comment(said: str) -> None:
+    comment = f"<!-- {words(20, 'instruction')} -->"
+    text = f"# A\n\n{words(30)}\n\n## Monitoring\n\n{comment}\n\n{said}\n\n<!-- more -->\n"
+    assert cut(text)[-1].text == f"## Monitoring\n\n{comment}\n\n{said}"
+
+
+@pytest.mark.parametrize("said", ["N/A", "No.", "TBD", "None", "https://example.org/a/b"])
+def test_what_says_nothing_is_no_chunk_of_its_own(said: str) -> None:
+    long = f"{words(30)}. {words(30)}."
+    for text in (
+        f"# A\n\n{long}\n\n## Drawbacks\n\n{said}\n\n## Alternatives\n\n{long}\n",
+        f"# A\n\n{long}\n\n## B\n\n{long}\n\n## Drawbacks\n\n{said}\n",
+        f"# Drawbacks\n\n{said}\n\n## Why\n\n### Deep\n\n{long}\n",
+        f"# A\n\n## Drawbacks\n\n{said}\n\n# B\n\n## Why\n\n{long}\n",
+    ):
+        chunks = cut(text)
+        for each in chunks:
+            assert each.token_count <= 40
+            assert len(each.text.split()) > 5
+        [holder] = [each for each in chunks if said in each.text]
+        assert f"Drawbacks\n\n{said}" in holder.text
+
+
 def test_a_heading_over_nothing_but_a_comment_is_left_out() -> None:
-    text = "# A\n\n<!-- a -->\n\ntext\n\n<!-- b -->\n\n## Empty\n\n<!-- c -->\n"
-    assert [each.text for each in cut(text)] == ["text"]
+    text = "# A\n\nsome text\n\n<!-- b -->\n\n## Empty\n\n<!-- c -->\n"
+    assert [each.text for each in cut(text)] == ["# A\n\nsome text"]
 
 
 def test_a_document_of_comments_is_still_chunked() -> None:

@@ -1,0 +1,225 @@
+"""Lists and tables in text without marks of its own, and in reStructuredText: found line by line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from operator import itemgetter
+
+from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
+from pinakes.chunking.outline import BLOCK, Cuts
+from pinakes.chunking.scale import Scale
+from pinakes.chunking.tables import Table, cells_of, combined, name_of
+
+ITEM = BLOCK - 15
+ROW = 30
+FIRST_ROW = ROW - 5
+MAX_NESTING = 20
+MAX_HEAD_LINES = 40
+"""A table whose column names take more lines has none."""
+
+_ITEM = re.compile(r"[ \t]*(?P<sign>[-*+•‣]|\d{1,4}[.)]|#\.)[ \t]+(?=\S)")
+_ANY_ITEM = re.compile(r"^" + _ITEM.pattern, re.MULTILINE)
+_BULLET = re.compile(r"\s*[-*+•‣]\s+|\s*#\.\s+")
+_GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*")
+_SIMPLE = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*")
+_DIRECTIVE = re.compile(r"(?P<indent>[ \t]*)\.\.[ \t]+(?P<kind>table|list-table|csv-table)::[ \t]*(?P<caption>[^\n]*)")
+_ANY_TABLE = re.compile(r"^[ \t]*(?:\+[-=]+\+|=+[ \t]+=|\.\.[ \t]+(?:list-|csv-)?table::)", re.MULTILINE)
+_OPTION = re.compile(r"[ \t]+:(?P<name>[\w-]+):[ \t]*(?P<value>[^\n]*)")
+_ELEMENT = re.compile(r"[ \t]*\*[ \t]+-(?:[ \t]|$)")
+
+
+def lists(scale: Scale, cuts: Cuts) -> Iterator[Context]:
+    """Allow cuts between the items of lists; yield a context for each item of several lines."""
+    text, open_ = scale.text, list[tuple[int, int, int]]()
+    first = _ANY_ITEM.search(text)
+    if first is None:
+        return
+    begin = int(scale.line_starts.searchsorted(first.end())) - 1
+    for number, (start, end) in enumerate(pairwise(scale.line_starts.tolist()[begin:]), start=begin):
+        line = text[start : min(end, start + 200)]
+        indent = len(line) - len(line.lstrip())
+        if indent == len(line):
+            continue
+        while open_ and open_[-1][0] >= indent:
+            yield from _item(text, *open_.pop()[1:], number, start)
+        if _ITEM.match(line):
+            cuts.add(start, ITEM - min(len(open_), MAX_NESTING))
+            open_.append((indent, start, number))
+    while open_:
+        yield from _item(text, *open_.pop()[1:], len(scale.line_starts), len(text))
+
+
+def _item(text: str, start: int, line: int, last: int, end: int) -> Iterator[Context]:
+    if last - line > 1:
+        yield Context(start, end, partial(_lead, text, start))
+
+
+def _lead(text: str, start: int) -> str:
+    first = text[start : start + 2 * MAX_LABEL_CHARS].split("\n", 1)[0]
+    return name_of(_BULLET.sub("", first, count=1))
+
+
+class Tables:
+    """Finds the tables of reStructuredText: grids, simple ones, and those written as lists or comma separated."""
+
+    def __init__(self, scale: Scale, cuts: Cuts) -> None:
+        self.scale = scale
+        self.cuts = cuts
+        self.lines: list[int] = scale.line_starts.tolist()
+        self.solids: list[tuple[int, int]] = []
+        self.contexts: list[Context] = []
+
+    def find(self) -> None:
+        """Walk all lines once."""
+        first = _ANY_TABLE.search(self.scale.text)
+        if first is None:
+            return
+        number, caption, captioned = int(self.scale.line_starts.searchsorted(first.end())) - 1, "", -1
+        while number < len(self.lines) - 1:
+            line = self._line(number)
+            after = number + 1
+            if directive := _DIRECTIVE.match(line):
+                caption, captioned = name_of(directive["caption"]), number
+                if directive["kind"] != "table":
+                    after = self._directive(number, directive)
+                    caption = ""
+            elif _GRID.fullmatch(line.rstrip("\n")):
+                after = self._grid(number, caption, captioned)
+                caption = ""
+            elif _SIMPLE.fullmatch(line.rstrip("\n")):
+                after = self._simple(number, caption, captioned)
+                caption = ""
+            elif line.strip() and not line[0].isspace():
+                caption = ""
+            number = max(after, number + 1)
+
+    def outside(self, contexts: Sequence[Context]) -> Iterator[Context]:
+        """Yield those of ``contexts`` that do not begin in a table."""
+        for context in contexts:
+            index = bisect_right(self.solids, context.start, key=itemgetter(0)) - 1
+            if index < 0 or self.solids[index][1] <= context.start:
+                yield context
+
+    def _line(self, number: int) -> str:
+        return self.scale.text[self.lines[number] : self.lines[number + 1]]
+
+    def _grid(self, first: int, caption: str, captioned: int) -> int:
+        last = first
+        while last < len(self.lines) - 1 and self._line(last).lstrip()[:1] in ("+", "|"):
+            last += 1
+        borders = [each for each in range(first, last) if _GRID.fullmatch(self._line(each).rstrip("\n"))]
+        head = next((each for each in borders[1 : MAX_HEAD_LINES + 1] if "=" in self._line(each)), None)
+        head = head if head is not None else borders[1] if len(borders) > 2 else None
+        if head is not None and head - first <= MAX_HEAD_LINES:
+            groups = [range(left + 1, right) for left, right in pairwise(each for each in borders if each <= head)]
+            rows = [_merged([cells_of(self._line(each)) for each in group]) for group in groups if group]
+            self._note(first, last, head + 1, rows, caption, captioned)
+        self._rows(first, last, [each + 1 for each in borders[1:-1]], (head or first) + 1)
+        return last
+
+    def _simple(self, first: int, caption: str, captioned: int) -> int:
+        borders, number = [first], first + 1
+        while number < len(self.lines) - 1 and len(borders) < 3:
+            line = self._line(number).rstrip("\n")
+            if _SIMPLE.fullmatch(line):
+                borders.append(number)
+                if number + 1 >= len(self.lines) - 1 or not self._line(number + 1).strip():
+                    break
+            number += 1
+        if len(borders) < 2:
+            return first + 1
+        last = borders[-1] + 1
+        spans = [match.span() for match in re.finditer(r"=+", self._line(first))]
+        starts = [start for start, _ in spans] + [None]
+        if len(borders) == 3 and borders[1] - first <= MAX_HEAD_LINES:
+            written = [
+                self._line(each) for each in range(first + 1, borders[1]) if set(self._line(each).strip()) != {"-"}
+            ]
+            rows = [[name_of(line[left:right]) for left, right in pairwise(starts)] for line in written]
+            self._note(first, last, borders[1] + 1, [_merged(rows)], caption, captioned, barred=False)
+        body = borders[1] + 1 if len(borders) == 3 else first + 1
+        edge = spans[0][0]
+        rows_at = [each for each in range(body, last - 1) if self._line(each)[edge : edge + 1].strip()]
+        self._rows(first, last, rows_at, body)
+        return last
+
+    def _directive(self, first: int, found: re.Match[str]) -> int:
+        last, indent = first + 1, len(found["indent"])
+        while last < len(self.lines) - 1:
+            line = self._line(last)
+            if line.strip() and len(line) - len(line.lstrip()) <= indent:
+                break
+            last += 1
+        options, body = dict[str, str](), first + 1
+        while body < last and (option := _OPTION.match(self._line(body))):
+            options[option["name"]] = option["value"].strip()
+            body += 1
+        while body < last and not self._line(body).strip():
+            body += 1
+        given = options.get("header-rows", "")
+        heads = min(int(given), 3) if given.isdecimal() and len(given) < 4 else 0
+        if found["kind"] == "csv-table":
+            rows_at = [each for each in range(body, last) if self._line(each).strip()]
+            written = [options["header"]] if "header" in options else [self._line(each) for each in rows_at[:heads]]
+            heads = 0 if "header" in options else heads
+            names = [[name_of(cell) for cell in row] for row in csv.reader(written[:3], skipinitialspace=True)]
+        else:
+            rows_at = [each for each in range(body, last) if _ELEMENT.match(self._line(each))]
+            ends = [*rows_at[1:], last]
+            names = [self._cells(left, right) for left, right in zip(rows_at[:heads], ends, strict=False)]
+        start = rows_at[heads] if heads < len(rows_at) else body
+        self._note(first, last, start, names, name_of(found["caption"]), first, barred=False)
+        self._rows(first, last, rows_at, start)
+        return last
+
+    def _cells(self, first: int, last: int) -> list[str]:
+        """Return the cells of a row that is written as a list."""
+        cells: list[str] = []
+        for number in range(first, min(last, first + MAX_HEAD_LINES)):
+            line = self._line(number).strip()
+            line = line[1:].lstrip() if line.startswith("*") else line
+            if line.startswith("-"):
+                cells.append(name_of(line[1:]))
+            elif line and cells:
+                cells[-1] = name_of(f"{cells[-1]} {line}")
+        return cells
+
+    def _note(
+        self,
+        first: int,
+        last: int,
+        body: int,
+        rows: Sequence[Sequence[str]],
+        caption: str,
+        captioned: int,
+        *,
+        barred: bool = True,
+    ) -> None:
+        title, names = combined(rows) if rows else ("", [])
+        end = self.lines[last]
+        if caption:
+            self.contexts.append(Context(self.lines[captioned], end, partial(str, caption)))
+        if title:
+            self.contexts.append(Context(self.lines[first], end, partial(str, title)))
+        if any(names) and body < last:
+            table = Table(self.scale, names, self.lines[body], end, barred=barred)
+            self.contexts.append(Context(self.lines[body] - 1, end, table=table))
+
+    def _rows(self, first: int, last: int, rows: Sequence[int], body: int) -> None:
+        """Allow cuts where rows begin, and none between paragraphs of a table."""
+        self.solids.append((self.lines[first], self.lines[last]))
+        for number in range(first + 1, last):
+            self.cuts.found.pop(self.lines[number], None)
+        for number in rows:
+            self.cuts.add(self.lines[number], ROW if number > body else FIRST_ROW)
+
+
+def _merged(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return one row of the lines of several lines of cells."""
+    width = max(map(len, rows), default=0)
+    return [" ".join(row[column] for row in rows if column < len(row) and row[column]) for column in range(width)]

@@ -1,0 +1,43 @@
+"""Tables in plain lines, one row a line with bars between its cells, the first row of names."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+from pinakes.chunking.contexts import Context
+from pinakes.chunking.outline import Cuts, Outline, Section
+from pinakes.chunking.scale import Scale
+from pinakes.chunking.tables import MAX_HEAD_ROWS, Table, cells_of, combined, head_rows, is_head, is_lacking
+from pinakes.types import Document
+
+ROW = 30
+FIRST_ROW = ROW - 5
+"""Names are rather parted from the first row than a row is cut."""
+
+
+def outline(document: Document, scale: Scale) -> Outline:
+    """Find the rows, and the names of the columns where the first rows are such."""
+    text = document.text
+    lines = scale.line_starts.tolist()
+    rows = [start for start, end in pairwise(lines) if end - start > 1 and not text[start:end].isspace()]
+    ends = [*rows[1:], len(text)]
+    cuts = Cuts()
+    for start in rows[1:]:
+        cuts.add(start, ROW)
+    contexts: list[Context] = []
+    first = [cells_of(text[start:end], edged=False) for start, end in zip(rows[:2], ends, strict=False)]
+    if first and is_head(first[0], first[1] if len(first) > 1 else None):
+        names = first[:1]
+        if is_lacking(names[0]):
+            pairs = zip(rows[: MAX_HEAD_ROWS + 1], ends, strict=False)
+            some = [cells_of(text[start:end], edged=False) for start, end in pairs]
+            names = some[: head_rows(some)]
+        caption, columns = combined(names)
+        body = rows[len(names)] if len(names) < len(rows) else len(text)
+        if caption:
+            contexts.append(Context(rows[0], len(text), partial(str, caption)))
+        contexts.append(Context(body - 1, len(text), table=Table(scale, columns, body, len(text), edged=False)))
+        for start in rows[1 : len(names) + 1]:
+            cuts.found[start] = FIRST_ROW
+    return Outline(Section(0, len(text)), cuts, lines_first=True, contexts=tuple(contexts))
