@@ -24,10 +24,12 @@ from pinakes.analysis import estimated_token_starts
 from pinakes.chunking import chunk, chunker_of, sizing_for
 from pinakes.cutting.workers import Confined, Process, Stopped, Workers
 from pinakes.embedders import open_embedder
+from pinakes.embedders.tokens import token_counter
 from pinakes.errors import Empty, PinakesError, Unreadable
 from pinakes.machine.memory import share_arenas
 from pinakes.ports import Embedder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
+from pinakes.text.secrets.masking import masking_of
 from pinakes.types import Chunk, Cut, Document, Item
 
 WORTH_BYTES: Final = 4_000_000
@@ -74,6 +76,7 @@ class Here:
         counted = recipe.counted
         starts = embedder.token_starts if counted else estimated_token_starts
         most = embedder.max_tokens if counted else _USUAL_MAX_TOKENS
+        self._counter = token_counter(recipe.cache)
         self._sizing = sizing_for(recipe.chunking, starts, most)
 
     def begin(self, data: bytes, path: str) -> Callable[[], Cut]:
@@ -95,7 +98,8 @@ class Here:
         middle = time.perf_counter()
         # What has no title of its own, as most code, is known by its path: passages of it say where they stand.
         chunks = self.chunks(document if document.title else replace(document, title=path))
-        return Cut(document, chunks, middle - start, time.perf_counter() - middle, chunker_of(document))
+        tokens = self._counter.count(document.text)
+        return Cut(document, chunks, middle - start, time.perf_counter() - middle, chunker_of(document), tokens)
 
     def chunks(self, document: Document) -> list[Chunk]:
         """Cut a document that needs no reading."""
@@ -276,6 +280,7 @@ def _read(data: bytes, path: str, limits: IngestSettings) -> Document:
         timeout_s=limits.read_timeout_s,
         passwords=readers.passwords_in(limits.passwords_variable),
         ocr=limits.ocr == "auto",
+        mask=masking_of(limits).document,
     )
 
 

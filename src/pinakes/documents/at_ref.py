@@ -38,7 +38,7 @@ def held_at(connection: Connection, record: CollectionRecord, words: str) -> Col
                 return one
     raise InvalidInput(
         f"{words!r} is no day or time, and no collection holds {own[0].location!r} as it was there.",
-        hint=f"If it is a branch or tag, add it, then ask again: {_adding(record, own[0], words)}",
+        hint=f"If it is a branch, tag or commit, add it, then ask again: {_adding(record, own[0], words)}",
     )
 
 

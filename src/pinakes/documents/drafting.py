@@ -7,11 +7,10 @@ and again in the transaction that writes; if the document is another by then, al
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import Connection
@@ -21,18 +20,22 @@ from pinakes.catalog.documents import NewDocument
 from pinakes.catalog.history import Op, State
 from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.whole import Content
+from pinakes.documents.checking import (
+    MAX_URI_CHARS,
+    check_length,
+    checked_metadata,
+    checked_summary,
+    checked_tags,
+    checked_text,
+    checked_title,
+)
 from pinakes.errors import Conflict, InvalidInput, NotFound, Refused
 from pinakes.readers.code import language_of
 from pinakes.readers.decode import scrub
-from pinakes.types import JSON, Document, DocumentKind, Metadata
+from pinakes.text.secrets.masking import Masking
+from pinakes.types import JSON, Document, DocumentKind, Metadata, ReadingNote
 
 KINDS = ("markdown", "code", "text")
-MAX_TITLE_CHARS = 1000
-MAX_URI_CHARS = 4096
-MAX_SUMMARY_CHARS = 4000
-MAX_TAG_CHARS = 200
-MAX_METADATA_CHARS = 20_000
-MAX_METADATA_DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +107,17 @@ def as_new(base: Content) -> NewDocument:
     return replace(new, document=replace(new.document, pages=tuple(base.pages or ())))
 
 
-def putting(draft: Draft) -> Plan:
-    """Return the plan to put a document, which may be there already.
+def putting(draft: Draft, masking: Masking) -> Plan:
+    """Return the plan to put a document, which may be there already; what is secret in it is masked.
+
+    Its ``content_hash`` is that of the text as it was given.
 
     Raises:
         InvalidInput: something of it cannot be used.
     """
     draft = _checked(draft)
     digest = _hash(draft.text)
+    draft, notes = _masked(draft, masking)
     fields = None
     if draft.metadata is not None:
         fields = {name: value for name, value in draft.metadata.items() if value is not None}
@@ -128,6 +134,7 @@ def putting(draft: Draft) -> Plan:
         own = _with(own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source"))
         document = Document(draft.text, draft.title, draft.kind, _language(draft))
         recut = base is None or as_new(base).document != document
+        document = replace(document, notes=notes)
         summary, by = draft.summary or None, "given"
         if summary is None:
             same_text = base is not None and base.text == draft.text
@@ -150,16 +157,19 @@ def putting(draft: Draft) -> Plan:
     return plan
 
 
-def editing(uid: str, edit: Edit) -> Plan:
-    """Return the plan to change a document.
+def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
+    """Return the plan to change a document; what is secret in the change is masked.
 
     Raises:
         InvalidInput: something of it cannot be used.
     """
     title = None if edit.title is None else checked_title(edit.title)
     text = None if edit.text is None else checked_text(edit.text)
-    given = _given(edit)
-    summary = None if edit.summary is None else _checked_summary(edit.summary)
+    given = masking.value(_given(edit))
+    summary = None if edit.summary is None else masking.text(checked_summary(edit.summary))
+    digest = None if text is None else _hash(text)
+    read = masking.document(Document(text or "", title or ""))
+    title, text = title and read.title, text and read.text
 
     def plan(connection: Connection, collection_id: int) -> Prepared:
         base = existing(connection, collection_id, uid)
@@ -180,9 +190,10 @@ def editing(uid: str, edit: Edit) -> Plan:
             document = replace(document, text=text, pages=())
         recut = document != new.document
         if recut:
-            new = replace(new, document=document, title=document.title, path=_renamed(base, document.title))
+            noted = replace(document, notes=read.notes)
+            new = replace(new, document=noted, title=document.title, path=_renamed(base, document.title))
         if document.text != base.text:
-            new = replace(new, content_hash=_hash(document.text), summary=None, summary_by="")
+            new = replace(new, content_hash=digest or base.content_hash, summary=None, summary_by="")
         if summary is not None:
             new = replace(new, summary=summary or None, summary_by="given" if summary else "")
         return Prepared(new, base, recut=recut, cut_title=document.title)
@@ -190,8 +201,11 @@ def editing(uid: str, edit: Edit) -> Plan:
     return plan
 
 
-def restoring(uid: str, number: int | None) -> Plan:
-    """Return the plan to bring a deleted document back, or an old version of one that is there."""
+def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
+    """Return the plan to bring a deleted document back, or an old version of one that is there.
+
+    What was kept before credentials were masked is masked now.
+    """
 
     def plan(connection: Connection, collection_id: int) -> Prepared:
         base = whole.of_uids(connection, collection_id, [uid]).get(uid)
@@ -214,6 +228,7 @@ def restoring(uid: str, number: int | None) -> Plan:
                 hint="The history of the document says which versions can be read (history.days, history.versions).",
             )
         _check_free(connection, collection_id, state)
+        state = masked_state(state, masking)
         if base is not None:
             new = replace(state_as_new(state), source_id=None, given={}, uid="", created_at="")
             recut = new.document != as_new(base).document
@@ -267,6 +282,18 @@ def state_as_new(state: State) -> NewDocument:
     return replace(_again(state, state.metadata, state.given), uid=state.uid, created_at=state.created_at)
 
 
+def masked_state(state: State, masking: Masking) -> State:
+    """Return what a document was, with what is secret in it masked."""
+    return replace(
+        state,
+        text=masking.text(state.text),
+        title=masking.text(state.title),
+        metadata=masking.value(state.metadata),
+        given=masking.value(state.given),
+        summary=masking.text(state.summary),
+    )
+
+
 def title_to_cut(state: State) -> str:
     """Return the title that a document's passages were cut under: of a file without one of its own, the path."""
     of_file = state.source_id is not None and state.title == PurePosixPath(state.path).stem
@@ -311,86 +338,6 @@ def check_version(base: Content, wanted: int | None) -> None:
     _check_version(base, wanted, base.uid)
 
 
-def checked_title(title: str) -> str:
-    """Return a title in one line.
-
-    Raises:
-        InvalidInput: it is empty or too long.
-    """
-    title = " ".join(scrub(title).split())
-    if not title:
-        raise InvalidInput("Title must not be empty", hint="Say what the document is called.")
-    _check_length("title", title, MAX_TITLE_CHARS)
-    return title
-
-
-def checked_text(text: str) -> str:
-    """Return a text with plain newlines and without control characters.
-
-    Raises:
-        InvalidInput: there is nothing in it.
-    """
-    text = scrub(text)
-    if not text.strip():
-        raise InvalidInput("Text must not be empty", hint="Give the document some text.")
-    return text
-
-
-def _checked_summary(summary: str) -> str:
-    summary = scrub(summary).strip()
-    _check_length("summary", summary, MAX_SUMMARY_CHARS)
-    return summary
-
-
-def _check_length(what: str, text: str, most: int) -> None:
-    if len(text) > most:
-        raise InvalidInput(f"The {what} {text[:40]!r}… has {len(text)} characters.", hint=f"At most {most}.")
-
-
-def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return tags without blanks around them, each once.
-
-    Raises:
-        InvalidInput: they are no list of texts, or one is too long.
-    """
-    if isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags):
-        raise InvalidInput(f"Tags cannot be {tags!r}.", hint="Give a list of texts.")
-    clean = dict.fromkeys(word for tag in tags if (word := scrub(tag).strip()))
-    for tag in clean:
-        _check_length("tag", tag, MAX_TAG_CHARS)
-    return tuple(clean)
-
-
-def _depth(value: JSON) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + max(map(_depth, inner), default=0)
-
-
-def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return metadata that can be kept as JSON.
-
-    Raises:
-        InvalidInput: it cannot, or is too long.
-    """
-    try:
-        if not all(isinstance(name, str) and name.strip() for name in metadata):
-            raise ValueError("the name of a field must be a text")
-        text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
-        kept: dict[str, JSON] = json.loads(text.encode())
-        if _depth(kept) > MAX_METADATA_DEPTH:
-            raise ValueError(f"it is nested more than {MAX_METADATA_DEPTH} deep")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"Metadata cannot be kept: {error}.", hint="Use texts, numbers, true, false, and lists or objects of them."
-        ) from error
-    _check_length("metadata", text, MAX_METADATA_CHARS)
-    if isinstance(kept.get("tags"), list):
-        kept["tags"] = list(checked_tags(kept["tags"]))
-    if not isinstance(source := kept.get("source"), str | None):
-        kept["source"] = json.dumps(source, ensure_ascii=False)
-    return kept
-
-
 def _of_file(uri: str) -> Refused:
     return Refused(
         f"At {uri!r} stands the document of a file.",
@@ -402,7 +349,7 @@ def _checked(draft: Draft) -> Draft:
     if draft.kind not in KINDS:
         raise InvalidInput(f"A document cannot be of kind {draft.kind!r}.", hint=f"Use one of {', '.join(KINDS)}.")
     uri = scrub(draft.uri).strip()
-    _check_length("uri", uri, MAX_URI_CHARS)
+    check_length("uri", uri, MAX_URI_CHARS)
     return replace(
         draft,
         text=checked_text(draft.text),
@@ -410,10 +357,27 @@ def _checked(draft: Draft) -> Draft:
         uri=uri,
         tags=None if draft.tags is None else checked_tags(draft.tags),
         metadata=None if draft.metadata is None else checked_metadata(draft.metadata),
-        summary=None if draft.summary is None else _checked_summary(draft.summary),
+        summary=None if draft.summary is None else checked_summary(draft.summary),
         source=scrub(draft.source or "").strip(),
         path=scrub(draft.path).strip().strip("/"),
     )
+
+
+def _masked(draft: Draft, masking: Masking) -> tuple[Draft, tuple[ReadingNote, ...]]:
+    """Return ``draft`` with what is secret in it masked, and notes that name it."""
+    read = masking.document(Document(draft.text, draft.title, metadata=draft.metadata or {}))
+    masked = replace(
+        draft,
+        text=read.text,
+        title=read.title,
+        uri=masking.text(draft.uri),
+        path=masking.text(draft.path),
+        tags=None if draft.tags is None else masking.value(tuple(draft.tags)),
+        metadata=None if draft.metadata is None else read.metadata,
+        summary=None if draft.summary is None else masking.text(draft.summary),
+        source=masking.text(draft.source or ""),
+    )
+    return masked, read.notes
 
 
 def _given(edit: Edit) -> dict[str, JSON]:

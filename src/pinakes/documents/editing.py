@@ -30,6 +30,7 @@ from pinakes.errors import NotFound, PinakesError
 from pinakes.ingest import keeping_of
 from pinakes.shelves import Shelves
 from pinakes.summarizing import Summaries
+from pinakes.text.secrets.masking import Masking, masking_of
 from pinakes.types import DocumentKind, Filter, Metadata, Summary
 
 __all__ = ["ChunkText", "Documents", "Draft", "Edit", "FullDocument", "Version", "Written"]
@@ -141,7 +142,7 @@ class Documents:
             ModelMismatch: the collection was embedded by another model.
         """
         name = self.chosen(collection)
-        plans = [_attempted(putting, draft) for draft in drafts]
+        plans = [_attempted(draft, self._masking) for draft in drafts]
         return self._written(name, self._writer.write(name, plans, create=True))
 
     def update(
@@ -168,7 +169,7 @@ class Documents:
             Conflict: it is not ``if_version``.
         """
         edit = Edit(title, text, tags, metadata, summary, source, if_version)
-        return self._one(collection, editing(doc_id, edit))
+        return self._one(collection, editing(doc_id, edit, self._masking))
 
     def restore(self, doc_id: str, *, collection: str | None = None, version: int | None = None) -> Written:
         """Bring back a deleted document as it last was, or an older ``version`` of any document, under its id.
@@ -179,7 +180,7 @@ class Documents:
             Conflict: another document stands at its uri by now.
             Refused: it is the document of a file.
         """
-        return self._one(collection, restoring(doc_id, version))
+        return self._one(collection, restoring(doc_id, version, self._masking))
 
     def delete(self, doc_id: str, *, collection: str | None = None, if_version: int | None = None) -> DocumentRecord:
         """Delete a document; it can be restored for ``history.days``. A file is left out until it changes.
@@ -275,11 +276,11 @@ class Documents:
         with self.shelves.catalog.read() as connection:
             now = whole.of_uids(connection, record.id, [doc_id]).get(doc_id)
             if now is not None and now.version == number:
-                return now.text
+                return self._masking.text(now.text)
             state = history.state(connection, record.id, doc_id, number)
             last = history.last_number(connection, record.id, doc_id)
         if state is not None:
-            return state.text
+            return self._masking.text(state.text)
         if not last:
             raise unknown(doc_id)
         raise NotFound(
@@ -300,6 +301,10 @@ class Documents:
         record = self.shelves.record(self.chosen(collection))
         with self.shelves.catalog.read() as connection:
             return history.deleted(connection, record.id, limit, reference)
+
+    @property
+    def _masking(self) -> Masking:
+        return masking_of(self.shelves.settings.ingest)
 
     def _one(self, collection: str | None, plan: Plan) -> Written:
         name = self.chosen(collection)
@@ -332,9 +337,9 @@ class Documents:
         return gone
 
 
-def _attempted(make: Callable[[Draft], Plan], draft: Draft) -> Plan | PinakesError:
+def _attempted(draft: Draft, masking: Masking) -> Plan | PinakesError:
     try:
-        return make(draft)
+        return putting(draft, masking)
     except PinakesError as error:
         return error
 

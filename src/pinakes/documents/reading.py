@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from rapidfuzz import process
 from sqlalchemy import Connection
 
-from pinakes.catalog import documents, history
+from pinakes.catalog import documents, history, references
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.history import State
 from pinakes.catalog.records import DocumentRecord
 from pinakes.documents.at_ref import held_at
 from pinakes.documents.moments import moment
 from pinakes.errors import InvalidInput, NotFound
+from pinakes.settings import IngestSettings
+from pinakes.text.secrets.masking import NOTHING_MASKED, Masking, masking_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,51 +40,61 @@ def read(
     lines: tuple[int, int] | None,
     version: int | None = None,
     as_of: str | None = None,
+    settings: IngestSettings | None = None,
 ) -> Text:
     """Return the document that goes by ``reference``, in a ``version`` or ``as_of`` a day or time, else as it is.
+
+    What was stored before credentials were masked is masked here.
 
     Raises:
         NotFound: nothing goes by that name, or it has no such lines, or it is not kept what it was.
         InvalidInput: several documents go by that name, or a version and a time are named.
     """
+    masking = masking_of(settings) if settings else NOTHING_MASKED
     if version is not None and as_of is not None:
         raise InvalidInput("A document is read in a version or as of a time, not both.", hint="Leave one out.")
     if as_of is not None and (there := held_at(connection, record, as_of)) is not None:
-        return read(connection, there, reference, lines)
+        return read(connection, there, reference, lines, settings=settings)
     if as_of is not None:
-        return _as_of(connection, record, reference, lines, moment(as_of))
+        return _as_of(connection, record, reference, lines, moment(as_of), masking)
     document = _only(connection, record, reference)
     if version in (None, document.version):
-        return _cut(document, documents.text(connection, document.id), lines)
+        return _cut(document, masking.text(documents.text(connection, document.id)), lines)
     state = history.state(connection, record.id, document.uid, version or 0)
     if state is None:
         raise NotFound(
             f"Version {version} of {document.path!r} cannot be read.",
             hint=f"See which can: pinakes document history {document.uid}",
         )
-    return _cut(_then(record.id, state, document), state.text, lines)
+    return _cut(_then(record.id, state, document), masking.text(state.text), lines)
 
 
 def _as_of(
-    connection: Connection, record: CollectionRecord, reference: str, lines: tuple[int, int] | None, at: str
+    connection: Connection,
+    record: CollectionRecord,
+    reference: str,
+    lines: tuple[int, int] | None,
+    at: str,
+    masking: Masking,
 ) -> Text:
     then = history.states_at(connection, record.id, at)
-    there = documents.find(connection, record.id, reference)
+    there = references.find(connection, record.id, reference)
     names = {one.uid for one in there}
-    found = [one for one in then if one.uid in names or reference in (one.uid, one.uri, one.path)]
+    names_of = {reference, *references.spellings(reference)}
+    found = [one for one in then if one.uid in names or names_of.intersection((one.uid, one.uri, one.path))]
     still = [one for one in there if one.updated_at <= at]
     if len(found) + len(still) > 1:
         paths = ", ".join([*(one.path for one in found), *(one.path for one in still)][:5])
         raise InvalidInput(f"Several documents went by {reference!r} then.", hint=f"Name one of them: {paths}.")
     if still:
-        return _cut(still[0], documents.text(connection, still[0].id), lines)
+        return _cut(still[0], masking.text(documents.text(connection, still[0].id)), lines)
     if not found:
         raise NotFound(
             f"There was no document {reference!r} at {at[:19]}Z, or it is not kept what it was.",
             hint="Use its id, and see its history: pinakes document history ID",
         )
     known = next((one for one in there if one.uid == found[0].uid), None)
-    return _cut(_then(record.id, found[0], known), found[0].text, lines)
+    return _cut(_then(record.id, found[0], known), masking.text(found[0].text), lines)
 
 
 def _then(collection_id: int, state: State, now: DocumentRecord | None) -> DocumentRecord:
@@ -110,7 +122,7 @@ def _then(collection_id: int, state: State, now: DocumentRecord | None) -> Docum
 
 
 def _only(connection: Connection, record: CollectionRecord, reference: str) -> DocumentRecord:
-    found: Sequence[DocumentRecord] = documents.find(connection, record.id, reference)
+    found: Sequence[DocumentRecord] = references.find(connection, record.id, reference)
     if len(found) == 1:
         return found[0]
     if not found:

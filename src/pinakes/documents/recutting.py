@@ -9,8 +9,9 @@ from contextlib import closing
 from pinakes.catalog import documents, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.whole import Content
-from pinakes.chunking import chunker_of
+from pinakes.chunking import chunker_of, is_older
 from pinakes.documents.drafting import as_new
+from pinakes.embedders.tokens import token_counter
 from pinakes.embedding.own_models import counts_tokens
 from pinakes.errors import InvalidInput, ModelMismatch, ModelUnavailable
 from pinakes.ingest import Event, Tools
@@ -21,17 +22,19 @@ _log = logging.getLogger(__name__)
 _AT_ONCE = 64
 
 
-def recut(shelves: Shelves, name: str) -> Iterator[Event]:
+def recut(shelves: Shelves, name: str, *, only_older: bool = False) -> Iterator[Event]:
     """Cut the documents of a collection that were put one by one as they would be cut now, then embed what is new.
 
-    That is no new version of them. Nothing is done without the model that counts the tokens of the collection.
+    ``only_older``: those that an older version of their chunker cut. That is no new version of them. Nothing is done
+    without the model that counts the tokens of the collection.
 
     Raises:
         NotFound: there is no such collection.
     """
     record = shelves.record(name)
     with shelves.catalog.read() as connection:
-        uids = whole.put_by_hand(connection, record.id)
+        every = whole.cut_by_hand(connection, record.id)
+    uids = [uid for uid, chunker, kind, language in every if not only_older or is_older(chunker, kind, language)]
     if not uids or not _counts_as_before(shelves, record):
         return
     tools, changed = shelves.tools(record), 0
@@ -52,19 +55,22 @@ def _recut(shelves: Shelves, record: CollectionRecord, tools: Tools, uids: list[
     """Cut some documents anew; return how many were cut otherwise before. One that others change meanwhile is left."""
     with shelves.catalog.read() as connection:
         contents = whole.of_uids(connection, record.id, uids)
+    counter = token_counter(shelves.settings.cache)
     with tools.cutting(()) as cutter:
         cut = {uid: cutter.chunks(as_new(content).document) for uid, content in contents.items()}
     with shelves.catalog.read() as connection:
-        other = [uid for uid, content in contents.items() if not documents.is_cut(connection, content.id, cut[uid])]
-    if not other:
-        return 0
+        same = {uid for uid, content in contents.items() if documents.is_cut(connection, content.id, cut[uid])}
     with shelves.catalog.write() as connection:
-        now = whole.of_uids(connection, record.id, other)
+        now = whole.of_uids(connection, record.id, list(contents))
         mine = [content for uid, content in now.items() if _is_same(content, contents[uid])]
         for content in mine:
             chunker = chunker_of(as_new(content).document)
-            documents.recut(connection, record.id, content.id, cut[content.uid], chunker)
-    return len(mine)
+            tokens = counter.count(content.text)
+            if content.uid in same:
+                documents.note_chunker(connection, content.id, chunker, tokens)
+            else:
+                documents.recut(connection, record.id, content.id, cut[content.uid], chunker, tokens)
+    return sum(content.uid not in same for content in mine)
 
 
 def _is_same(now: Content, then: Content) -> bool:

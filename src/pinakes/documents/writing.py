@@ -20,6 +20,7 @@ from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key,
 from pinakes.catalog.whole import Content
 from pinakes.chunking import chunker_of
 from pinakes.documents.drafting import Plan, Prepared, as_new
+from pinakes.embedders.tokens import token_counter
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Tools, drained, embed, keep, keeping_of, readable
 from pinakes.metadata import ERRORS, retyped
@@ -56,7 +57,8 @@ class _Ready:
     @property
     def is_needless(self) -> bool:
         base = self.prepared.base
-        return base is not None and not self.prepared.recut and self.new == as_new(base)
+        as_it_is = replace(self.new, document=replace(self.new.document, notes=()), chunker="")
+        return base is not None and not self.prepared.recut and as_it_is == as_new(base)
 
 
 @dataclass(slots=True)
@@ -145,23 +147,26 @@ class Writer:
         batch.ready = {}
         with self._shelves.catalog.read() as connection:
             wanted = dict(_asked(connection, record, batch))
+        counter = token_counter(self._shelves.settings.cache)
         with tools.cutting(()) as cutter:
             for number, prepared in wanted.items():
                 chunks: Sequence[Chunk] = ()
                 if prepared.recut:
                     chunks = cutter.chunks(replace(prepared.new.document, title=prepared.cut_title))
                 try:
-                    self._check_length(chunks)
+                    tokens = counter.count(prepared.new.document.text) if prepared.recut else None
+                    self._check_length(tokens or 0, prepared)
                     chunker = chunker_of(prepared.new.document) if prepared.recut else ""
-                    cut = replace(prepared.new, chunks=chunks, chunker=chunker)
+                    cut = replace(prepared.new, chunks=chunks, chunker=chunker, tokens=tokens)
                     new = _typed(cut, tools.rules.fields)
                     batch.ready[number] = _Ready(self._summarized(new), prepared)
                 except PinakesError as error:
                     batch.settle(number, error)
 
-    def _check_length(self, chunks: Sequence[Chunk]) -> None:
-        most, tokens = self._shelves.settings.documents.max_tokens, sum(chunk.token_count for chunk in chunks)
-        if most and tokens > most:
+    def _check_length(self, tokens: int, prepared: Prepared) -> None:
+        most, base = self._shelves.settings.documents.max_tokens, prepared.base
+        is_stored = base is not None and base.text == prepared.new.document.text
+        if most and tokens > most and not is_stored:
             raise InvalidInput(
                 "Document exceeds max tokens", hint=f"It has {tokens}, at most {most} may be (documents.max_tokens)."
             )

@@ -273,7 +273,7 @@ def _adopt(staging: Path, home: Path, archive: Reader) -> None:
 def _named_in(file: Path, home: Path) -> set[str]:
     """Return whatever may be a place in a file of settings: places that are named in full stay where they are."""
     try:
-        found = list(_texts(tomllib.loads(file.read_text("utf-8")))) if file.is_file() else []
+        found = list(_texts(tomllib.loads(file.read_text("utf-8-sig")))) if file.is_file() else []
     except ValueError:  # which is told by the first command
         return set()
     return {whole_path(one, home) for one in found if "\0" not in one}

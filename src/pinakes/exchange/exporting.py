@@ -14,11 +14,13 @@ from sqlalchemy import Connection
 
 from pinakes.catalog import collections, portable
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.documents.masking import masked_lines, masked_row
 from pinakes.embedding.own_models import recorded
 from pinakes.exchange import OnStep
 from pinakes.exchange.form import DOCUMENTS, FILES, KEYS, KIND, SOURCES, VECTORS, VERSIONS, Counts
 from pinakes.machine.archives import Write, Writer, written
 from pinakes.shelves import Shelves
+from pinakes.text.secrets.masking import Masking, masking_of
 from pinakes.types import JSON
 
 _VECTORS_AT_ONCE = 256
@@ -67,7 +69,7 @@ def export(
     with shelves.catalog.read() as connection:
         record = collections.get(connection, name)
         with written(file, KIND, force=force) as archive:
-            leaving = _Leaving(archive, connection, record, on_step)
+            leaving = _Leaving(archive, connection, record, on_step, masking_of(shelves.settings.ingest))
             leaving.write(history=history)
             archive.about["collection"] = _told(shelves, record, leaving.counts, history=history)
         pending = collections.count(connection, record).pending
@@ -90,8 +92,11 @@ def export(
 class _Leaving:
     """Writes the members of one archive, and counts what is in them."""
 
-    def __init__(self, archive: Writer, connection: Connection, record: CollectionRecord, on_step: OnStep) -> None:
+    def __init__(
+        self, archive: Writer, connection: Connection, record: CollectionRecord, on_step: OnStep, masking: Masking
+    ) -> None:
         self.counts = Counts()
+        self._masking = masking
         self._archive = archive
         self._connection = connection
         self._record = record
@@ -118,7 +123,7 @@ class _Leaving:
         total = collections.count(self._connection, self._record).documents
         with self._archive.member(DOCUMENTS) as member:
             for source_id, values in portable.each_document(self._connection, self._record.id):
-                _add(member, {**values, "source": self._numbers.get(source_id)})
+                _add(member, {**self._masked(values), "source": self._numbers.get(source_id)})
                 self.counts.documents += 1
                 self.counts.chunks += len(values["chunks"])
                 self._on_step("documents", self.counts.documents, total)
@@ -133,8 +138,16 @@ class _Leaving:
     def _write_versions(self) -> None:
         with self._archive.member(VERSIONS) as member:
             for source_id, values in portable.each_version(self._connection, self._record.id):
-                _add(member, {**values, "source": self._numbers.get(source_id)})
+                _add(member, {**values, **masked_row(values, self._masking), "source": self._numbers.get(source_id)})
                 self.counts.versions += 1
+
+    def _masked(self, values: dict[str, JSON]) -> dict[str, JSON]:
+        """Return a document with what is secret in it masked, if it was stored before that was done."""
+        changed = masked_row(values, self._masking)
+        if changed:
+            text = str(changed.get("text", values["text"]))
+            changed["chunks"] = masked_lines(values["chunks"], text, self._masking)
+        return {**values, **changed}
 
     def _write_vectors(self) -> None:
         """Write the vectors as an array, and the keys of its rows, a line each."""

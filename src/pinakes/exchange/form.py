@@ -20,7 +20,7 @@ DOCUMENTS, SOURCES, FILES, VERSIONS = "documents.jsonl", "sources.jsonl", "files
 VECTORS, KEYS = "vectors.npy", "vectors.keys"
 KIND = Kind(
     "pinakes-collection",
-    1,
+    2,
     "archive of a collection",
     frozenset((DOCUMENTS, SOURCES, FILES, VERSIONS, VECTORS, KEYS)).__contains__,
 )

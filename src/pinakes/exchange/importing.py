@@ -21,6 +21,7 @@ from pinakes.calls import caller
 from pinakes.catalog import changes, collections, embeddings, events, portable
 from pinakes.catalog import sources as known_sources
 from pinakes.catalog.documents import NewDocument, embedding_key
+from pinakes.documents.masking import masked_new, masked_row
 from pinakes.embedding.own_models import recorded
 from pinakes.errors import InvalidName, InvalidSetting, ModelUnavailable, StorageFull
 from pinakes.exchange import OnStep
@@ -41,9 +42,10 @@ from pinakes.exchange.form import (
     told,
 )
 from pinakes.machine.archives import Reader, Stream, damaged, opened
-from pinakes.settings import EmbeddingSettings, SourceSettings
+from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.stock.collecting import checked
+from pinakes.text.secrets.masking import masking_of
 from pinakes.types import JSON, Chunk, Document, Float32, ReadingNote
 from pinakes.upkeep.sourcing import settings_of
 
@@ -108,7 +110,7 @@ def take_in(
         _check_room(shelves.settings.home, archive)
         _check_name(shelves, wanted)
         with shelves.catalog.write() as connection:
-            arriving = _Arriving(connection, shelves.settings.home, archive, file, about, on_step)
+            arriving = _Arriving(connection, shelves.settings, archive, file, about, on_step)
             arriving.write(_free(connection, wanted), model, with_sources=sources)
             arrived.append(arriving.collection)
         on_step("index", 0, 0)
@@ -179,14 +181,21 @@ class _Arriving:
     """Writes what one archive holds into the catalogue, and counts it."""
 
     def __init__(
-        self, connection: Connection, home: Path, archive: Reader, file: Path, about: CollectionTold, on_step: OnStep
+        self,
+        connection: Connection,
+        settings: Settings,
+        archive: Reader,
+        file: Path,
+        about: CollectionTold,
+        on_step: OnStep,
     ) -> None:
+        self._masking = masking_of(settings.ingest)
         self.counts = Counts()
         self.uids: dict[str, str] = {}
         self.places: list[str] = []
         self.collection = 0
         self._connection = connection
-        self._home = home
+        self._home = settings.home
         self._archive = archive
         self._file = file
         self._about = about
@@ -257,7 +266,7 @@ class _Arriving:
             raise damaged(self._file, "two of its documents have the same id")
         self.uids |= uids
         for line in batch:
-            new = self._document(line)
+            new = masked_new(self._document(line), self._masking)
             portable.put_document(self._connection, self.collection, new, line.model_dump(include=_AS_IT_WAS))
             self.counts.documents += 1
             self.counts.chunks += len(line.chunks)
@@ -315,7 +324,9 @@ class _Arriving:
         while batch := list(islice(lines, _AT_ONCE)):
             gone = list(dict.fromkeys(line.uid for line in batch if line.uid not in self.uids))
             self.uids |= portable.free_uids(self._connection, gone)
-            rows = [({**line.model_dump(), "uid": self.uids[line.uid]}, self._source(line.source)) for line in batch]
+            dumped = [line.model_dump() for line in batch]
+            clean = [{**row, **masked_row(row, self._masking), "uid": self.uids[row["uid"]]} for row in dumped]
+            rows = [(row, self._source(row["source"])) for row in clean]
             portable.put_versions(self._connection, self.collection, rows)
             self.counts.versions += len(batch)
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pinakes.settings import Settings
+from pinakes.text.secrets import Detector
 from pinakes.types import JSON
 
 _HIDDEN = "***"
@@ -35,6 +36,9 @@ _SECRET = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
     re.DOTALL,
 )
+"""What is hidden besides what the table of credentials finds: in a log, too much is better than too little."""
+
+_DETECTOR = Detector()
 _LOGIN = re.compile(r"(\w+://)[^\s/@]+@")
 _IN_ADDRESS = re.compile(rf"([?&#](?:sig|[\w.%-]*(?:{_WORDS}|key|signature|token)s?)=)[^\s&#\"']+", re.IGNORECASE)
 
@@ -66,6 +70,8 @@ class Cleaner:
         head = text[: most + _MARGIN]
         for secret in self.secrets:
             head = head.replace(secret, _HIDDEN)
+        for found in reversed(_DETECTOR.find(head)):
+            head = head[: found.start] + _HIDDEN + head[found.end :]
         head = _LOGIN.sub(rf"\1{_HIDDEN}@", _IN_ADDRESS.sub(rf"\1{_HIDDEN}", _SECRET.sub(_HIDDEN, head)))
         return head if len(text) <= most else f"{head[:most]}… ({len(text)} characters)"
 

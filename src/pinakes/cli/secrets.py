@@ -1,0 +1,74 @@
+"""``secrets``: credentials that a home holds from before they were masked, found and masked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+
+from pinakes.cli.options import with_common_options
+from pinakes.cli.screen import printable
+from pinakes.cli.session import Session
+from pinakes.wording import counted
+
+if TYPE_CHECKING:
+    from pinakes.stock.credentials import Held
+
+_SHOWN = 50
+
+secrets_app = typer.Typer(
+    help="Find and mask credentials that were stored before.", context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@secrets_app.command("scan")
+@with_common_options
+def scan(session: Session) -> None:
+    """Name the keys, tokens and passwords in documents, old versions and logs. They are not shown."""
+    from pinakes.stock import credentials
+
+    with session.library() as library:
+        found = credentials.scan(library.shelves)
+        elsewhere = credentials.elsewhere(library.shelves) if found else []
+    session.screen.document({"found": [asdict(one) for one in found], "elsewhere": elsewhere})
+    _show(session, found)
+    if found:
+        session.screen.say(f"To mask them: {session.command('secrets', 'purge')}")
+    _show_elsewhere(session, elsewhere)
+
+
+@secrets_app.command("purge")
+@with_common_options
+def purge(session: Session) -> None:
+    """Mask what `scan` names, build the indexes that had it anew, and wipe free pages. Stop servers first."""
+    from pinakes.stock import credentials
+
+    with session.library() as library:
+        done = credentials.purge(library.shelves)
+    session.screen.document(asdict(done))
+    _show(session, list(done.found))
+    if done.found:
+        session.screen.show(f"masked: {counted(len(done.found), 'credential')}")
+    if done.rebuilt:
+        session.screen.say(printable(f"Indexes built anew: {', '.join(done.rebuilt)}"))
+    if done.degraded:
+        session.screen.warn(f"chunks wait for a vector: {done.degraded}")
+    _show_elsewhere(session, list(done.elsewhere))
+
+
+def _show(session: Session, found: list[Held]) -> None:
+    for one in found[:_SHOWN]:
+        place = f"{one.collection}: {one.path}" if one.path else one.where
+        line = f":{one.line}" if one.line else ""
+        version = f" (version {one.version})" if one.where == "versions" else ""
+        session.screen.show(printable(f"  {place}{line}{version}: {one.kind}"))
+    if len(found) > _SHOWN:
+        session.screen.show(f"  … and {len(found) - _SHOWN:,} more (--json has all)")
+    if not found:
+        session.screen.say("No credentials were found.")
+
+
+def _show_elsewhere(session: Session, places: list[str]) -> None:
+    for place in places:
+        session.screen.warn(printable(f"{place} may still have what was found: it is not changed"))

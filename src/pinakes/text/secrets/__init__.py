@@ -1,0 +1,179 @@
+"""Credentials in texts: found by what they look like, and masked by as many code points.
+
+Two steps. RE2 goes through the whole text once, in linear time, whatever it says, and finds where anything of the
+table might begin: of usual text, some hundred megabytes a second. What begins there is looked at closely.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import re2
+
+from pinakes.text.secrets.named import NAMED
+from pinakes.text.secrets.patterns import KEYS, TOKENS, Rule
+from pinakes.text.secrets.values import MASK
+
+_RULES: Final = (*KEYS, *TOKENS, *NAMED)
+_MEMORY: Final = 64 << 20
+_DEPTH: Final = 64
+_SHORTEST: Final = 10
+_HASHED: Final = "sha256:"
+_COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
+_ANCHOR_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A credential: its kind in words ("a GitHub token"), and where it stands in the text."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class Detector:
+    """Finds and masks credentials. ``allowed`` are known harmless values.
+
+    Each is ``sha256:`` and the hexadecimal hash of a value, or a pattern (RE2) that fits all of a value.
+    """
+
+    def __init__(self, allowed: Sequence[str] = ()) -> None:
+        self._hashes = {entry[len(_HASHED) :].lower() for entry in allowed if entry.startswith(_HASHED)}
+        patterns = [entry for entry in allowed if not entry.startswith(_HASHED)]
+        self._pattern = re2.compile("|".join(f"(?:{entry})" for entry in patterns)) if patterns else None
+
+    def find(self, text: str) -> list[Finding]:
+        """Return the credentials in ``text``, in their order; none overlaps another."""
+        return [one for one in _found(text) if not self._is_allowed(text[one.start : one.end])]
+
+    def mask(self, text: str) -> str:
+        """Return ``text`` with its credentials masked, line by line."""
+        return masked(text, self.find(text))
+
+    def masked_value(self, value: Any, name: str = "", depth: int = _DEPTH) -> Any:
+        """Return metadata with credentials masked, also where only a field's ``name`` tells that it is one."""
+        if isinstance(value, str):
+            before = f"{name}: " if name else ""
+            return self.mask(before + value)[len(before) :] if len(value) >= _SHORTEST - 4 else value
+        if depth and isinstance(value, Mapping):
+            return {self.mask(str(key)): self.masked_value(inner, str(key), depth - 1) for key, inner in value.items()}
+        if depth and isinstance(value, list | tuple):
+            return type(value)(self.masked_value(inner, name, depth - 1) for inner in value)
+        return value
+
+    def _is_allowed(self, value: str) -> bool:
+        if self._hashes and hashlib.sha256(value.encode("utf-8", "replace")).hexdigest() in self._hashes:
+            return True
+        return self._pattern is not None and self._pattern.fullmatch(value) is not None
+
+
+def masked(text: str, findings: Sequence[Finding]) -> str:
+    """Return ``text`` with ``findings`` masked; ends of lines stay."""
+    parts, at = [], 0
+    for one in findings:
+        parts += [text[at : one.start], *(_hidden(text[one.start : one.end]))]
+        at = one.end
+    return "".join([*parts, text[at:]]) if findings else text
+
+
+def lines_of(text: str, findings: Sequence[Finding]) -> list[int]:
+    """Return the line in which each finding begins, counted from 1."""
+    ends = [at for at, char in enumerate(text) if char == "\n"] if findings else []
+    return [bisect_right(ends, one.start - 1) + 1 for one in findings]
+
+
+def _hidden(secret: str) -> str:
+    return "\n".join(MASK * len(line) for line in secret.split("\n"))
+
+
+def _found(text: str) -> Iterator[Finding]:
+    if len(text) < _SHORTEST:
+        return
+    data = text.encode("utf-8", "replace")
+    ascii_only = len(data) == len(text)
+    anchor, exact, rules = _compiled()
+    at, chars, counted, free = 0, 0, 0, 0
+    while (hit := anchor.search(data, at)) is not None:
+        begin = hit.start()
+        at = begin + 1
+        if ascii_only:
+            chars = begin
+        else:  # the text is counted once, piece by piece
+            chars += len(data[counted:begin].decode("utf-8", "replace"))
+            counted = begin
+        if chars < free:
+            continue
+        for finding in _near(text, chars, exact, rules):
+            if finding.start >= free:
+                free = finding.end
+                yield finding
+        if chars < free:
+            at = max(at, begin + len(text[chars:free].encode("utf-8", "replace")))
+
+
+def _near(text: str, start: int, exact: Mapping[int, re.Pattern[str]], rules: Mapping[str, Rule]) -> list[Finding]:
+    """Return what an anchor at ``start`` is part of."""
+    for back, pattern in exact.items():
+        if start >= back and (found := list(_at(text, start - back, pattern, rules))):
+            return found
+    return []
+
+
+def _at(text: str, start: int, exact: re.Pattern[str], rules: Mapping[str, Rule]) -> Iterator[Finding]:
+    """Yield what begins at ``start``."""
+    match = exact.match(text, start)
+    if match is None or match.lastgroup is None:
+        return
+    rule = rules[match.lastgroup]
+    first, last = match.span(match.lastgroup if rule.spans else _secret_group(exact, match))
+    if rule.check is not None and not rule.check(text[first:last]):
+        return
+    spans = rule.spans(text, first, last) if rule.spans else [(first, last)]
+    yield from (Finding(rule.kind, *span) for span in spans)
+
+
+def _secret_group(exact: re.Pattern[str], match: re.Match[str]) -> int:
+    """Return the number of the group that is the secret: the one inside that of the rule, if it took part."""
+    outer = exact.groupindex[match.lastgroup or ""]
+    inner = outer + 1
+    is_inner = inner <= exact.groups and inner not in exact.groupindex.values() and match.start(inner) >= 0
+    return inner if is_inner else outer
+
+
+@cache
+def _compiled() -> tuple[Any, dict[int, re.Pattern[str]], dict[str, Rule]]:
+    """Return the pattern of all anchors, for RE2, the exact ones by how far before an anchor they begin, and the rules.
+
+    Rules go by the names of the groups in the exact patterns.
+    """
+    options = re2.Options()
+    options.encoding, options.never_capture, options.max_mem = re2.Options.Encoding.LATIN1, True, _MEMORY
+    anchors = "|".join(f"(?:{rule.anchor or _shortened(rule.pattern)})" for rule in _RULES)
+    rules = {f"r{number}": rule for number, rule in enumerate(_RULES)}
+    exact = {}
+    for back in dict.fromkeys(back for rule in _RULES for back in rule.back):
+        own = (f"(?P<{name}>{_bounded(rule)})" for name, rule in rules.items() if back in rule.back)
+        exact[back] = re.compile("|".join(own))
+    return re2.compile(anchors.encode("latin-1"), options), exact, rules
+
+
+def _shortened(pattern: str) -> str:
+    """Return a pattern for what ``pattern`` begins with: with few counts, RE2 is fast."""
+    count = _COUNT.search(pattern)
+    if count is None or int(count[1]) < _ANCHOR_CHARS or "|" in pattern[count.start() :]:
+        return pattern
+    head = pattern[: count.start()]
+    opened = len(re.findall(r"(?<!\\)\(", head)) - len(re.findall(r"(?<!\\)\)", head))
+    return f"{head}{{{_ANCHOR_CHARS}}}" + ")" * opened
+
+
+def _bounded(rule: Rule) -> str:
+    pattern = f"(?:{rule.pattern or rule.anchor})"
+    return pattern if rule.inside else f"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"

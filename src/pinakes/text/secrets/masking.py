@@ -1,0 +1,74 @@
+"""What becomes of credentials in documents, by the settings: masked, only reported, or left alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+from pinakes.settings import IngestSettings
+from pinakes.text.secrets import Detector, Finding, lines_of, masked
+from pinakes.types import Document, ReadingNote
+
+CODE: Final = "secret"
+_MOST_NOTES: Final = 20
+"""So many findings of a document are named one by one; more are counted by their kind."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Masks credentials, or (``masks`` False) only names them; without a ``detector`` it does neither."""
+
+    detector: Detector | None
+    masks: bool = True
+
+    def document(self, document: Document) -> Document:
+        """Return ``document`` with what is secret in text, title and metadata masked, and notes that name it."""
+        if self.detector is None:
+            return document
+        found = self.detector.find(document.text)
+        notes = self._notes(document, found)
+        if not self.masks:
+            return replace(document, notes=(*document.notes, *notes)) if notes else document
+        title, metadata = self.text(document.title), self.value(document.metadata)
+        if not notes and title == document.title and metadata == document.metadata:
+            return document
+        if not notes:
+            notes = [ReadingNote(CODE, "a credential in title or metadata was masked")]
+        text = masked(document.text, found)
+        return replace(document, text=text, title=title, metadata=metadata, notes=(*document.notes, *notes))
+
+    def text(self, text: str) -> str:
+        """Return ``text`` with what is secret masked."""
+        return self.detector.mask(text) if self.detector is not None and self.masks else text
+
+    def value(self, value: Any) -> Any:
+        """Return metadata with what is secret masked."""
+        return self.detector.masked_value(value) if self.detector is not None and self.masks else value
+
+    def _notes(self, document: Document, found: Sequence[Finding]) -> list[ReadingNote]:
+        done = "was masked" if self.masks else "is stored as it is"
+        lines = [document.lines[line - 1] if document.lines else line for line in lines_of(document.text, found)]
+        notes = [
+            ReadingNote(CODE, f"{one.kind} {done}", line) for one, line in zip(found[:_MOST_NOTES], lines, strict=False)
+        ]
+        rest = Counter(one.kind for one in found[_MOST_NOTES:])
+        first: dict[str, int] = {}
+        for one, line in zip(found[_MOST_NOTES:], lines[_MOST_NOTES:], strict=True):
+            first.setdefault(one.kind, line)
+        return [*notes, *(ReadingNote(CODE, f"{kind} {done}", first[kind], count) for kind, count in rest.items())]
+
+
+NOTHING_MASKED: Final = Masking(None)
+
+
+def masking_of(settings: IngestSettings) -> Masking:
+    """Return the masking that ``settings`` want."""
+    return _masking(settings.secrets, settings.secrets_allowed)
+
+
+@lru_cache(maxsize=16)
+def _masking(mode: str, allowed: tuple[str, ...]) -> Masking:
+    return Masking(None if mode == "off" else Detector(allowed), mode == "mask")

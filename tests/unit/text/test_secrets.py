@@ -1,0 +1,159 @@
+"""Credentials: found by what they look like, masked code point by code point, and told from what only looks alike."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted import Maker, Planted, planted
+
+from pinakes.settings import IngestSettings
+from pinakes.text.secrets import MASK, Detector, lines_of
+from pinakes.text.secrets.masking import masking_of
+from pinakes.types import Document
+
+DETECTOR = Detector()
+MAKE = Maker(1)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_of_a_hundred_planted_credentials_at_least_ninety_five_are_masked(seed: int) -> None:
+    files = planted(seed)
+    left = [one.name for one in files if any(secret in DETECTOR.mask(one.text) for secret in one.secrets)]
+    assert len(files) >= 100
+    assert len(left) <= len(files) // 20, left
+
+
+@pytest.mark.parametrize("file", planted(4), ids=lambda file: file.name)
+def test_a_mask_keeps_length_and_lines_and_is_found_no_more(file: Planted) -> None:
+    masked = DETECTOR.mask(file.text)
+    assert len(masked) == len(file.text)
+    assert [len(line) for line in masked.split("\n")] == [len(line) for line in file.text.split("\n")]
+    assert DETECTOR.mask(masked) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "password: changeme",
+        "password = <your password here>",
+        'password: "${DB_PASSWORD}"',
+        "password: {{ .Values.database.password2 }}",
+        'api_key = os.environ["SERVICE_API_KEY_V2"]',
+        "const apiKey = process.env.SERVICE_API_KEY_2;",
+        "token: str | None = None",
+        "def login(password: Optional[str] = None, token2: bytes32 = None) -> Session2: ...",
+        "The token is a string that the server1 gives; the secret is kept by v1beta1 of the API.",
+        "secretName: bootstrap-token-5emitj",
+        "secret: default-token-4xlq8",
+        "https://user:password@example.org/",
+        "https://example.org:8443/a@b and ssh://git@github.com:22/x",
+        "-----BEGIN RSA PRIVATE KEY-----\n...\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN CERTIFICATE-----\n" + MAKE.of("ABCabc0123", 64) + "\n-----END CERTIFICATE-----",
+        "-----BEGIN PUBLIC KEY-----\n" + MAKE.of("ABCabc0123", 64) + "\n-----END PUBLIC KEY-----",
+        "sk-learn-pipeline-of-2024 and ask-questions-about-task-runner-12",
+        "sha512-" + MAKE.of("ABCDabcd0123456789+/", 86) + "==",
+        "commit " + MAKE.of("0123456789abcdef", 40),
+        "static const u32 key_table[] = { 0x01234567, 0x89abcdef };",
+        "password hashing with bcrypt costs 2^12 rounds",
+        "token-count: 1234567890123456789",
+        "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "id: 123e4567-e89b-12d3-a456-426614174000",
+        "eyJhbGciOi",
+    ],
+)
+def test_placeholders_code_and_prose_are_no_secrets(text: str) -> None:
+    assert DETECTOR.mask(text) == text
+
+
+def test_a_finding_is_named_with_its_kind_and_line() -> None:
+    text = f"one\ntwo\nkey ghp_{MAKE.of('abcdefABCDEF0123456789', 36)} end\n"
+    [found] = DETECTOR.find(text)
+    assert (found.kind, lines_of(text, [found])) == ("a GitHub token", [3])
+
+
+def test_text_before_a_secret_may_be_of_any_script() -> None:
+    token = "glpat-" + MAKE.of("abcdefABCDEF0123456789", 20)
+    text = f"ключ 鍵 🔑 é\n{token} ü\n{token}"
+    assert DETECTOR.mask(text) == text.replace(token, MASK * len(token))
+
+
+def test_known_harmless_values_stay_by_pattern_and_by_hash() -> None:
+    first, second = ("ghp_" + MAKE.of("abcdefABCDEF0123456789", 36) for _ in range(2))
+    allowing = Detector([f"sha256:{hashlib.sha256(first.encode()).hexdigest()}", "(?i)hf_test.*"])
+    test_key = "hf_TEST" + MAKE.of("abcdefABCDEF0123456789", 27)
+    assert allowing.mask(f"{first} {second} {test_key}") == f"{first} {MASK * len(second)} {test_key}"
+
+
+def test_a_document_is_masked_in_title_and_metadata_too_and_says_so() -> None:
+    token, word = "npm_" + MAKE.of("abcdefABCDEF0123456789", 36), MAKE.password()
+    document = Document("text", f"About {token}", metadata={"password": word, "tags": [token], "n": 1})
+    masked = masking_of(IngestSettings()).document(document)
+    assert token not in str(masked)
+    assert word not in str(masked)
+    assert [note.code for note in masked.notes] == ["secret"]
+
+
+def test_settings_choose_between_masking_reporting_and_nothing() -> None:
+    token = "npm_" + MAKE.of("abcdefABCDEF0123456789", 36)
+    document = Document(f"a\n{token}\n")
+    reported = masking_of(IngestSettings(secrets="report")).document(document)
+    assert reported.text == document.text
+    assert [(note.code, note.line) for note in reported.notes] == [("secret", 2)]
+    assert masking_of(IngestSettings(secrets="off")).document(document) == document
+
+
+def test_notes_give_the_lines_of_the_file() -> None:
+    token = "npm_" + MAKE.of("abcdefABCDEF0123456789", 36)
+    masked = masking_of(IngestSettings()).document(Document(f"a\n{token}", lines=(7, 31)))
+    assert masked.notes[0].line == 31
+
+
+def test_many_findings_are_named_one_by_one_and_then_counted() -> None:
+    text = "\n".join("npm_" + MAKE.of("abcdefABCDEF0123456789", 36) for _ in range(500))
+    notes = masking_of(IngestSettings()).document(Document(text)).notes
+    assert sum(note.count for note in notes) == 500
+    assert len(notes) == 21
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 10_000_000,
+        "password=" * 100_000,
+        "-----BEGIN RSA PRIVATE KEY-----\n" * 100_000,
+        "-----BEGIN PRIVATE KEY-----" + "A1b2" * 2_000_000,
+        "eyJ" + "hbGci" * 1_000_000,
+        "eyJhbGciOiJIUzI1NiJ9." * 100_000,
+        "://a:" * 100_000,
+        "AKIAQWERTYUIOPASDFGH" * 50_000,
+        "ghp_" * 100_000,
+        'token: "' * 100_000,
+        "token \n" * 100_000,
+        "Q~" * 100_000,
+        "\n" * 5_000_000,
+        "é" * 1_000_000 + "token: " * 100_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_hostile_texts_take_linear_time(text: str) -> None:
+    start = time.process_time()
+    DETECTOR.find(text)
+    assert time.process_time() - start < 10  # five times what it takes on a busy machine
+
+
+@given(st.text(max_size=300))
+def test_whatever_the_text_a_mask_is_as_long_and_stays_as_it_is(text: str) -> None:
+    masked = DETECTOR.mask(text)
+    assert len(masked) == len(text)
+    assert DETECTOR.mask(masked) == masked
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=100), st.text(max_size=100), st.integers(0, 10_000))
+def test_a_token_is_found_wherever_it_stands(before: str, after: str, seed: int) -> None:
+    token = "glpat-" + Maker(seed).of("abcdefABCDEF0123456789", 20)
+    assert token not in DETECTOR.mask(f"{before} {token} {after}")
