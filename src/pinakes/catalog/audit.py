@@ -139,3 +139,10 @@ def _tests(wanted: Wanted) -> list[ColumnElement[bool]]:
     if wanted.text:
         tests.append(audit.c.parameters.icontains(_text(wanted.text)[1:-1], autoescape=True))
     return tests
+
+
+def files_of(connection: Connection, tool: str) -> list[str]:
+    """Return the files that calls of ``tool`` which went well were given, each once."""
+    rows = connection.scalars(select(audit.c.parameters).where(audit.c.tool == tool, audit.c.outcome == OK))
+    given = (json.loads(row).get("file") for row in rows)
+    return list(dict.fromkeys(str(one) for one in given if one))

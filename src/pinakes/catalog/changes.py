@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -23,9 +23,12 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
-from pinakes.types import Float32, IndexEntry, VectorEntry
+from pinakes.filters import flatten
+from pinakes.types import JSON, Float32, IndexEntry, VectorEntry
 
 _BATCH = 500
+_MOST_METADATA = 5000
+"""So many characters of a document's metadata are found by their words."""
 
 Op: TypeAlias = Literal["put", "remove", "embed", "approximate"]
 """What happened to a document: it was written; it was removed; passages of it got the model's vectors; those that
@@ -98,6 +101,17 @@ def head(connection: Connection, collection_id: int) -> int:
     return int(connection.execute(query).scalar() or 0)
 
 
+def put_until(connection: Connection, collection_id: int, position: int) -> tuple[int, int]:
+    """Return how many documents of a collection were last written by the change ``position``, and how many there are.
+
+    An index that is built from the catalogue and stands at ``position`` has the former.
+    """
+    counts = select(func.count(case((changes.c.seq <= position, 1))), func.count())
+    of_documents = changes.c.collection_id == collection_id, changes.c.op == "put"
+    written, every = connection.execute(counts.where(*of_documents)).one()
+    return written, every
+
+
 def since(
     connection: Connection, collection_id: int, position: int, limit: int, most_chars: int | None = None
 ) -> list[Change]:
@@ -163,7 +177,16 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
         .order_by(chunks.c.id)
     ).all()
     own_summary = case((documents.c.summary_key.is_not(None), documents.c.summary), else_="").label("summary")
-    columns = select(documents.c.id, documents.c.title, documents.c.path, documents.c.text, own_summary)
+    columns = select(
+        documents.c.id,
+        documents.c.title,
+        documents.c.path,
+        documents.c.kind,
+        documents.c.text,
+        documents.c.metadata,
+        documents.c.inherited,
+        own_summary,
+    )
     wanted = {row.document_id for row in rows}
     texts = {row.id: row for row in connection.execute(columns.where(documents.c.id.in_(wanted)))}
     found = []
@@ -181,9 +204,17 @@ def _entries(connection: Connection, model_id: int | None, *which: ColumnElement
                 tuple(row.symbols),
                 None if row.vector is None else vector_of(row.vector),
                 summary="" if row.ordinal else document.summary,
+                is_code=document.kind == "code",
+                metadata="" if row.ordinal else _words_of({**document.inherited, **document.metadata}),
             )
         )
     return found
+
+
+def _words_of(metadata: Mapping[str, JSON]) -> str:
+    """Return the values of metadata, by whose words a document is found; of a great many the first ones."""
+    values = dict.fromkeys(str(value) for _, value in flatten(metadata) if not isinstance(value, bool) and value)
+    return "\n".join(values)[:_MOST_METADATA]
 
 
 def with_embeddings(model_id: int | None) -> Join:

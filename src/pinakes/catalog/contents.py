@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import BindParameter, Connection, bindparam, distinct, func, select
+from sqlalchemy import BindParameter, Connection, bindparam, case, distinct, func, select
 
 from pinakes.catalog.changes import with_embeddings
 from pinakes.catalog.collections import CollectionRecord
@@ -29,6 +29,31 @@ class FailedFile:
     path: str
     reason: str
     document_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """So many documents of one ``kind`` and ``language`` that one reader and one chunker made, each with its version.
+
+    ``path`` is that of the document where no reader is recorded. ``by_hand``: no file gives them.
+    """
+
+    reader: str
+    chunker: str
+    kind: str
+    language: str | None
+    path: str
+    by_hand: bool
+    count: int
+
+
+def makers(connection: Connection, collection_id: int) -> list[Maker]:
+    """Return what made the documents of a collection."""
+    path = case((documents.c.reader == "", documents.c.path), else_="")
+    made = (documents.c.reader, documents.c.chunker, documents.c.kind, documents.c.language, path.label("path"))
+    by_hand = documents.c.source_id.is_(None).label("by_hand")
+    query = select(*made, by_hand, func.count()).where(documents.c.collection_id == collection_id)
+    return [Maker(*row) for row in connection.execute(query.group_by(*made, by_hand))]
 
 
 def types_of(connection: Connection, uids: Collection[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
 from pinakes.catalog import changes, events, history
 from pinakes.catalog.engine import now
@@ -20,7 +20,7 @@ from pinakes.catalog.schema import chunks, documents, fields, files, sources
 from pinakes.content_types import FIELD as CONTENT_TYPE
 from pinakes.content_types import content_type
 from pinakes.filters import flatten, normal_text, number
-from pinakes.types import JSON, Chunk, Document, Metadata, ReadingNote
+from pinakes.types import JSON, Chunk, Document, Metadata
 
 KEY_BYTES = 16
 OWN_SUMMARIES = ("given", "chat")
@@ -37,6 +37,7 @@ class NewDocument:
     ``uri`` "": it has none of its own. ``summary`` None: none is known, and what the document has is kept while it
     fits. ``given``: what of ``metadata`` callers put over that of a file, None = as it was. ``uid``: of a document that
     was deleted, to be there again as it was ``created_at``; "" = a new one. ``chunker``: what cut it, with its version.
+    ``tokens``: of the text, as budgets count them; None = those of the chunks.
     """
 
     uri: str
@@ -54,6 +55,7 @@ class NewDocument:
     uid: str = ""
     created_at: str = ""
     chunker: str = ""
+    tokens: int | None = None
 
 
 def embedding_key(chunk: Chunk) -> bytes:
@@ -160,15 +162,24 @@ def is_cut(connection: Connection, document_id: int, cut: Sequence[Chunk]) -> bo
 
 
 def recut(
-    connection: Connection, collection_id: int, document_id: int, cut: Sequence[Chunk], chunker: str = ""
+    connection: Connection,
+    collection_id: int,
+    document_id: int,
+    cut: Sequence[Chunk],
+    chunker: str = "",
+    tokens: int | None = None,
 ) -> None:
     """Give a document these chunks in place of those it has; that is no new version of it."""
-    tokens = sum(chunk.token_count for chunk in cut)
     counts = {"token_count": tokens, "chunk_count": len(cut), "chunker": chunker}
     connection.execute(_UPDATE.values(**counts), {"document": document_id})
     connection.execute(_DROP_CHUNKS, {"document": document_id})
     _add_chunks(connection, document_id, cut)
     changes.record(connection, collection_id, document_id, "put")
+
+
+def note_chunker(connection: Connection, document_id: int, chunker: str, tokens: int) -> None:
+    """Record what would cut a document as it is cut, and how many tokens its text has."""
+    connection.execute(_UPDATE.values(chunker=chunker, token_count=tokens), {"document": document_id})
 
 
 def same_text(connection: Connection, document_id: int, new: NewDocument) -> bool:
@@ -203,7 +214,7 @@ def move(
     at = now()
     metadata, _ = _kept_over(old, new)
     values = {**_values(new, at), "metadata": metadata}
-    kept = {name: values[name] for name in ("source_id", "uri", "path", "title", "metadata", "group_key", "updated_at")}
+    kept = {name: values[name] for name in _OF_PLACE}
     before = {**old._asdict(), "text": values["text"]}
     changed = history.changed_fields(before, {**values, "summary": old.summary})
     version = history.followed(connection, old, None, at, keeping, "moved", changed, new.content_hash)
@@ -278,6 +289,14 @@ def inherit(connection: Connection, collection_id: int, group_key: str, file_nam
             _set_fields(connection, collection_id, row.id, place, row.metadata, inherited)
 
 
+def refresh_fields(connection: Connection, document_id: int) -> None:
+    """Write anew what filters see of a document whose row was changed."""
+    row = connection.execute(_SELECT.add_columns(documents.c.inherited).where(documents.c.id == document_id)).one()
+    place = _place(row.uri, row.path, row.title, row.kind, row.language)
+    own = connection.execute(select(documents.c.metadata).where(documents.c.id == document_id)).scalar_one()
+    _set_fields(connection, row.collection_id, document_id, place, own, row.inherited)
+
+
 def find(connection: Connection, collection_id: int, reference: str) -> list[DocumentRecord]:
     """Return the documents that ``reference`` names: id, uri, path, group, or the end of one path."""
     of_collection = documents.c.collection_id == collection_id
@@ -289,6 +308,11 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
         ending = documents.c.path.endswith("/" + reference.lstrip("/"), autoescape=True)
         rows = connection.execute(_SELECT.where(of_collection, ending)).all()
     return [of_row(row) for row in rows]
+
+
+def where(connection: Connection, collection_id: int, test: ColumnElement[bool]) -> list[DocumentRecord]:
+    """Return the documents of a collection that pass ``test``, those with short paths first."""
+    return [of_row(row) for row in connection.execute(_SELECT.where(documents.c.collection_id == collection_id, test))]
 
 
 def of_ids(connection: Connection, document_ids: Sequence[int]) -> list[DocumentRecord]:
@@ -308,15 +332,6 @@ def text(connection: Connection, document_id: int) -> str:
 def pages(connection: Connection, document_id: int) -> list[int]:
     """Return the offsets at which the pages of a document begin, none where it has no pages."""
     return list(connection.scalar(select(documents.c.pages).where(documents.c.id == document_id)) or ())
-
-
-def noted(connection: Connection, collection_id: int) -> list[tuple[str, ReadingNote]]:
-    """Return path and note of all that was dropped, doubted or masked in the documents of a collection, by path."""
-    query = select(documents.c.path, documents.c.notes).where(
-        documents.c.collection_id == collection_id, documents.c.notes.is_not(None)
-    )
-    rows = connection.execute(query.order_by(documents.c.path))
-    return [(row.path, ReadingNote(**note)) for row in rows for note in row.notes]
 
 
 def text_of(connection: Connection, uid: str) -> str:
@@ -425,7 +440,7 @@ def _values(new: NewDocument, at: str) -> dict[str, Any]:
         "metadata": dict(new.metadata),
         "group_key": new.group_key,
         "content_hash": new.content_hash,
-        "token_count": sum(chunk.token_count for chunk in new.chunks),
+        "token_count": sum(chunk.token_count for chunk in new.chunks) if new.tokens is None else new.tokens,
         "chunk_count": len(new.chunks),
         "updated_at": at,
     }
@@ -470,6 +485,9 @@ _AT_PLACE = (
 )
 _OF_CHUNKS = ("token_count", "chunk_count", "notes", "lines", "reader", "chunker")
 """Columns that stay as they are where a document keeps its chunks."""
+
+_OF_PLACE = ("source_id", "uri", "path", "title", "metadata", "group_key", "updated_at", *_OF_CHUNKS[2:])
+"""Columns that change with the place of a document: it was read there, and gave the same text and chunks."""
 
 _UNNAMED_STATE = ("kind", "language", "source_id", "group_key", "content_hash")
 """What makes another version of a document, too, and is not named among what changed."""

@@ -52,14 +52,24 @@ def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp | Non
     return {row.uid: None if row.kind is None else Stamp(*row[1:]) for row in rows}
 
 
-def lines(connection: Connection, source_id: int, most: int, failing: Collection[str] = ()) -> list[FileLine]:
+def lines(
+    connection: Connection,
+    source_id: int,
+    most: int,
+    failing: Collection[str] = (),
+    *,
+    offset: int = 0,
+    only: str = "",
+) -> list[FileLine]:
     """Return files of a source, at most so many: first those that failed, then those left out, then by path.
 
-    A file that was left out for an error whose code is one of ``failing`` counts as failed.
+    A file that was left out for an error whose code is one of ``failing`` counts as failed. ``offset``: so many are
+    skipped; ``only`` those of this status, "" = of any.
     """
     status = _status(failing)
-    rows = _LINES.with_only_columns(files.c.path, status, *_OTHERS)
-    ordered = rows.order_by(func.instr("errorskippedindexed", status), files.c.path).limit(most)
+    rows = _LINES.where(status == only) if only else _LINES
+    rows = rows.with_only_columns(files.c.path, status, *_OTHERS)
+    ordered = rows.order_by(func.instr("errorskippedindexed", status), files.c.path).limit(most).offset(offset)
     return [FileLine(*row) for row in connection.execute(ordered, {"source": source_id})]
 
 

@@ -84,9 +84,11 @@ sources = Table(
     Column("synced_at", Text),
     Column("error", Text),
     Column("report", JSON(none_as_null=True)),
+    Column("read_by", JSON(none_as_null=True)),
     UniqueConstraint("collection_id", "kind", "location", "part"),
 )
-"""``part`` tells several of one place apart; ``report`` is what came of the last run that ended."""
+"""``part`` tells several of one place apart; ``report`` is what came of the last run that ended. ``read_by``: the
+versions of readers and chunkers by which it was last read to its end, None where that is not known."""
 
 files = Table(
     "files",

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.errors import InvalidFilter
-from pinakes.filters import COMPARE, glob_matches, in_words, limits, listed, nearest, normal_text
+from pinakes.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant
 from pinakes.types import Condition, Filter, Int64
 
 _MAGIC = "*?[\\!"
@@ -86,6 +86,16 @@ def common_field_names(connection: Connection, collection_id: int) -> list[str]:
     return list(dict.fromkeys([*common, *field_names(connection, collection_id)]))
 
 
+def fields_with(
+    connection: Connection, collection_id: int, names: Sequence[str], values: Sequence[str], most: int
+) -> list[tuple[str, str]]:
+    """Return up to ``most`` (field, value) of these ``names`` and ``values`` that some document has."""
+    query = select(fields.c.name, fields.c.value).where(
+        fields.c.collection_id == collection_id, fields.c.name.in_(names), fields.c.value.in_(values)
+    )
+    return [(name, value) for name, value in connection.execute(query.distinct().limit(most))]
+
+
 def count_chunks(connection: Connection, collection_id: int, document_ids: Int64 | None) -> int:
     """Return how many chunks these documents have; None means all of the collection."""
     query = select(func.coalesce(func.sum(documents.c.chunk_count), 0)).where(
@@ -132,7 +142,7 @@ def _documents_with(connection: Connection, collection_id: int, condition: Condi
         return query.where(fields.c.value.in_(condition.any_of))
     if condition.glob:
         values = connection.scalars(select(fields.c.value).where(named, _possible(condition.glob)).distinct())
-        matched = [value for value in values if glob_matches(condition.glob, value)]
+        matched = paths_meant(condition.glob, values.all())
         if len(matched) < _MOST_VARIABLES:
             return query.where(fields.c.value.in_(matched))
         listed = func.json_each(json.dumps(matched)).table_valued("value")
@@ -205,10 +215,10 @@ def _distinct(connection: Connection, column: Column[str], *tests: ColumnElement
 
 def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:
     """A cheap test that every value passes which a single pattern, anchored by a slash within it, can match."""
-    pattern = patterns[0].casefold().strip().lstrip("/")
+    pattern = patterns[0].casefold().strip().removeprefix("./").lstrip("/")
     literal = pattern[: min((pattern.find(mark) for mark in _MAGIC if mark in pattern), default=len(pattern))]
     folder, _, rest = literal.partition("/")
-    if len(patterns) == 1 and folder and (rest or len(literal) < len(pattern)) and "/" in literal:
+    if len(patterns) == 1 and folder and folder.isascii() and (rest or len(literal) < len(pattern)) and "/" in literal:
         return fields.c.value.startswith(folder + "/", autoescape=True)
     return fields.c.value != ""
 

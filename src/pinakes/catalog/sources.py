@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, func, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.catalog import events
@@ -23,7 +24,8 @@ FileStatus = Literal["indexed", "skipped", "error"]
 class SourceRecord:
     """A row of ``sources``. ``state`` is what the last complete scan returned, ``report`` what the last run told.
 
-    ``part`` tells it from other sources of its location.
+    ``part`` tells it from other sources of its location. ``read_by``: the versions of readers and chunkers ("readers",
+    "chunkers" → name → number) by which it was last read to its end.
     """
 
     id: int
@@ -36,6 +38,7 @@ class SourceRecord:
     synced_at: str | None
     error: str | None
     report: dict[str, JSON] | None = None
+    read_by: dict[str, dict[str, int]] | None = None
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -70,10 +73,11 @@ def remember(
     options: dict[str, JSON],
     *,
     was: str | None = None,
+    same: Callable[[dict[str, JSON], dict[str, JSON]], bool] = operator.eq,
 ) -> SourceRecord:
     """Return the source at ``place``, recording it where it is new; with changed options its files are read again.
 
-    ``was``: the part of the one there that it goes on as, where it is new.
+    ``was``: the part of the one there that it goes on as, where it is new. ``same`` compares options.
     """
     kind, location, part = place
     of = {"collection_id": collection_id, "kind": kind, "location": location}
@@ -84,6 +88,8 @@ def remember(
         found = connection.execute(select(sources).filter_by(**values)).first()
     if found is None:
         connection.execute(sources.insert().values(**values, options=options))
+    elif found.options != options and same(found.options, options):
+        connection.execute(update(sources).where(sources.c.id == found.id).values(options=options))
     elif found.options != options:
         connection.execute(update(sources).where(sources.c.id == found.id).values(options=options, state=None))
         unread = update(files).where(files.c.source_id == found.id)
@@ -224,6 +230,20 @@ def manifest(connection: Connection, source_id: int) -> dict[str, FileRecord]:
         .where(files.c.source_id == source_id)
     )
     return {row.path: FileRecord(**row._asdict()) for row in rows}
+
+
+def made_otherwise(
+    connection: Connection, source_id: int, readers: Collection[str], chunkers: Collection[str]
+) -> Sequence[Any]:
+    """Return path, reader, chunker, kind and language of documents of a source's files that others than these made."""
+    columns = (files.c.path, documents.c.reader, documents.c.chunker, documents.c.kind, documents.c.language)
+    others = or_(documents.c.reader.not_in(readers), documents.c.chunker.not_in(chunkers))
+    return connection.execute(select(*columns).join(documents).where(files.c.source_id == source_id, others)).all()
+
+
+def read_by(connection: Connection, source_id: int, versions: Mapping[str, Mapping[str, int]]) -> None:
+    """Record by which versions of readers and chunkers a source was read to its end."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(read_by=versions))
 
 
 def note(connection: Connection, source_id: int, records: Sequence[FileRecord]) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select
 from pinakes.catalog import briefs
 from pinakes.catalog.records import RECORD, DocumentRecord
 from pinakes.catalog.schema import documents
-from pinakes.types import JSON
+from pinakes.types import JSON, ReadingNote
 
 _BATCH = 500
 
@@ -69,10 +69,20 @@ def like(connection: Connection, collection_id: int, content_hash: str, title: s
     return [_content(row) for row in connection.execute(_LIKE, same)]
 
 
-def put_by_hand(connection: Connection, collection_id: int) -> list[str]:
-    """Return the ids of the documents that no file gives, the oldest first."""
+def cut_by_hand(connection: Connection, collection_id: int) -> list[tuple[str, str, str, str | None]]:
+    """Return id, chunker, kind and language of the documents that no file gives, the oldest first."""
     own = (documents.c.collection_id == collection_id, documents.c.source_id.is_(None))
-    return list(connection.scalars(select(documents.c.uid).where(*own).order_by(documents.c.id)))
+    cut = select(documents.c.uid, documents.c.chunker, documents.c.kind, documents.c.language)
+    return [tuple(row) for row in connection.execute(cut.where(*own).order_by(documents.c.id))]
+
+
+def noted(connection: Connection, collection_id: int) -> list[tuple[str, ReadingNote]]:
+    """Return path and note of all that was dropped, doubted or masked in the documents of a collection, by path."""
+    query = select(documents.c.path, documents.c.notes).where(
+        documents.c.collection_id == collection_id, documents.c.notes.is_not(None)
+    )
+    rows = connection.execute(query.order_by(documents.c.path))
+    return [(row.path, ReadingNote(**note)) for row in rows for note in row.notes]
 
 
 def chunks_of(connection: Connection, content: Content) -> list[ChunkText]:

@@ -21,7 +21,7 @@ class How:
 
     ``name`` is what the settings call the source, ``configured`` whether they name it at all. ``retry``: files that
     failed are tried again at once, and so are those skipped for an error whose code is ``remedied`` since.
-    ``keeps_gone``: documents stay whose files are gone.
+    ``keeps_gone``: documents stay whose files are gone. ``whole``: all of the source is looked at.
     """
 
     sync: SyncSettings = field(default_factory=SyncSettings)
@@ -30,6 +30,7 @@ class How:
     retry: bool = False
     keeps_gone: bool = False
     remedied: frozenset[str] = frozenset()
+    whole: bool = True
 
     def is_due(self, known: FileRecord) -> bool:
         """Say whether a file that failed, or was skipped, is to be tried again now."""

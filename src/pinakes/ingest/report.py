@@ -33,6 +33,7 @@ class Report:
     rules left out.
     ``unlike`` names values of the files read now that are not what their field says (``fields``): they were left out.
     ``notes`` name what was dropped, doubted or masked in the files read now, each with its path.
+    Of the ``changed`` documents ``reread`` were made by older readers or chunkers, whether their files changed or not.
     ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
     ``part`` tells the source from others of its location, which is ``source``.
     ``requests``, ``tokens`` and ``dollars``: what a provider of embeddings was asked; None = its price is not known.
@@ -42,6 +43,7 @@ class Report:
     source: str
     added: int = 0
     changed: int = 0
+    reread: int = 0
     moved: int = 0
     removed: int = 0
     unchanged: int = 0

@@ -10,9 +10,9 @@ import hashlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -23,7 +23,7 @@ from pinakes.catalog import Catalog, collections, documents, embeddings, history
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
-from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, Unreadable
+from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, TooLarge, Unreadable
 from pinakes.ingest.embedding import bind, embed, keep, paying, refusal, waits
 from pinakes.ingest.entries import Entry, Move, Note, Put, chunks_in, vanished, weight
 from pinakes.ingest.keeping import keeping_of
@@ -31,10 +31,12 @@ from pinakes.ingest.marks import marked
 from pinakes.ingest.outcome import How
 from pinakes.ingest.places import check_place, looked_through
 from pinakes.ingest.report import Event, Report
+from pinakes.ingest.rereading import Rereading, present_versions
 from pinakes.metadata import ERRORS, Subject, ruled, typed
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, HistorySettings, IngestSettings
 from pinakes.templates import fields_of, key_of
+from pinakes.text.secrets.masking import masking_of
 from pinakes.types import Chunk, Cut, Document, Float32, Item, Scan, Skipped
 
 _log = logging.getLogger(__name__)
@@ -83,6 +85,8 @@ class Tools:
     limits: IngestSettings
     rules: CollectionSettings
     history: HistorySettings
+    longest: Mapping[str, int] = field(default_factory=dict)
+    """Location of a source → tokens that a new document of it may have; those that are there already may be longer."""
 
 
 class Ingest:
@@ -97,6 +101,7 @@ class Ingest:
         self._record = record
         self._source = source
         self._known: dict[str, FileRecord] = {}
+        self._again = Rereading()
         self._gone: dict[str, FileRecord] = {}
         self._by_hash: dict[str, list[FileRecord]] = {}
         self._placed: set[int] = set()
@@ -124,9 +129,11 @@ class Ingest:
         """Ask the source what there is; files that failed before are asked for again."""
         with self._tools.catalog.read() as connection:
             self._known = sources.manifest(connection, self._record.id)
+            self._again = Rereading.of(connection, self._record, self._known)
         due = {path for path, record in self._known.items() if self._how.is_due(record)}
         try:
             since = self._how.since(self._record.state, self._record.report)
+            since = None if self._again.scan_all and self._how.whole else since
             scan = yield from looked_through(self._source, since)
             part_done = self._how.left_undone(self._record.report)
             if not scan.complete and (part_done or not due <= {item.path for item in scan.items}):
@@ -213,7 +220,12 @@ class Ingest:
 
     def _may_differ(self, item: Item) -> bool:
         known = self._known.get(item.path)
-        if known is None or known.fingerprint != item.fingerprint or self._how.is_due(known):
+        if (
+            known is None
+            or known.fingerprint != item.fingerprint
+            or item.path in self._again
+            or self._how.is_due(known)
+        ):
             return True
         return known.status == "indexed" and known.uri != item.uri  # another branch, or another source changed it
 
@@ -240,7 +252,8 @@ class Ingest:
         except PinakesError as error:
             return partial(self._failed, item, str(error))
         digest = hashlib.sha256(data).hexdigest()
-        if known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri:
+        same = known and known.status == "indexed" and known.content_hash == digest and known.uri == item.uri
+        if known and same and item.path not in self._again:
             return partial(Note, replace(known, fingerprint=item.fingerprint))
         return partial(self._prepare, item, digest, cutter.begin(data, item.path))
 
@@ -249,7 +262,9 @@ class Ingest:
         known = self._known.get(item.path)
         had = known.document_id if known else None
         try:
-            new = self._new_document(item, self._waited(cut), digest)
+            made = self._waited(cut)
+            self._check_length(made, is_new=had is None)
+            new = self._new_document(item, made, digest)
         except Unreadable as error:
             record = FileRecord(item.path, item.fingerprint, digest, "skipped", str(error), code=error.code)
             return Note(record, remove=had)
@@ -263,6 +278,13 @@ class Ingest:
         if move := self._moved(item, new):
             return move
         return Put(item, new, is_new=had is None)
+
+    def _check_length(self, cut: Cut, *, is_new: bool) -> None:
+        most = self._tools.longest.get(self._record.location, 0)
+        if most and is_new and cut.tokens > most:
+            raise TooLarge(
+                f"Document exceeds max tokens: it has {cut.tokens}, at most {most} may be (documents.max_tokens)."
+            )
 
     def _waited(self, cut: Callable[[], Cut]) -> Cut:
         """Return the result; the time it took to come is divided as the work was."""
@@ -289,13 +311,14 @@ class Ingest:
         own = {**item.metadata, **document.metadata, **from_path}
         found = ruled(Subject(item.path, document, own, item.metadata), rules.metadata_rules, rules.fields)
         metadata = typed(marked(found, self._record.options, item), rules.fields)
+        metadata = masking_of(self._tools.limits).value(metadata)
         self.report.unlike += [Skipped(item.path, reason) for reason in metadata.get(ERRORS, ())]
         self.report.notes += [(item.path, note) for note in document.notes]
         if key:
             metadata[rules.key_field] = key
         title = document.title or PurePosixPath(item.path).stem
         new = NewDocument(item.uri, item.path, document, cut.chunks, digest, title, metadata, key, self._record.id)
-        return replace(new, chunker=cut.chunker)
+        return replace(new, chunker=cut.chunker, tokens=cut.tokens)
 
     def _moved(self, item: Item, new: NewDocument) -> Move | None:
         """Return the move of a document to where ``item`` is: from a vanished file, or here under another uri."""
@@ -347,6 +370,7 @@ class Ingest:
             document_id = documents.put(connection, self._collection.id, new, self._keeping)
             self.report.added += entry.is_new
             self.report.changed += not entry.is_new
+            self.report.reread += new.path in self._again.documents
         self._groups.add(new.group_key)
         self._placed.add(document_id)
         return FileRecord(new.path, entry.item.fingerprint, new.content_hash, "indexed", None, document_id)
@@ -425,6 +449,8 @@ class Ingest:
             skipped = [FileRecord(e.path, "", None, "skipped", e.reason) for e in scan.skipped if e.path != "."]
             sources.note(connection, self._record.id, skipped)
             sources.finished(connection, self._record.id, scan.state, sources.failures(len(self.report.failed)))
+            if self._how.whole:
+                sources.read_by(connection, self._record.id, present_versions())
             history.sweep(connection, self._collection.id, self._keeping)
         touched = self.report.added + self.report.changed + self.report.moved
         with self._tools.catalog.read() as connection:

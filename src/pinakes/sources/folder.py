@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from pinakes.errors import SourceError, TooLarge, Unreadable
 from pinakes.settings import SourceSettings
+from pinakes.sources.git_excludes import git_excludes, is_git_exclude
 from pinakes.sources.globs import IGNORE_FILES, Rules, Tally
 from pinakes.sources.stamp import fingerprint
 from pinakes.types import Item, Scan, Skipped
@@ -36,11 +37,10 @@ class FolderSource:
     """The files of a folder and all folders below it, or one single file.
 
     Which files: include and exclude globs, ``.gitignore`` and ``.pinakesignore`` at every level (and those above,
-    when the folder lies in a git work tree), and ``globs.DEFAULT_EXCLUDES``; the folders to ``avoid`` inside it never
-    are. A single file is read whatever the
-    rules say. Links are followed at most once and never out of the folder. The fingerprint is size, mtime and
-    ctime in ns: an edit that keeps size and mtime still changes ctime. Scans are always complete; their state is
-    the device and inode of the folder, so that another one in its place is told from the folder itself.
+    when the folder lies in a git work tree), ``.git/info/exclude``, and ``globs.DEFAULT_EXCLUDES``; the folders to
+    ``avoid`` inside it never are. A single file is read whatever the rules say. Links are followed at most once and
+    never out of the folder. The fingerprint is size, mtime and ctime in ns: an edit that keeps size and mtime still
+    changes ctime. Scans are always complete; their state is device and inode of the folder, by which another is told.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class FolderSource:
             SourceError: as ``scan``.
         """
         before = self._stat()
-        ignore_file = any(path.rpartition("/")[2] in IGNORE_FILES for path in paths)
+        ignore_file = any(path.rpartition("/")[2] in IGNORE_FILES or is_git_exclude(path) for path in paths)
         if ignore_file or not stat.S_ISDIR(before.st_mode) or _is_another(before, state):
             return self.scan(state)
         walk = _Walk(self._location, self._rules(), self._max_file_bytes, self._avoid)
@@ -147,7 +147,9 @@ class FolderSource:
         """Return the rules, with the ignore files between the top of the git work tree and the folder."""
         root = Path(os.path.realpath(self._location))
         top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), root)
-        rules = Rules(self._settings.include, self._settings.exclude, inside=_relative(str(root), str(top)))
+        given, inside = (self._settings.include, self._settings.exclude), _relative(str(root), str(top))
+        rules = Rules(*given, inside=inside, exists=lambda path: os.path.lexists(root / path))
+        rules = rules.with_ignore_file_above("", git_excludes(str(top))) if top != root else rules
         for folder in reversed([folder for folder in root.parents if folder.is_relative_to(top)]):
             text = _ignore_files(str(folder), IGNORE_FILES)
             rules = rules.with_ignore_file_above(_relative(str(folder), str(top)), text)
@@ -271,7 +273,8 @@ class _Walk:
             if rules is not None and self._leaves_out(folder, rules, folder=True):
                 rules = None
         if rules is not None:
-            rules = rules.with_ignore_file(folder, _ignore_files(self._full(folder), IGNORE_FILES))
+            full = self._full(folder)
+            rules = rules.with_ignore_file(folder, f"{git_excludes(full)}\n{_ignore_files(full, IGNORE_FILES)}")
         self._inside[folder] = rules
         return rules
 
@@ -307,8 +310,9 @@ class _Walk:
             folder, rules = pending.pop()
             entries = self._list(folder, linked=linked)
             ignore_files = [entry.name for entry in entries if entry.name in IGNORE_FILES]
-            if ignore_files:
-                rules = rules.with_ignore_file(folder, _ignore_files(self._full(folder), ignore_files))
+            if ignore_files or any(entry.name == ".git" for entry in entries):
+                full = self._full(folder)
+                rules = rules.with_ignore_file(folder, f"{git_excludes(full)}\n{_ignore_files(full, ignore_files)}")
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 is_folder = entry.is_dir(follow_symlinks=False)
@@ -420,8 +424,6 @@ def _shown(path: str) -> str:
 
 
 def _is_utf8(name: str) -> bool:
-    if name.isascii():
-        return True
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -431,8 +433,7 @@ def _is_utf8(name: str) -> bool:
 
 def _relative(path: str, base: str) -> str:
     """Return ``path`` below ``base`` with forward slashes, ``""`` for ``base`` itself."""
-    relative = os.path.relpath(path, base)
-    return "" if relative == "." else relative
+    return "" if path == base else os.path.relpath(path, base)
 
 
 def _inside(path: str, base: str) -> bool:
@@ -440,7 +441,7 @@ def _inside(path: str, base: str) -> bool:
 
 
 def _ignore_files(folder: str, names: Iterable[str]) -> str:
-    """Return the text of the ignore files in ``folder``, in the order of ``IGNORE_FILES``; ``""`` without any."""
+    """Return the text of the ignore files in ``folder``, in the order of ``IGNORE_FILES``."""
     texts = []
     for name in sorted(names, key=IGNORE_FILES.index):
         try:

@@ -1,4 +1,4 @@
-"""A git repository: the committed files of one branch or tag."""
+"""A git repository: the committed files of one branch, tag or commit."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ MAX_PACKS = 40
 
 _CURRENT, _PREVIOUS = "refs/pinakes/current", "refs/pinakes/previous"
 _STATE = re.compile(r"([0-9a-f]{40,64}) (\S+)")
+_NUMBER = re.compile(r"[0-9a-f]{7,64}")
+_WHOLE_NUMBERS = (40, 64)
 _BLOB = re.compile(r"[0-9a-f]{40,64}")
 _LFS_HEAD = b"version https://git-lfs.github.com/spec/"
 _LFS_BYTES = range(100, 1024)
@@ -43,7 +45,7 @@ _LINK, _SUBMODULE = "120000", "160000"
 
 @dataclass(frozen=True, slots=True)
 class _Remote:
-    """What a repository has: ``ref`` in full (``refs/heads/main``), ``commit`` it points at."""
+    """What a repository has: ``ref`` in full (``refs/heads/main``, a commit itself), ``commit`` it points at."""
 
     ref: str
     commit: str
@@ -84,7 +86,8 @@ class GitSource:
         del avoid  # nothing of ours is committed to a repository
         self._location = urls.check(settings.location)
         self._ref = urls.check_ref(settings.ref) if settings.ref else None
-        self._rules = Rules(settings.include, settings.exclude)
+        self._patterns = settings.include, settings.exclude
+        self._rules = Rules(*self._patterns)
         self._max_file_bytes = max_file_bytes
         self._work = work
         self._clone = work / "clone.git"
@@ -96,7 +99,7 @@ class GitSource:
         """Fetch, and list what changed since ``state``, or everything.
 
         Raises:
-            SourceError: the repository cannot be reached, asks for credentials, or has no such branch or tag;
+            SourceError: the repository cannot be reached, asks for credentials, or has no such branch, tag or commit;
                 what was fetched before is kept.
             Busy: another process has been fetching it for longer than the time limit.
         """
@@ -112,6 +115,8 @@ class GitSource:
                 return Scan((), "")
             remote, entries = self._fetch(remote)
             before = self._list_if_there(known[1]) if known and known[2] == remote.ref else None
+        there = {path[:end] for path in entries for end, char in enumerate(path) if char == "/"}.union(entries)
+        self._rules = Rules(*self._patterns, exists=there.__contains__)
         new_state = f"{remote.commit} {remote.ref}"
         if before is None:
             items, skipped = self._choose(entries.values(), remote)
@@ -213,6 +218,8 @@ class GitSource:
             if name in found:
                 ref = found.get(f"ref: {name}", name)
                 return _Remote(ref, found.get(f"{name}^{{}}", found[name]))
+        if commit := self._commit_called(self._ref or ""):
+            return _Remote(commit, commit)
         others = [
             re.sub("^refs/(heads|tags)/", "", name)
             for name in self._ls_remote("--heads", "--tags", "--refs", "--", self._location)
@@ -220,6 +227,44 @@ class GitSource:
         if self._ref is None and not others:
             return None
         raise self._no_such_ref(others)
+
+    def _commit_called(self, ref: str) -> str | None:
+        """Return the commit that ``ref`` is the number of, or the beginning of it; None when there is none.
+
+        A repository tells of no other commits than those its refs point at. So a beginning is looked for among these,
+        in the clone, and at last in the whole history, which is fetched for that.
+        """
+        ref = ref.lower()
+        if not _NUMBER.fullmatch(ref) or len(ref) in _WHOLE_NUMBERS:
+            return ref if len(ref) in _WHOLE_NUMBERS and _NUMBER.fullmatch(ref) else None
+        tips = self._ls_remote("--", self._location)
+        named = {tips.get(f"{name}^{{}}", tip) for name, tip in tips.items() if tip.startswith(ref)}
+        if len(named) == 1:
+            return named.pop()
+        if found := self._in_clone(ref):
+            return found
+        if not tips:
+            return None
+        if not (self._clone / "HEAD").is_file():
+            name = "HEAD" if "HEAD" in tips else next(iter(tips))
+            self._clone_anew(_Remote(name, tips[name]))
+        self._git.run(
+            *("fetch", "--quiet", "--force", *fetch_depth(self._clone, WHOLE), "--no-tags", "--no-recurse-submodules"),
+            *("--no-write-fetch-head", "--update-shallow", "--", self._location),
+            *(f"+refs/{kind}/*:refs/pinakes/{kind}/*" for kind in ("heads", "tags")),
+            git_dir=self._clone,
+        )
+        self._reach.note(WHOLE)
+        return self._in_clone(ref)
+
+    def _in_clone(self, ref: str) -> str | None:
+        """Return the commit of the clone whose number begins with ``ref``; None without one, or with several."""
+        if not (self._clone / "HEAD").is_file():
+            return None
+        try:
+            return self._commit(ref)
+        except SourceError:
+            return None
 
     def _ls_remote(self, *arguments: str) -> dict[str, str]:
         """Return object id by ref name, and the branch ``HEAD`` stands for under ``"ref: HEAD"``."""
@@ -241,7 +286,9 @@ class GitSource:
             )
         near = difflib.get_close_matches(self._ref, names, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
-        return SourceError(f"{self._location!r} has no branch or tag {self._ref!r}.", hint=f"{hint}There is {listed}.")
+        return SourceError(
+            f"{self._location!r} has no branch, tag or commit {self._ref!r}.", hint=f"{hint}There is {listed}."
+        )
 
     def _fetch(self, remote: _Remote) -> tuple[_Remote, dict[str, _Entry]]:
         """Bring the commit into the clone; return what is there now, and its files by path."""

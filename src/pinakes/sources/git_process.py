@@ -85,6 +85,11 @@ _COMPLAINTS = (
         "Check the URL and the network, then try again.",
     ),
     (
+        r"not our ref|unadvertised object",
+        "has no such commit, or does not hand out commits by their number",
+        "Check it for typing errors, or name a branch or tag that has it.",
+    ),
+    (
         r"not found|does not appear to be a git repository|does not exist|not a git repository|"
         r"Repository not found|No such file or directory|returned error: 404",
         "is not there, or is not a git repository",

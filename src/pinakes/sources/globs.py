@@ -2,14 +2,15 @@
 
 Patterns are those of ``.gitignore``: ``*.md`` and ``docs/`` match at any depth, ``/docs`` and ``docs/*.md`` from
 the top, ``**/`` any number of folders, a trailing ``/`` folders only, ``!`` takes back; the last match decides, and
-nothing inside a left-out folder can be taken back. ``{a,b}`` stands for each of its parts. Case matters.
+nothing inside a left-out folder can be taken back. ``{a,b}`` stands for each of its parts. Case matters. A path, or
+folders at the beginning of one, that are there are these, whatever signs of patterns they have (``app/[id]/*.tsx``).
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pathspec import GitIgnoreSpec, PathSpec
@@ -46,7 +47,10 @@ _WORDS: dict[Why, str] = {
 }
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _SPECIAL = re.compile(r"([\\\[\]*?!#])")
+_ESCAPED = r"\\\1"
+_MAGIC = re.compile(r"[*?\[{]")
 _NAMES_SHOWN = 6
+_HINT = "Write it as in .gitignore: '**/*.md', 'docs/', '!drafts/'; a leading '#' or '!' as '\\#' or '\\!'."
 
 
 class Rules:
@@ -59,13 +63,25 @@ class Rules:
         InvalidSetting: a pattern in ``include`` or ``exclude`` that cannot be parsed.
     """
 
-    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = (), *, inside: str = "") -> None:
-        """``inside`` is where the source's root lies below the top of its work tree, ``""`` when it is the top."""
-        wanted = [text for given in include for text in _expand(given, "include")]
-        unwanted = [text for given in exclude for text in _expand(given, "exclude")]
+    def __init__(
+        self,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        *,
+        inside: str = "",
+        exists: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """``inside`` is where the source's root lies below the top of its work tree, ``""`` when it is the top.
+
+        ``exists`` says whether there is a file or folder at a path below the root.
+        """
+        wanted = [text for given in include for text in _expand(given, "include", exists)]
+        unwanted = [text for given in exclude for text in _expand(given, "exclude", exists)]
         self._top = f"{inside}/" if inside else ""
         # Matched against whole paths of files: a pattern that fits a folder fits all that is in it.
-        self._include = PathSpec([_pattern(_anchored(text, inside)) for text in wanted]) if wanted else None
+        self._include = (
+            PathSpec([_pattern(_anchored(text, inside)) for text in wanted], backend="simple") if wanted else None
+        )
         self._exclude = [_Line(_anchored(text, inside)) for text in unwanted]
         self._use([])
 
@@ -118,8 +134,8 @@ class Rules:
         rows += [("default", line) for line in _DEFAULTS]
         rows += [("exclude", line) for line in self._exclude]
         files: list[tuple[Why, Pattern]] = [(why, line.file) for why, line in rows if line.file is not None]
-        self._folders = GitIgnoreSpec([line.folder for _, line in rows]), [why for why, _ in rows]
-        self._files = GitIgnoreSpec([pattern for _, pattern in files]), [why for why, _ in files]
+        self._folders = GitIgnoreSpec([line.folder for _, line in rows], backend="simple"), [why for why, _ in rows]
+        self._files = GitIgnoreSpec([pattern for _, pattern in files], backend="simple"), [why for why, _ in files]
 
 
 class Tally:
@@ -157,7 +173,7 @@ def _pattern(text: str) -> Pattern:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # ``[[`` may mean something else to Python one day
-            patterns = GitIgnoreSpec.from_lines([text]).patterns
+            patterns = GitIgnoreSpec.from_lines([text], backend="simple").patterns
     except re.error as error:
         raise ValueError(f"{text!r}: {error}") from error
     if not patterns or patterns[0].include is None:
@@ -165,21 +181,38 @@ def _pattern(text: str) -> Pattern:
     return patterns[0]
 
 
-def _expand(given: str, setting: str) -> list[str]:
+def _expand(given: str, setting: str, exists: Callable[[str], bool]) -> list[str]:
     """Return the patterns that one include or exclude setting stands for, checked."""
-    match = _BRACES.search(given)
-    if match:
-        before, after = given[: match.start()], given[match.end() :]
-        return [text for part in match[1].split(",") for text in _expand(before + part + after, setting)]
-    text = given.strip().removeprefix("./")
-    try:
-        _Line(text)
-    except ValueError as error:
-        raise InvalidSetting(
-            f"{given!r} cannot be used as an {setting} pattern.",
-            hint="Write it as in .gitignore: '**/*.md', 'docs/', '!drafts/'; a leading '#' or '!' as '\\#' or '\\!'.",
-        ) from error
-    return [text]
+    there, rest = _as_it_is_there(given.strip(), exists)
+    texts = [there + text for text in _alternatives(rest)]
+    for text in texts:
+        try:
+            _Line(text)
+        except ValueError as error:
+            raise InvalidSetting(f"{given!r} cannot be used as an {setting} pattern.", hint=_HINT) from error
+    return texts
+
+
+def _alternatives(text: str) -> list[str]:
+    """Return the patterns that one with ``{a,b}`` stands for."""
+    match = _BRACES.search(text)
+    if match is None:
+        return [text.strip().removeprefix("./")]
+    before, after = text[: match.start()], text[match.end() :]
+    return [one for part in match[1].split(",") for one in _alternatives(before + part + after)]
+
+
+def _as_it_is_there(given: str, exists: Callable[[str], bool]) -> tuple[str, str]:
+    """Cut a pattern in two: the longest path at its beginning that is there, taken literally, and the rest."""
+    sign, text = ("!", given[1:]) if given.startswith("!") else ("", given)
+    place = text.removeprefix("./").lstrip("/")
+    if not _MAGIC.search(place) or ".." in place.split("/"):
+        return "", given
+    whole = len(place.rstrip("/"))
+    for end in reversed([*(at for at, char in enumerate(place[:whole]) if char == "/"), whole]):
+        if _MAGIC.search(place[:end]) and exists(place[:end]):
+            return f"{sign}/{_SPECIAL.sub(_ESCAPED, place[:end])}", place[end:]
+    return "", given
 
 
 def _ignore_line(raw: str, folder: str) -> _Line | None:

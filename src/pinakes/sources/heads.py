@@ -12,9 +12,13 @@ _MOST_BYTES = 10_000_000
 def is_at(location: str, state: str | None) -> bool:
     """Say whether a repository here is still at the commit that ``state`` names: "commit ref", as scans return it.
 
+    One that was read at a commit, not at a branch or tag, always is.
+
     False where that is not known: the repository is elsewhere, keeps its branches in another way, or moved on.
     """
     commit, _, ref = (state or "").partition(" ")
+    if commit and commit == ref:
+        return True
     place = local_path(location)
     return bool(commit and ref and place) and _commit_at(place or Path(), ref) == commit
 

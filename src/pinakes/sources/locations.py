@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pinakes.calls.cleaning import Cleaner
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.fetching import MAX_URL_CHARS, check_url, shown
 from pinakes.settings import SourceSettings
 from pinakes.settings.sources import whole_path
 from pinakes.sources import exports, urls
+from pinakes.text.cleaning import Cleaner
 
 _PAGE: Final = re.compile(
     r"\.(?:x?html?|aspx?|php|jsp|xml|xml\.gz|md|markdown|rst|txt|pdf|docx?|pptx?|xlsx?|od[tps]|epub|csv|json|ya?ml)$",

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from pinakes import generations
-from pinakes.catalog import collections, documents, sources
+from pinakes.catalog import collections, sources, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
+from pinakes.errors import IndexTooNew
 from pinakes.generations import BesideStatus
-from pinakes.ports import Index
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
 from pinakes.types import JSON
+from pinakes.upkeep import upgrading
 from pinakes.upkeep.sourcing import settings_of
+from pinakes.upkeep.upgrading import UpgradeStatus
 from pinakes.upkeep.watched import Beacon, Watched
 
 
@@ -24,6 +26,7 @@ class CollectionStatus:
 
     ``pending`` chunks have no vector by the model yet, ``approximate`` of them an approximate one, the others none.
     ``notes`` are what was dropped, doubted or masked when documents were read, each with its ``path``.
+    ``upgrade`` says how much of it older versions of Pinakes made. An ``index`` that cannot be used has a "problem".
     ``beside`` is the generation of another model beside the one that answers, where there is one.
     """
 
@@ -41,6 +44,7 @@ class CollectionStatus:
     index: Mapping[str, JSON]
     beside: BesideStatus | None = None
     notes: tuple[dict[str, JSON], ...] = ()
+    upgrade: UpgradeStatus | None = None
 
     @property
     def exact(self) -> int:
@@ -60,13 +64,13 @@ class CollectionStatus:
 
 def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
     """Return how a collection is now."""
-    _, index = shelves.index(record.name, wait=False)
+    record, held = _held(shelves, record)
     with shelves.catalog.read() as connection:
         counts = collections.count(connection, record)
         known = sources.everything(connection, record.id)
         files = [sources.counts(connection, source.id) for source in known]
         problems = sources.problems(connection, record.id)
-        notes = documents.noted(connection, record.id)
+        notes = whole.noted(connection, record.id)
     return CollectionStatus(
         name=record.name,
         description=record.description,
@@ -75,19 +79,28 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         chunks=counts.chunks,
         tokens=counts.tokens,
         pending=counts.pending,
-        approximate=_approximate(counts, index),
+        approximate=_approximate(counts, held),
         model=record.fingerprint,
         sources=tuple(_source(shelves, record.name, *one) for one in zip(known, files, strict=True)),
         problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
         notes=tuple({"path": path, **asdict(note)} for path, note in notes),
-        index=index.describe(),
+        index=held,
+        upgrade=upgrading.status_of(shelves, record),
         beside=generations.about(shelves, record.name),
     )
 
 
-def _approximate(counts: collections.Counts, index: Index) -> int:
+def _held(shelves: Shelves, record: CollectionRecord) -> tuple[CollectionRecord, Mapping[str, JSON]]:
+    """Return a collection as it is now, and what its index says of itself, or that a newer Pinakes built it."""
+    try:
+        record, index = shelves.index(record.name, wait=False)
+    except IndexTooNew as error:
+        return record, {"engine": shelves.settings.index.engine, "problem": error.message}
+    return record, index.describe()
+
+
+def _approximate(counts: collections.Counts, held: Mapping[str, JSON]) -> int:
     """Return how many chunks have an approximate vector; the index may be a moment behind the catalogue."""
-    held = index.describe()
     vectors = int(held.get("vectors", 0))
     return min(counts.pending, vectors - int(held.get("exact_vectors", vectors)))
 

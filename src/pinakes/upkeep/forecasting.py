@@ -25,6 +25,7 @@ from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Event, Tools
 from pinakes.ingest.entries import vanished
 from pinakes.ingest.places import check_place, looked_through
+from pinakes.ingest.rereading import Rereading
 from pinakes.ingest.run import Cutter
 from pinakes.ports import Embedder, Remote, Source
 from pinakes.settings import SourceSettings
@@ -161,11 +162,14 @@ class Forecasts:
             every = sources.everything(connection, record.id)
             kept = next((one for one in every if one.place == source.place), None)
             known = sources.manifest(connection, kept.id) if kept else {}
+            again = Rereading.of(connection, kept, known) if kept else Rereading()
         if kept is None:
             return None, {}
-        if kept.options != shelves.options_of(record.name, record, source):
-            return None, {path: replace(one, fingerprint="", content_hash=None) for path, one in known.items()}
-        return sourcing.how_to(shelves.settings, record.name, kept).since(kept.state, kept.report), known
+        if not sourcing.same_options(kept.options, shelves.options_of(record.name, record, source)):
+            return None, {path: _unread(one) for path, one in known.items()}
+        known = {path: _unread(one) if path in again else one for path, one in known.items()}
+        state = sourcing.how_to(shelves.settings, record.name, kept).since(kept.state, kept.report)
+        return None if again.scan_all else state, known
 
     def _estimated(self, record: CollectionRecord, tools: Tools, sample: _Sample) -> Forecast:
         """Return the part of a forecast that the sample tells."""
@@ -370,6 +374,10 @@ def _told(steps: Generator[Event, None, Scan], on_event: Callable[[Event], objec
         except StopIteration as end:
             scan: Scan = end.value
             return scan
+
+
+def _unread(file: FileRecord) -> FileRecord:
+    return replace(file, fingerprint="", content_hash=None)
 
 
 def _digest(item: Item, source: Source) -> str:

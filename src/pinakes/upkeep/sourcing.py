@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+from pydantic import ValidationError
 
 from pinakes.catalog import Catalog, collections, sources
 from pinakes.catalog.sources import SourceRecord
@@ -16,17 +18,17 @@ from pinakes.ingest import Event, How
 from pinakes.machine.locks import awaited
 from pinakes.ports import Embedder
 from pinakes.readers import passwords_in, remedied
-from pinakes.settings import Settings, SourceSettings
+from pinakes.settings import ChunkingSettings, Settings, SourceSettings
 from pinakes.sources import recognise
 from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 
+_NUMBERED_BEFORE = "reading"
+"""A number that stood for all readers and chunkers, before documents recorded theirs."""
+
 _MARKS = {"max_file_bytes", "metadata", "tags", "depth", "link_template", "urls"}
 """Settings of a source that are remembered with it where they are given."""
-
-READING_VERSION = 7
-"""Raised when readers or chunkers change so much that every document should be read again."""
 
 
 def settings_of(kept: SourceRecord) -> SourceSettings:
@@ -57,6 +59,7 @@ def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = F
         retry=retry or parts,
         keeps_gone=keeps_gone(settings, name, kept),
         remedied=frozenset() if parts else remedied_now(settings),
+        whole=not parts,
     )
 
 
@@ -100,8 +103,22 @@ def options_of(
         "min_text_chars": settings.ingest.min_text_chars,
         **settings.ingest.model_dump(include={"passwords_variable", "ocr"}, exclude_defaults=True),
         "counted_by": counted_by(embedder),
-        "reading": READING_VERSION,
     }
+
+
+def same_options(old: Mapping[str, JSON], new: Mapping[str, JSON]) -> bool:
+    """Say whether files become the same by options of a source, of which an older version recorded ``old``.
+
+    Settings that it did not know are as they are by default.
+    """
+    return _completed(old) == _completed(new)
+
+
+def _completed(options: Mapping[str, JSON]) -> dict[str, JSON]:
+    found = {name: value for name, value in options.items() if name != _NUMBERED_BEFORE}
+    with suppress(ValidationError):
+        found["chunking"] = ChunkingSettings.model_validate(found.get("chunking", {})).model_dump(mode="json")
+    return found
 
 
 def added(

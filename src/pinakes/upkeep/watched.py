@@ -20,7 +20,6 @@ from pinakes.home import Home
 from pinakes.ingest import Event, Report, check_place
 from pinakes.ports import Lookable
 from pinakes.settings import Settings, SourceSettings
-from pinakes.settings.sources import whole_path
 from pinakes.shelves import Shelves
 from pinakes.types import JSON
 from pinakes.upkeep import sourcing
@@ -103,8 +102,7 @@ def knowledge_base(settings: Settings) -> Watched | None:
     if not rules.enabled:
         return None
     kept = rules.model_dump(include={"include", "exclude", "max_file_bytes", "tags", "metadata"})
-    folder = whole_path(str(rules.folder), settings.home.expanduser())
-    source = SourceSettings(kind="folder", location=folder, **kept)
+    source = SourceSettings(kind="folder", location=rules.location(settings.home), **kept)
     return Watched(rules.collection or settings.collection, source)
 
 

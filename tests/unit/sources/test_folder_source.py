@@ -123,6 +123,67 @@ def test_ignore_files_above_hold_when_the_folder_lies_in_a_work_tree(tmp_path: P
     assert paths(source(tmp_path / "docs/api", exclude=("/b/gen/y",)).scan(None)) == ["a.md", "b/gen/x"]
 
 
+ODD = ["app/[id]/page.tsx", "app/i/page.tsx", "my docs/c.md"]
+ODD += ["a*.md", "ab.md", "x?.md", "xy.md", "{a,b}.md", "a.md", "b.md"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("app/[id]/page.tsx", ["app/[id]/page.tsx"]),
+        ("./app/[id]/page.tsx", ["app/[id]/page.tsx"]),
+        ("app/[id]", ["app/[id]/page.tsx"]),
+        ("app/[id]/", ["app/[id]/page.tsx"]),
+        ("app/[id]/*.tsx", ["app/[id]/page.tsx"]),
+        ("app/[hij]/*.tsx", ["app/i/page.tsx"]),
+        ("a*.md", ["a*.md"]),
+        ("x?.md", ["x?.md"]),
+        ("{a,b}.md", ["{a,b}.md"]),
+        ("{a,ab}.md", ["a.md", "ab.md"]),
+        ("b*.md", ["b.md"]),
+        ("my docs/", ["my docs/c.md"]),
+        ("../*/a*.md", []),
+    ],
+)
+def test_a_path_that_is_there_is_that_path_before_it_is_a_pattern(
+    tmp_path: Path, pattern: str, expected: list[str]
+) -> None:
+    root = make(tmp_path / "root", dict.fromkeys(ODD, "x"))
+    assert paths(source(root, (pattern,)).scan(None)) == expected
+    assert paths(source(root, (), (pattern,)).scan(None)) == sorted({*ODD} - {*expected})
+
+
+def test_the_exclude_file_of_a_work_tree_is_obeyed(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo", {".git/info/exclude": "*.log\n/build/\n# a note\n", "a.md": "a", "b.log": "b"})
+    make(root, {"build/c.md": "c", "docs/build/d.md": "d", "docs/e.log": "e", "k.log": "k", ".gitignore": "!k.log"})
+    assert paths(source(root).scan(None)) == [".gitignore", "a.md", "docs/build/d.md", "k.log"]
+    assert paths(source(root / "docs").scan(None)) == ["build/d.md"]
+    assert reasons(source(root / "docs").scan(None)) == {".": "Left out by ignore files: 1 entry (e.log)"}
+    looked = source(root).look(["docs/e.log", "docs/new.md", ".git/info/exclude"], None)
+    assert looked.complete
+
+
+def test_work_trees_within_a_folder_have_their_own_exclude_files(tmp_path: Path) -> None:
+    make(tmp_path, {"one/.git/info/exclude": "x.md", "one/x.md": "x", "one/y.md": "y", "two/x.md": "x"})
+    assert paths(source(tmp_path).scan(None)) == ["one/y.md", "two/x.md"]
+    assert paths(source(tmp_path).look(["one/x.md", "one/y.md", "two/x.md"], None)) == ["one/y.md", "two/x.md"]
+
+
+def test_linked_work_trees_and_submodules_find_their_exclude_file(tmp_path: Path) -> None:
+    make(tmp_path, {"main/.git/info/exclude": "x.md", "main/.git/worktrees/w/commondir": "../..\n"})
+    make(tmp_path, {"w/.git": "gitdir: ../main/.git/worktrees/w\n", "w/x.md": "x", "w/y.md": "y"})
+    make(tmp_path, {"main/.git/modules/m/info/exclude": "y.md", "m/x.md": "x", "m/y.md": "y"})
+    (tmp_path / "m/.git").write_text(f"gitdir: {tmp_path}/main/.git/modules/m")
+    assert paths(source(tmp_path / "w").scan(None)) == ["y.md"]
+    assert paths(source(tmp_path / "m").scan(None)) == ["x.md"]
+
+
+@pytest.mark.parametrize("pointer", ["gitdir: x", "gitdir: /dev/zero", "gitdir:", "not git", "gitdir: \0", "x" * 9000])
+def test_a_git_file_that_leads_nowhere_leaves_nothing_out(tmp_path: Path, pointer: str) -> None:
+    make(tmp_path, {".git": pointer, "a.md": "a"})
+    assert paths(source(tmp_path).scan(None)) == ["a.md"]
+
+
 def test_a_folder_that_is_added_itself_is_read_although_git_ignores_it(tmp_path: Path) -> None:
     make(tmp_path, {".git/HEAD": "x", ".gitignore": "build\n*.o\n", "build/docs/a.md": "x", "build/docs/a.o": "x"})
     assert paths(source(tmp_path / "build/docs").scan(None)) == ["a.md"]

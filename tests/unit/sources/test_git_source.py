@@ -188,6 +188,70 @@ def test_branches_and_tags_are_read_by_name(repository: Repository, tmp_path: Pa
         assert source.scan(scan.state) == Scan((), scan.state, complete=False)
 
 
+def test_a_path_that_is_there_is_that_path_before_it_is_a_pattern(repository: Repository, tmp_path: Path) -> None:
+    repository.commit({"app/[id]/p.md": "x", "app/i/p.md": "y"})
+    for pattern in ("app/[id]/p.md", "app/[id]", "app/[id]/*.md"):
+        with opened(repository.path, tmp_path / "work", include=(pattern,)) as source:
+            assert paths(source.scan(None)) == ["app/[id]/p.md"]
+
+
+@pytest.mark.parametrize("digits", [40, 12, 7])
+@pytest.mark.parametrize("cloned", [False, True])
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_commit_is_read_by_its_number_and_by_the_beginning_of_that(
+    repository: Repository, tmp_path: Path, digits: int, cloned: bool, upper: bool
+) -> None:
+    first = repository.git("rev-parse", "HEAD")
+    repository.commit({"README.md": "two"})
+    repository.commit({"README.md": "three"})
+    if cloned:
+        with opened(repository.path, tmp_path / "work") as source:
+            source.scan(None)
+    ref = first[:digits].upper() if upper else first[:digits]
+    with opened(repository.path, tmp_path / "work", ref=ref) as source:
+        scan = source.scan(None)
+        assert source.read(scan.items[0]) == b"one"
+        assert scan.items[0].metadata["commit"] == first
+        assert scan.state == f"{first} {first}"
+        assert source.scan(scan.state).items == ()
+
+
+def test_the_commit_of_a_branch_and_of_a_tag_is_found_by_its_beginning(repository: Repository, tmp_path: Path) -> None:
+    first = repository.git("rev-parse", "HEAD")
+    repository.git("tag", "-a", "v1", "-m", "one")
+    repository.commit({"README.md": "two"})
+    for number, commit in enumerate((first, repository.git("rev-parse", "HEAD"))):
+        with opened(repository.path, tmp_path / f"work{number}", ref=commit[:8]) as source:
+            assert source.scan(None).items[0].metadata["commit"] == commit
+
+
+def test_a_shallow_repository_gives_the_commits_that_it_has(repository: Repository, tmp_path: Path) -> None:
+    first = repository.git("rev-parse", "HEAD")
+    last = repository.commit({"README.md": "two"})
+    shallow = tmp_path / "shallow"
+    repository.git("clone", "--quiet", "--depth=1", repository.path.as_uri(), str(shallow))
+    with opened(shallow, tmp_path / "one", ref=last) as source:
+        assert source.read(source.scan(None).items[0]) == b"two"
+    for number, ref in enumerate((first, first[:10])):
+        with opened(shallow, tmp_path / f"other{number}", ref=ref) as source, pytest.raises(SourceError) as caught:
+            source.scan(None)
+        assert "commit" in caught.value.message
+
+
+@pytest.mark.parametrize("ref", ["0" * 40, "f" * 64, "abcdef1", "1234567890"])
+def test_a_commit_that_is_not_there_is_said_so(repository: Repository, tmp_path: Path, ref: str) -> None:
+    with opened(repository.path, tmp_path / "work", ref=ref) as source, pytest.raises(SourceError) as caught:
+        source.scan(None)
+    assert "commit" in caught.value.message
+    assert str(repository.path) in caught.value.message
+
+
+def test_a_branch_that_looks_like_a_number_is_that_branch(repository: Repository, tmp_path: Path) -> None:
+    repository.git("branch", "abcdef1")
+    with opened(repository.path, tmp_path / "work", ref="abcdef1") as source:
+        assert source.scan(None).items[0].metadata["ref"] == "abcdef1"
+
+
 def test_another_ref_in_the_same_clone_is_scanned_completely(repository: Repository, tmp_path: Path) -> None:
     repository.git("branch", "dev")
     with opened(repository.path, tmp_path / "work") as source:
@@ -203,7 +267,7 @@ def test_a_missing_branch_is_named_with_those_that_exist(repository: Repository,
     repository.git("tag", "v1")
     with opened(repository.path, tmp_path / "work", "develp") as source, pytest.raises(SourceError) as caught:
         source.scan(None)
-    assert "has no branch or tag 'develp'" in caught.value.message
+    assert "has no branch, tag or commit 'develp'" in caught.value.message
     assert caught.value.hint == "Did you mean 'develop'? There is develop, main, v1."
 
 

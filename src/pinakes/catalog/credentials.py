@@ -1,0 +1,161 @@
+"""What the catalogue holds that may have credentials in it, to be looked through, and masked in place.
+
+A mask is as long as what it hides, so that chunks keep their offsets; their vectors are made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Connection, Table, and_, delete, exists, select, update
+
+from pinakes.catalog import changes
+from pinakes.catalog.documents import KEY_BYTES, OWN_SUMMARIES, refresh_fields, summary_key
+from pinakes.catalog.engine import Catalog, translated
+from pinakes.catalog.schema import (
+    audit,
+    chunks,
+    collections,
+    documents,
+    embeddings,
+    events,
+    files,
+    sources,
+    undelivered,
+    versions,
+)
+from pinakes.types import JSON
+
+Row: TypeAlias = dict[str, Any]
+Masked: TypeAlias = Callable[[Mapping[str, JSON]], Row]
+"""Takes columns of a row, and returns those that are others once they are masked."""
+
+_LOGS: Final[tuple[tuple[Table, tuple[str, ...]], ...]] = (
+    (audit, ("parameters", "message")),
+    (events, ("uri", "title", "source", "detail")),
+    (undelivered, ("events", "error")),
+    (files, ("reason",)),
+    (sources, ("error", "report")),
+    (collections, ("description",)),
+)
+_OF_DOCUMENT: Final = ("uri", "title", "text", "summary", "metadata", "inherited", "given")
+_OF_VERSION: Final = ("uri", "path", "title", "summary", "metadata", "given")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row in which something is: of which table, and which document, as far as it is one of a document."""
+
+    table: str
+    key: tuple[Any, ...]
+    collection: str = ""
+    path: str = ""
+    version: int | None = None
+
+
+def document_ids(connection: Connection) -> list[int]:
+    """Return the ids of all documents."""
+    return list(connection.scalars(select(documents.c.id).order_by(documents.c.id)))
+
+
+def document(connection: Connection, document_id: int) -> tuple[Place, Row] | None:
+    """Return what a document holds, with its chunks, None where it is gone."""
+    row = connection.execute(_DOCUMENT.where(documents.c.id == document_id)).first()
+    if row is None:
+        return None
+    of_document = select(chunks).where(chunks.c.document_id == document_id).order_by(chunks.c.ordinal)
+    cut = connection.execute(of_document).mappings()
+    values = {name: getattr(row, name) for name in _OF_DOCUMENT}
+    if row.source_id is None:  # that of a file is what the file goes by
+        values["path"] = row.path
+    values["chunks"] = [dict(one) for one in cut]
+    return Place("documents", (row.id,), row.name, row.path, row.version), values
+
+
+def mask_document(
+    connection: Connection, place: Place, changed: Row, cut: list[tuple[int, Row]], notes: list[Row]
+) -> bool:
+    """Write what is masked of a document and its chunks, and have the indexes follow; say whether it was there.
+
+    ``cut`` has the ids of chunks with their columns. Vectors of texts that nothing has any more are dropped.
+    """
+    [document_id] = place.key
+    old = connection.execute(select(documents).where(documents.c.id == document_id)).first()
+    if old is None:
+        return False
+    keys = list(connection.scalars(select(chunks.c.embedding_key).where(chunks.c.document_id == document_id)))
+    values = {**changed, "notes": [*(old.notes or ()), *notes] or None}
+    if "summary" in changed and old.summary_by in OWN_SUMMARIES:
+        keys.append(old.summary_key)
+        values["summary_key"] = summary_key(changed["summary"])
+    connection.execute(update(documents).where(documents.c.id == document_id).values(values))
+    for chunk_id, columns in cut:
+        connection.execute(update(chunks).where(chunks.c.id == chunk_id).values(columns))
+    drop_vectors(connection, [key for key in keys if key])
+    refresh_fields(connection, document_id)
+    changes.record(connection, old.collection_id, document_id, "put")
+    return True
+
+
+def drop_vectors(connection: Connection, keys: list[bytes]) -> None:
+    """Drop the vectors of these keys that no chunk or summary has."""
+    assert all(len(key) == KEY_BYTES for key in keys)
+    for start in range(0, len(keys), 500):
+        of_nothing = and_(
+            embeddings.c.key.in_(keys[start : start + 500]),
+            ~exists().where(chunks.c.embedding_key == embeddings.c.key),
+            ~exists().where(documents.c.summary_key == embeddings.c.key),
+        )
+        connection.execute(delete(embeddings).where(of_nothing))
+
+
+def each_other(connection: Connection) -> Iterator[tuple[Place, Row]]:
+    """Yield versions of documents, then what logs and reports say, with the columns that may have credentials."""
+    names = {row.id: row.name for row in connection.execute(select(collections.c.id, collections.c.name))}
+    for row in connection.execute(select(versions)):
+        values = {name: getattr(row, name) for name in _OF_VERSION}
+        values["text"] = None if row.text is None else zlib.decompress(row.text).decode()
+        key = (row.collection_id, row.uid, row.number)
+        yield Place("versions", key, names.get(row.collection_id, ""), row.path or row.uid, row.number), values
+    for table, columns in _LOGS:
+        for row in connection.execute(select(table)):
+            yield Place(table.name, (row.id,)), {name: getattr(row, name) for name in columns}
+
+
+def mask_other(connection: Connection, place: Place, changed: Row) -> None:
+    """Write what is masked of a row that ``each_other`` gave."""
+    values = dict(changed)
+    if place.table == "versions":
+        if values.get("text") is not None:
+            values["text"] = zlib.compress(values["text"].encode(), 1)
+        collection_id, uid, number = place.key
+        this = and_(versions.c.collection_id == collection_id, versions.c.uid == uid, versions.c.number == number)
+        connection.execute(update(versions).where(this).values(values))
+        return
+    table = next(table for table, _ in _LOGS if table.name == place.table)
+    connection.execute(update(table).where(table.c.id == place.key[0]).values(values))
+
+
+def clear_free_pages(catalog: Catalog) -> None:
+    """Write the database anew, so that nothing is left of what was overwritten, and empty the write-ahead log."""
+    with translated(), closing(catalog.engine.raw_connection()) as connection:
+        driver = connection.driver_connection
+        assert driver is not None
+        driver.execute("PRAGMA secure_delete = ON")
+        driver.execute("VACUUM")
+        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def shown(values: Mapping[str, JSON]) -> str:
+    """Return values as text in which credentials can be looked for."""
+    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values.values())
+
+
+_DOCUMENT = select(
+    *(documents.c[name] for name in ("id", "path", "version", "source_id", *_OF_DOCUMENT)), collections.c.name
+).join(collections, collections.c.id == documents.c.collection_id)

@@ -1,0 +1,100 @@
+"""What a reader may call a document: its id, uri or path, ``./path``, where its file lies, the end of its path."""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
+
+from pinakes.catalog import documents, sources
+from pinakes.catalog.records import DocumentRecord
+from pinakes.catalog.schema import documents as table
+from pinakes.catalog.schema import fields
+from pinakes.filters import normal_text
+
+_FILE = "file://"
+
+
+def find(connection: Connection, collection_id: int, reference: str) -> list[DocumentRecord]:
+    """Return the documents that ``reference`` names; several where it does not tell them apart.
+
+    What it is to the letter (id, uri, path, group) comes first, then where a file lies (an absolute path, ``file://``),
+    then the end of a path; each as written before other cases of letters. A sign of patterns means itself.
+    """
+    if not reference.strip():
+        return documents.find(connection, collection_id, reference)
+    for test in _tests(connection, collection_id, reference):
+        if found := documents.where(connection, collection_id, test):
+            return found
+    return []
+
+
+def spellings(reference: str) -> list[str]:
+    """Return the paths that ``reference`` may be: as written, without ``./``, ``//`` and ``..``, accents either way."""
+    plain = posixpath.normpath(reference).lstrip("/") if reference.strip("./") else reference
+    paths = [reference, plain, plain.replace("\\", "/")]
+    return list(dict.fromkeys(unicodedata.normalize(form, path) for path in paths for form in ("NFC", "NFD")))
+
+
+def _tests(connection: Connection, collection_id: int, reference: str) -> Iterator[ColumnElement[bool]]:
+    names = [reference, *spellings(reference)]
+    yield or_(table.c.uid == reference, table.c.uri == reference, table.c.path == reference)
+    yield table.c.group_key == reference
+    yield table.c.path.in_(names)
+    if place := _place(reference):
+        yield table.c.uri.in_([place.as_uri(), reference])
+        below = list(_below(connection, collection_id, place))
+        if below:
+            yield or_(*below)
+    if reference.startswith(_FILE):
+        return
+    ends = [name.strip("/") for name in names if name.strip("/")]
+    ending = or_(*(table.c.path.endswith(f"/{end}", autoescape=True) for end in ends))
+    rows = documents.where(connection, collection_id, ending)
+    exact = [row.id for row in rows if any(row.path.endswith(f"/{end}") for end in ends)]
+    yield table.c.id.in_(exact or [row.id for row in rows])
+    folded = select(fields.c.document_id).where(
+        fields.c.collection_id == collection_id,
+        fields.c.name == "path",
+        or_(fields.c.value.in_(map(normal_text, ends)), *_folded_ends(ends)),
+    )
+    yield table.c.id.in_(folded)
+
+
+def _folded_ends(ends: Sequence[str]) -> Iterator[ColumnElement[bool]]:
+    return (fields.c.value.endswith(f"/{normal_text(end)}", autoescape=True) for end in ends)
+
+
+def _place(reference: str) -> Path | None:
+    """Return the absolute path that ``reference`` is, None where it is none."""
+    path = reference
+    if reference.startswith(_FILE):
+        path = unquote(reference.removeprefix(_FILE).removeprefix("localhost"))
+    try:
+        place = Path(path).expanduser()
+    except RuntimeError:  # a home that nobody has
+        return None
+    return Path(posixpath.normpath(place)) if place.is_absolute() and "\0" not in path else None
+
+
+def _below(connection: Connection, collection_id: int, place: Path) -> Iterator[ColumnElement[bool]]:
+    """Yield for each source of the collection that ``place`` lies below what its document is called there."""
+    for source in sources.everything(connection, collection_id):
+        root = _place(source.location)
+        for around in {root, root and _real(root)}:
+            if around and place.is_relative_to(around):
+                path = place.relative_to(around).as_posix()
+                path = place.name if path == "." else path
+                yield and_(table.c.source_id == source.id, table.c.path.in_(spellings(path)))
+
+
+def _real(path: Path) -> Path | None:
+    """Return where ``path`` leads; what is not there stays as it is."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return None

@@ -1,0 +1,123 @@
+"""What older versions of Pinakes made of a collection: how much of it is left, and making it again.
+
+An index of an older version is built again beside, from the catalogue; nothing is embedded for that. Documents that no
+file gives are cut again from their texts. Documents of sources are read again by their next sync (``ingest``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pinakes import chunking, readers
+from pinakes.catalog import collections, contents
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.documents import recutting
+from pinakes.errors import IndexCorrupt, PinakesError
+from pinakes.indexes import versions
+from pinakes.ingest import Event
+from pinakes.shelves import Shelves
+from pinakes.upkeep.watched import free
+
+_log = logging.getLogger(__name__)
+
+IndexState: TypeAlias = Literal["none", "present", "older", "building", "newer", "unknown"]
+"""There is no index yet; it is of the present version; of an older one; … and one is being built in its place; of a
+newer one, which is left alone; its version cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeStatus:
+    """How much of a collection was made by other versions than there are now.
+
+    ``version`` is that of the ``index``, ``present`` that of one that is built now, both in words. Of the ``documents``
+    of an older index ``indexed`` are in the one that is built in its place. ``to_read`` documents were read or cut by
+    older versions and are read again by the next sync of their source; ``to_cut`` are documents that no file gives and
+    that older versions cut. ``made_by`` counts both by reader or chunker: "pdf:1" → 3.
+    """
+
+    index: IndexState
+    version: str
+    present: str
+    indexed: int
+    documents: int
+    to_read: int
+    to_cut: int
+    made_by: Mapping[str, int]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left."""
+        return self.index in ("none", "present") and not (self.to_read or self.to_cut)
+
+
+def status_of(shelves: Shelves, record: CollectionRecord) -> UpgradeStatus:
+    """Return what is left to be made again of a collection."""
+    state, version = _index_of(shelves, record)
+    done, total = shelves.rebuilder.progress(record) if state in ("older", "building") else (0, 0)
+    with shelves.catalog.read() as connection:
+        makers = contents.makers(connection, record.id)
+    to_read, to_cut, made_by = 0, 0, Counter[str]()
+    for maker in makers:
+        read = not maker.by_hand and readers.is_older(maker.reader, maker.path)
+        cut = chunking.is_older(maker.chunker, maker.kind, maker.language)
+        if read:
+            made_by[maker.reader or readers.first_reader_of(maker.path)] += maker.count
+        elif cut:
+            made_by[maker.chunker or f"{chunking.row_of(maker.kind, maker.language)}:1"] += maker.count
+        to_read += maker.count * (not maker.by_hand and (read or cut))
+        to_cut += maker.count * (maker.by_hand and cut)
+    return UpgradeStatus(
+        index=state,
+        version=version,
+        present=str(versions.present(shelves.rebuilder.languages_of(record))),
+        indexed=done,
+        documents=total,
+        to_read=to_read,
+        to_cut=to_cut,
+        made_by=dict(made_by.most_common()),
+    )
+
+
+def upgrade(shelves: Shelves, record: CollectionRecord) -> Generator[Event, None, None]:
+    """Build the index of a collection again where an older version made it, and cut what older chunkers cut.
+
+    The old index answers until the new one is there; a newer one is left alone. Where another process is building it
+    the event is "elsewhere".
+
+    Raises:
+        NotFound: the collection was deleted.
+        StorageFull: there is no room. What was there answers as before.
+    """
+    yield from shelves.rebuilder.upgrade(record)
+    yield from recutting.recut(shelves, record.name, only_older=True)
+
+
+def upgrade_each(shelves: Shelves, names: Iterable[str]) -> Iterator[Event]:
+    """Do so for each of these collections that is there. What goes wrong with one is logged: all answer as before."""
+    for name in dict.fromkeys(names):
+        with shelves.catalog.read() as connection:
+            record = collections.find(connection, name)
+        if record is None:
+            continue
+        try:
+            yield from upgrade(shelves, record)
+        except PinakesError as error:
+            _log.warning("collection %r is left as an older version made it: %s", name, error)
+
+
+def _index_of(shelves: Shelves, record: CollectionRecord) -> tuple[IndexState, str]:
+    try:
+        found = shelves.rebuilder.version(record)
+    except IndexCorrupt:
+        return "unknown", ""
+    if found is None:
+        return "none", ""
+    if found.is_newer:
+        return "newer", str(found)
+    if found.is_present(shelves.rebuilder.languages_of(record)):
+        return "present", str(found)
+    return "older" if free(shelves.rebuilder.numbering(record)) else "building", str(found)
