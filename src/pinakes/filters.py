@@ -6,7 +6,8 @@
 ``{"status": {"ne": ["draft", "old"]}}``      equals none of these; also where the field is missing
 ``{"created": {"gte": "2020", "lt": 2024}}``  lies between: ``gte`` or ``gt``, ``lte`` or ``lt``, one end suffices
 ``{"path": {"glob": "mm/**/*.c"}}``           matches the pattern, as in .gitignore
-``{"path": "mm/*.c"}``                        the same: a path with ``*``, ``?`` or ``[`` is a pattern
+``{"path": "mm/*.c"}``                        the same, unless there is a path called so (``*``, ``?``, ``[``)
+``{"path": "docs/"}``                         what is in this folder
 ``{"tags": ["draft", "howto"]}``              has any of these tags
 ============================================  =====================================================
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import operator
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -41,6 +43,8 @@ _EXAMPLE = 'Write for example {"status": "beta"}, {"number": {"gte": 100}} or {"
 _WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(?![=<>])(.*)", re.DOTALL)
 _WORDS = {"=": "in", "==": "in", "!=": "ne", ">=": "gte", ">": "gt", "<=": "lte", "<": "lt"}
 _ALIKE = 70
+_MAGIC = re.compile(r"[*?\[]")
+_SPECIAL = re.compile(r"([\\\[\]*?!#])")
 _SHOWN_CHARS = 40
 _REFUSED_CHARS = 200
 MAX_CONDITIONS = 50
@@ -165,15 +169,58 @@ def _quoted(value: JSON) -> str:
 
 
 def glob_matches(patterns: Sequence[str], value: str) -> bool:
-    """Say whether one of the .gitignore style ``patterns`` matches ``value``, without regard to case."""
-    return _spec(tuple(pattern.casefold() for pattern in patterns)).match_file(value.casefold())
+    """Say whether one of the .gitignore style ``patterns`` matches or is ``value``, without regard to case."""
+    folded, value = tuple(map(_folded, patterns)), _folded(value)
+    return value in folded or _spec(folded).match_file(value)
+
+
+def paths_meant(patterns: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Return those of ``paths`` that ``patterns`` mean: a file or folder of that very name before what matches.
+
+    Folders at the beginning of a pattern that are there are those folders: in ``app/[id]/*.tsx`` ``[id]`` is no class.
+    """
+    folded = [_folded(path) for path in paths]
+    literal, others = set[str](), list[str]()
+    for pattern in map(_folded, patterns):
+        place = pattern.removeprefix("./").strip("/")
+        found = [path for path in folded if _is_at(path, place)] if place else []
+        literal.update(found)
+        if not found:
+            others.append(_with_folders_escaped(pattern, folded))
+    spec = _spec(tuple(others))
+    return [path for path, name in zip(paths, folded, strict=True) if name in literal or spec.match_file(name)]
+
+
+def _is_at(path: str, place: str) -> bool:
+    """Say whether a file is the one at ``place``, is called so, or lies in a folder there."""
+    return path == place or path.startswith(f"{place}/") or ("/" not in place and path.endswith(f"/{place}"))
+
+
+def _with_folders_escaped(pattern: str, paths: Sequence[str]) -> str:
+    """Return ``pattern`` with the longest folder at its beginning that one of ``paths`` lies in taken literally."""
+    folders = [end for end, char in enumerate(pattern) if char == "/" and end]
+    for end in reversed(folders):
+        folder = pattern[:end].lstrip("/")
+        if _MAGIC.search(folder) and any(path.startswith(f"{folder}/") for path in paths):
+            return f"/{escaped(folder)}{pattern[end:]}"
+    return pattern
+
+
+def escaped(path: str) -> str:
+    """Return the .gitignore pattern that matches ``path`` and nothing else."""
+    return _SPECIAL.sub(r"\\\1", path)
+
+
+def _folded(text: str) -> str:
+    """Return a path as it is compared: without regard to case, and to how accents are encoded."""
+    return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
 @lru_cache(maxsize=256)
 def _spec(patterns: tuple[str, ...]) -> pathspec.PathSpec:  # type: ignore[type-arg]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # ``[[`` may mean something else to Python one day
-        return pathspec.PathSpec.from_lines("gitignore", patterns)
+        return pathspec.PathSpec.from_lines("gitignore", patterns, backend="simple")
 
 
 def _conditions(name: str, value: JSON) -> Iterator[Condition]:
@@ -205,16 +252,25 @@ def _conditions(name: str, value: JSON) -> Iterator[Condition]:
 
 def _differs(field: str, value: JSON) -> Condition:
     texts = _texts(field, value)
-    if field == "path" and any(set("*?[") & set(text) for text in texts):
+    if field == "path" and any(set("*?") & set(text) for text in texts):
         raise InvalidFilter("A filter cannot leave out a pattern of paths.", hint="Name whole paths.")
-    return Condition(field, none_of=texts)
+    return Condition(field, none_of=_places(texts) if field == "path" else texts)
 
 
 def _equals(field: str, value: JSON) -> Condition:
     texts = _texts(field, value)
-    if field == "path" and any(set("*?[") & set(text) for text in texts):
+    if field != "path":
+        return Condition(field, any_of=texts)
+    if any(_MAGIC.search(text) or text.endswith("/") for text in texts):
         return _like(field, [str(one) for one in _listed(value)])
-    return Condition(field, any_of=texts)
+    return Condition(field, any_of=_places(texts))
+
+
+def _places(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return paths as documents may have them: without ``./``, and with accents encoded either way."""
+    paths = [text.removeprefix("./") for text in texts]
+    forms = [path if path.isascii() else unicodedata.normalize(form, path) for path in paths for form in ("NFC", "NFD")]
+    return tuple(dict.fromkeys(forms))
 
 
 def _texts(field: str, value: JSON) -> tuple[str, ...]:

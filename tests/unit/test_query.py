@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes import filters
 from pinakes.analysis import Analyzer
-from pinakes.query import Query, admits, parse_query
+from pinakes.query import MOST_PHRASES, Query, admits, parse_query
 from pinakes.types import JSON
 
 FIELDS = ("status", "title", "path", "year", "created", "owning_sig", "milestone.stable", "kind")
@@ -62,16 +64,141 @@ def test_a_pasted_text_of_several_lines_has_no_operators() -> None:
     assert parsed(text) == Query(text)
 
 
-@pytest.mark.parametrize("text", ['find "two words" here', "find “two words” here", "find «two words» here"])
-def test_a_phrase_is_required_and_searched_for(text: str) -> None:
-    query = parsed(text)
-    assert (query.text, query.phrases) == ("find two words here", ("two words",))
+MARKS = ['""', "“”", "„“", "„”", "””", "«»", "»«", "»»", "‹›", "「」", "『』", "《》", "〝〟", "＂＂", "‘’", "‚‘"]
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_a_phrase_beside_few_words_is_required_and_searched_for(marks: str) -> None:
+    query = parsed(f"find {marks[0]}two words{marks[1]} soon")
+    assert (query.text, query.phrases, query.preferred) == ("find two words soon", ("two words",), ())
     assert query.notes == ('only passages with "two words"',)
 
 
+@pytest.mark.parametrize("marks", MARKS)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "which systems use {} today",
+        "the {}",
+        "What is {}?",
+        "articles about text formatting, for instance {} systems",
+        "one two three four {}",
+        "({}) in brackets",
+    ],
+)
+def test_a_phrase_in_a_sentence_is_preferred(marks: str, sentence: str) -> None:
+    query = parsed(sentence.format(f"{marks[0]}two words{marks[1]}"))
+    assert (query.text, query.phrases, query.preferred) == (sentence.format("two words"), (), ("two words",))
+    assert query.notes == ('passages with "two words" come first',)
+
+
+def test_what_quotation_marks_mean_can_be_asked_for() -> None:
+    assert parse_query('"two words"', (), "preferred").preferred == ("two words",)
+    assert parse_query('which of these has "two words"', (), "required").phrases == ("two words",)
+    assert parse_query('one\n"two words"', (), "required").phrases == ("two words",)
+
+
+@pytest.mark.parametrize("common", ["to be or not to be", "what is it", "the"])
+def test_a_phrase_of_stop_words_puts_nothing_first_but_can_be_required(common: str) -> None:
+    query = parsed(f'who was it that said "{common}"')
+    assert (query.phrases, query.preferred) == ((), ())
+    assert query.notes == (f'"{common}" puts nothing first: these words are in every text',)
+    assert parsed(f'"{common}"').phrases == (common,)
+
+
+def test_a_single_quoted_word_of_a_paragraph_puts_nothing_first_but_a_phrase_does() -> None:
+    query = parsed(f'{"some words of a paragraph " * 10} the "threshold" and the "weighted sum" of it')
+    assert (query.phrases, query.preferred) == ((), ("weighted sum",))
+    assert '"threshold" puts nothing first: in a paragraph a single quoted word is text' in query.notes
+    assert parsed('which values of a "threshold" are used').preferred == ("threshold",)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("東京の「京都市」について教えてください", ("京都市",)),
+        ("what is “new art” and «old art» and „no art“ in it", ("new art", "old art", "no art")),
+        ("what do the users’ rights and ‘fair use’ mean", ("fair use",)),
+        ("don’t the ’90s’ users’ rights matter to it", ()),
+        ('is a 19" rack better than a 3.5" one for a disk', ()),
+        ('is the "hot swap"/"cold swap" choice of a 19" rack important', ("hot swap", "cold swap")),
+        ("why does the “foo bar don’t close", ()),
+    ],
+)
+def test_which_marks_are_quotation_marks(text: str, phrases: tuple[str, ...]) -> None:
+    assert parsed(text).preferred == phrases
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Exception in thread "main" java.lang.NullPointerException at com.foo.Bar.run(Bar.java:12)',
+        'Traceback (most recent call last): File "app/main.py", line 3, in <module> TypeError: x is not "callable"',
+        '  File "app/main.py", line 3, in run',
+        '{"status": "beta", "title": "two words"}',
+        '["one two", "three"]',
+        'log.info("done"); print( "one two" );',
+        '<a href="x y" title="one two">',
+        '"name": "one two", -draft',
+    ],
+)
+def test_a_line_of_code_of_data_or_of_a_stack_trace_is_text(text: str) -> None:
+    query = parsed(text)
+    assert (query.text, query.is_plain) == (text.strip(), True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what does the -verbose flag do",
+        "-install the package and restart the server",
+        "the option -name and the option -type are for what",
+        "find . -name foo -type file",
+        "git log --oneline -stat",
+        "java -jar app.jar -verbose",
+        "tar -xzf archive.tar.gz",
+        "docker run -it -detach image",
+        "ps -ef | grep -invert word",
+        "the plan -draft or not- was late",
+    ],
+)
+def test_a_hyphen_in_running_text_or_in_a_command_leaves_nothing_out(text: str) -> None:
+    query = parsed(text)
+    assert (query.text, query.excluded) == (text, ())
+    assert all("is searched for as text" in note for note in query.notes)
+
+
+@pytest.mark.parametrize(
+    "text", ["how do we rotate the keys -draft", 'what is "a key" for? -draft', 'the -"draft" of it']
+)
+def test_an_exclusion_behind_a_sentence_or_in_quotation_marks_is_meant(text: str) -> None:
+    assert parsed(text).excluded == ("draft",)
+
+
+def test_no_more_phrases_and_exclusions_count_than_can_be_looked_up() -> None:
+    phrases = parsed(" ".join(f'"two words{i}"' for i in range(40)))
+    assert len(phrases.phrases) == MOST_PHRASES
+    assert "only the first 20 of 40 phrases count: the others are text" in phrases.notes
+    assert "two words39" in phrases.text
+    excluding = parsed(" ".join(f'-"not this{i}"' for i in range(40)))
+    assert len(excluding.excluded) == MOST_PHRASES
+    assert "no more than 20 words can be left out: the others are text" in excluding.notes
+    assert "not this39" in excluding.text
+
+
+@pytest.mark.parametrize(
+    "sign", ['"', "“", "„", "«", "»", "「", "‘", "'", '"a ', ' "', "“a", '("', 'a:"', "-a ", "at a.", "$", "“„"]
+)
+def test_a_many_thousand_signs_take_linear_time(sign: str) -> None:
+    start = time.process_time()
+    query = parsed(sign * (30_000 // len(sign)))
+    assert time.process_time() - start < 3
+    assert len(query.phrases) + len(query.preferred) <= MOST_PHRASES
+
+
 def test_several_phrases_and_exclusions() -> None:
-    query = parsed('"one two", then -draft three "four" -"five six".')
-    assert query.text == "one two, then three four ."
+    query = parsed('"one two", next -draft three "four" -"five six".')
+    assert query.text == "one two, next three four ."
     assert query.phrases == ("one two", "four")
     assert query.excluded == ("draft", "five six")
     assert query.notes == (
@@ -176,7 +303,7 @@ def test_which_passages_a_query_admits(query: str, passage: str, admitted: bool)
     assert admits(parsed(query), passage, ANALYZER) is admitted
 
 
-PIECES = st.sampled_from([*'-":“”><=,*[]1 \t', "..", "--", "status", "year", "word", "Wall"])
+PIECES = st.sampled_from([*'-":“”„«»「」‘’><=,*[]1 \t', "..", "--", "status", "year", "word", "Wall"])
 
 
 @given(st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=30).map("".join)))
@@ -195,7 +322,7 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 @given(st.lists(st.from_regex(r"[a-z]{3,8}", fullmatch=True), min_size=1, max_size=4))
 def test_what_is_written_as_an_operator_is_read_as_one(words: list[str]) -> None:
     together = " ".join(words)
-    query = parsed(f'-{words[0]} "{together}" -"{together}" status:"{together}"')
+    query = parsed(f'"{together}" -"{together}" status:"{together}" -{words[0]}')
     assert query.text == together
-    assert (query.phrases, query.excluded) == ((together,), (words[0], together))
+    assert (query.phrases, query.excluded) == ((together,), (together, words[0]))
     assert query.where == filters.parse({"status": together})

@@ -15,16 +15,18 @@ from pinakes.search.answers import Answers
 from pinakes.search.bare import deepened
 from pinakes.search.boosts import lifted
 from pinakes.search.candidates import Candidates, approximate, gather, nothing, rescored
+from pinakes.search.constraints import constrained
 from pinakes.search.diversity import Diversity
 from pinakes.search.hits import hydrated
 from pinakes.search.parts import Parts
 from pinakes.search.passages import Passages
-from pinakes.search.ranking import Ranked, rank
+from pinakes.search.ranking import Ranked, phrases_first, rank
 from pinakes.search.remembered import Holdings, QueryVectors
 from pinakes.search.request import FUSIONS, MODES, Request, check
 from pinakes.search.reranking import Reranking
 from pinakes.search.understanding import Understood, understand
 from pinakes.search.watch import Watch
+from pinakes.search.wordless import values
 from pinakes.settings import SearchSettings
 from pinakes.types import JSON, Filter, Float32, Ranking, Results
 
@@ -84,7 +86,10 @@ def gathered(request: Request, parts: Parts, also: Ranking | None = None) -> Gat
     vector, degraded = _embedded(asked, parts)
     if degraded and asked.request.mode == "vector":  # "auto" had chosen it: words are what is left
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
-    found = gather(asked, vector, parts.index, parts.settings, parts.watch, also) if asked.text else nothing()
+    found = nothing()
+    if asked.text:
+        asked, only = constrained(asked, parts.index)
+        found = gather(asked, only, vector, parts.index, parts.settings, parts.watch, also)
     found = lifted(asked, found, parts)
     return Gathered(asked, vector, degraded, found)
 
@@ -116,6 +121,7 @@ def placed(request: Request, parts: Parts) -> Placed:
         with parts.catalog.read() as connection, watch.stage("rerank") as detail:
             ranked, report = parts.reranking.again(connection, known.asked.text, ranked)
             detail |= report.detail()
+        ranked = phrases_first(ranked)
         notes += [report.note] if report.note else []
     return Placed(known, ranked, tuple(notes))
 
@@ -185,6 +191,7 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
         degraded=degraded,
         notes=tuple(notes),
         answerable=answerable,
+        required=asked.phrases if hits else (),
     )
     return answer, found.limited and above
 
@@ -194,7 +201,12 @@ def _understood(request: Request, parts: Parts) -> Understood:
     if ":" in request.query:
         with parts.catalog.read() as connection:
             fields = parts.holdings.fields(connection, parts.collection)
-    return understand(request, fields, parts.index, parts.settings)
+    known = understand(request, fields, parts.index, parts.settings)
+    if known.text and not known.request.bare and known.request.mode != "vector":
+        with parts.catalog.read() as connection:
+            said = values(connection, parts.collection, parts.holdings, known.text)
+        known = replace(known, notes=(*known.notes, *said)) if said else known
+    return known
 
 
 def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | None]:

@@ -8,15 +8,18 @@ from functools import partial
 
 import numpy as np
 
+from pinakes.analysis import is_identifier
 from pinakes.ports import Index
 from pinakes.search.constraints import Constraints
+from pinakes.search.excerpts import asked as words_of
 from pinakes.search.lift import Lift
+from pinakes.search.phrases import Phrases
 from pinakes.search.rarity import Rarity
 from pinakes.search.understanding import Understood
 from pinakes.search.watch import Watch
 from pinakes.settings import Settings
 from pinakes.text import identifiers
-from pinakes.types import Bool, Float32, Int64, Ranking
+from pinakes.types import HELD, Bool, Float32, Int64, Ranking
 
 _CANDIDATES_PER_RESULT = 4
 _DEFINITIONS = 20
@@ -31,6 +34,8 @@ class Wider:
     ``definitions``: how many of the names in the query the passage defines. ``vectors`` float32 (n, dim): the
     passages' own. ``sums`` float32 (documents, dim) are those of the documents, ``owner_of`` int64 (n,) says which is
     a passage's. NaN where there is no vector. ``rarity``: of the words of the query, where it is known.
+    ``identifiers``: how many of those with numbers in the query the passage has as a whole, as a share, times the
+    square of their share of the query; None: it has none.
     """
 
     document_cosine: Float32
@@ -40,6 +45,7 @@ class Wider:
     sums: Float32
     owner_of: Int64
     rarity: Rarity | None = None
+    identifiers: Float32 | None = None
 
     def with_vectors(self, rows: Int64, vectors: Float32, query: Float32) -> Wider:
         """Return this with other ``vectors`` of the passages in these ``rows``."""
@@ -54,9 +60,10 @@ class Candidates:
     """Every chunk either arm found, and their documents. Arrays share their order; NaN where a chunk has no vector.
 
     ``exact`` False: the cosine is that of an approximate vector; None: none is. ``wider`` is there where both arms
-    answered and are fused by weights. ``rerank``: what a reranker gave, NaN where it did not look; ``fused`` is then
-    the score before. ``lift``: what lifts them besides their scores. ``limited``: a retriever gave
-    as many as it was asked for, so there may be more.
+    answered and are fused by weights. ``rerank``: what a reranker gave, NaN where it did not look. ``lift``: what lifts
+    them besides their scores. ``phrases``: which have what stands in quotation marks. ``fused``: the scores before a
+    reranker and preferred phrases changed them, None where nothing did. ``limited``: a retriever gave as many as it was
+    asked for, so there may be more.
     """
 
     ids: Int64
@@ -69,6 +76,7 @@ class Candidates:
     rerank: Float32 | None = None
     fused: Float32 | None = None
     lift: Lift | None = None
+    phrases: Phrases | None = None
     limited: bool = False
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
@@ -78,39 +86,45 @@ class Candidates:
 
 def gather(
     asked: Understood,
+    only: Constraints,
     vector: Float32 | None,
     index: Index,
     settings: Settings,
     watch: Watch,
     also: Ranking | None = None,
 ) -> Candidates:
-    """Ask both arms, then give every candidate both scores, and those of its document.
+    """Ask both arms for what ``only`` allows, then give every candidate both scores, and those of its document.
 
     Passages of ``also`` are candidates in any case, though no arm found them.
     """
     request = asked.request
     limit = max(settings.search.candidates, _CANDIDATES_PER_RESULT * (request.pool or request.top_k))
     where = request.where
-    only = Constraints.of(asked.phrases, asked.excluded, index, where)
     arms: dict[str, Ranking] = {}
-    others: list[Ranking] = []
+    others: list[Ranking] = [only.first]
     if request.mode != "vector":
         with watch.stage("keyword") as detail:
-            arms["keyword"] = only.best(lambda most, among: index.keyword(asked.text, most, where, among), limit)
+            ask_words = partial(index.keyword, asked.text)
+            arms["keyword"], also_first = only.best_and_first(lambda most, among: ask_words(most, where, among), limit)
+            others += also_first
             detail["found"] = len(arms["keyword"])
             if asked.added:
                 others.append(only.best(lambda most, among: index.keyword(asked.added, most, where, among), limit))
     if vector is not None:
         with watch.stage("vector") as detail:
-            arms["vector"] = only.best(lambda most, among: index.vector(vector, most, where, among), limit)
+            ask_meaning = partial(index.vector, vector)
+            arms["vector"], also_first = only.best_and_first(lambda most, among: ask_meaning(most, where, among), limit)
+            others += also_first
             detail["found"] = len(arms["vector"])
     weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
     defining = settings.search.definition_boost or settings.boosts.symbol_definition
-    names = " ".join(identifiers.names(asked.text)) if weighted and defining else ""
+    numbered = [word for word in words_of(asked.text).words if is_identifier(word)] if weighted else []
+    names = " ".join([*numbered, *(identifiers.names(asked.text) if weighted and defining else ())])
     named: Ranking | None = None
     if names:
         ask = partial(index.keyword, names, evidence="definitions")
-        named = only.best(lambda most, among: ask(most, where, among), _DEFINITIONS)
+        most_named = limit if numbered else _DEFINITIONS
+        named = only.best(lambda most, among: ask(most, where, among), most_named)
         others.append(named)
     rankings = [*arms.values(), *others, *([] if also is None else [also])]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
@@ -123,9 +137,9 @@ def gather(
         if "keyword" in arms:
             bm25 = _bm25(asked, ids, arms["keyword"], index)
         if weighted and vector is not None and len(ids):
-            wider = _wider(asked.text, vector, ids, documents, named, index)
+            wider = _wider(asked.text, vector, ids, documents, named, numbered, index)
     limited = any(len(arm) >= limit for arm in arms.values())
-    return Candidates(ids, documents, cosine, bm25, arms, exact, wider, limited=limited)
+    return Candidates(ids, documents, cosine, bm25, arms, exact, wider, phrases=only.phrases(ids), limited=limited)
 
 
 def _bm25(asked: Understood, ids: Int64, arm: Ranking, index: Index) -> Float32:
@@ -166,21 +180,41 @@ def approximate(found: Candidates, rows: Int64) -> list[int]:
     return ids
 
 
-def _wider(query: str, vector: Float32, ids: Int64, documents: Int64, named: Ranking | None, index: Index) -> Wider:
+def _wider(
+    query: str,
+    vector: Float32,
+    ids: Int64,
+    documents: Int64,
+    named: Ranking | None,
+    numbered: Sequence[str],
+    index: Index,
+) -> Wider:
     owners, owner_of = np.unique(documents, return_inverse=True)
     ask = partial(index.keyword, query, len(owners), None, owners, "documents")
     sums, own = index.vectors(owners, "documents"), index.vectors(ids)
     if not sums.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
         sums, own = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (sums, own))
+    rarity = Rarity.of(query, index)
+    defined = _scores(ids, [] if named is None else [named], 0.0)
+    held = (defined - np.floor(defined)) / np.float32(HELD)
     return Wider(
         document_cosine=_cosines(sums, vector)[owner_of],
         document_bm25=_scores(owners, [ask()] if len(owners) else [], 0.0)[owner_of],
-        definitions=_scores(ids, [] if named is None else [named], 0.0),
+        definitions=np.floor(defined),
         vectors=own,
         sums=sums,
         owner_of=owner_of,
-        rarity=Rarity.of(query, index),
+        identifiers=held * np.float32(_weight_of(numbered, query, rarity) ** 2 / max(1, len(numbered))),
+        rarity=rarity,
     )
+
+
+def _weight_of(words: Sequence[str], query: str, rarity: Rarity | None) -> float:
+    """Return which share of a query ``words`` of it are, by their rarity where that is known."""
+    every = words_of(query).words
+    if rarity is None or not (total := sum(rarity.idf.values())):
+        return len(words) / max(1, len(every))
+    return sum(rarity.idf[word] for word in words) / total
 
 
 def _cosines(vectors: Float32, query: Float32) -> Float32:

@@ -1,38 +1,42 @@
-"""Phrases that a passage must have, and words that it must not: both arms rank only what is left."""
+"""What phrases and excluded words mean for a search: which passages it ranks, and which of them come first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
 
 from pinakes.ports import Index
-from pinakes.types import Bool, Filter, Int64, Ranking
+from pinakes.query import preferred_note, quoted, required_note
+from pinakes.search.phrases import MOST_ADDED, Having, Phrases, added
+from pinakes.search.understanding import Understood
+from pinakes.types import Bool, Int64, Ranking
+
+NO_PASSAGE = "no passage"
+"""How a note begins that says that phrases stand nowhere."""
 
 _EVERY = 2**31 - 1
 _FEW = 2000
 """Of so many allowed passages all are ranked; of more, the best of all are, until enough of them are allowed."""
 
+_NOTHING = Ranking(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """``required``: chunk ids, one of which a passage must be; None: any. ``barred``: those it must not be. Sorted."""
+    """``required``: chunk ids, one of which a passage must be; None: any. ``barred``: those it must not be. Sorted.
+
+    ``having``: which passages have the phrases. ``first`` are those with preferred phrases: candidates, whether or not
+    a retriever finds them. ``is_all`` False: there are too many of them, so those among the best are ``first``.
+    """
 
     required: Int64 | None = None
     barred: Int64 | None = None
-
-    @classmethod
-    def of(cls, phrases: Sequence[str], excluded: Sequence[str], index: Index, where: Filter) -> Constraints:
-        """Return what ``phrases`` and ``excluded`` words mean for the chunks that pass ``where``."""
-        having = [np.sort(index.keyword(phrase, _EVERY, where, None, "phrases").ids) for phrase in phrases]
-        without = [index.keyword(words, _EVERY, where, None, "phrases").ids for words in excluded]
-        barred = np.unique(np.concatenate(without)) if without else None
-        required = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), having) if having else None
-        if required is not None and barred is not None:
-            return cls(np.setdiff1d(required, barred, assume_unique=True))
-        return cls(required, barred)
+    having: Having = field(default_factory=lambda: Having({}))
+    first: Ranking = _NOTHING
+    is_all: bool = True
 
     def best(self, ask: Callable[[int, Int64 | None], Ranking], limit: int) -> Ranking:
         """Return the best ``limit`` allowed ones of what ``ask`` ranks, given a limit and the ids to choose from."""
@@ -45,12 +49,80 @@ class Constraints:
             found = ask(most, None)
             kept = np.flatnonzero(self._allow(found.ids))[:limit]
             if len(kept) == limit or len(found) < most:
-                exact = None if found.exact is None else found.exact[kept]
-                return Ranking(found.ids[kept], found.documents[kept], found.scores[kept], exact)
+                return _rows(found, kept)
             most *= 4
+
+    def best_and_first(
+        self, ask: Callable[[int, Int64 | None], Ranking], limit: int
+    ) -> tuple[Ranking, Sequence[Ranking]]:
+        """Return what ``best`` does, and of further ones those that have preferred phrases, as far as not ``first``."""
+        if self.is_all:
+            return self.best(ask, limit), ()
+        found = self.best(ask, max(limit, MOST_ADDED))
+        there = np.flatnonzero(self.having.matrix(found.ids).any(axis=1))[:limit]
+        return _rows(found, np.arange(min(limit, len(found)))), [_rows(found, there)]
+
+    def phrases(self, ids: Int64) -> Phrases | None:
+        """Return which of the candidates ``ids`` have which phrases, None where the query has none."""
+        if not self.having.ids:
+            return None
+        return Phrases(tuple(self.having.ids), self.having.matrix(ids), self.required is not None)
 
     def _allow(self, ids: Int64) -> Bool:
         if self.required is not None:
             return np.isin(ids, self.required)
         assert self.barred is not None
         return np.isin(ids, self.barred, invert=True)
+
+
+def constrained(asked: Understood, index: Index) -> tuple[Understood, Constraints]:
+    """Look up the phrases and excluded words of ``asked``; return what is asked then, and what that means.
+
+    Phrases that no passage has together are preferred instead of required; a note says so, and which ones are nowhere.
+    """
+    where = asked.request.where
+    without = [index.keyword(words, _EVERY, where, None, "phrases").ids for words in dict.fromkeys(asked.excluded)]
+    barred = np.unique(np.concatenate(without)) if without else None
+    wanted = asked.phrases or asked.preferred
+    found = {phrase: index.keyword(phrase, _EVERY, where, None, "phrases") for phrase in dict.fromkeys(wanted)}
+    if not found:
+        return asked, Constraints(barred=barred)
+    having = Having({phrase: _allowed(ranking.ids, barred) for phrase, ranking in found.items()})
+    if asked.phrases:
+        required = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), having.ids.values())
+        if len(required):
+            return asked, Constraints(required, having=having)
+    first, is_all = added(list(found.values()), barred)
+    return _preferring(asked, having), Constraints(None, barred, having, first, is_all)
+
+
+def _preferring(asked: Understood, having: Having) -> Understood:
+    """Return ``asked`` with its phrases preferred, and with notes on which of them are there."""
+    there = [phrase for phrase, ids in having.ids.items() if len(ids)]
+    nowhere = [phrase for phrase, ids in having.ids.items() if not len(ids)]
+    passing = f"{NO_PASSAGE} that passes the filters" if asked.request.where else NO_PASSAGE
+    notes = []
+    if asked.phrases and not nowhere:
+        notes.append(f"{passing} has all of {quoted(there)} together: they are not required")
+    notes += [preferred_note(there)] if there else []
+    if nowhere:
+        instead = "" if there else ": the answer is that of the words without quotation marks"
+        notes.append(f"{passing} has {quoted(nowhere, 'or')}{instead}")
+    before = {required_note(asked.phrases), preferred_note(asked.preferred)}
+    others = tuple(note for note in asked.notes if note not in before)
+    return replace(asked, phrases=(), preferred=tuple(having.ids), notes=(*notes, *others))
+
+
+def with_phrases(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return ``notes`` of a collection without those on phrases that it lacks, as another one has them."""
+    return tuple(note for note in notes if not note.startswith(NO_PASSAGE))
+
+
+def _allowed(ids: Int64, barred: Int64 | None) -> Int64:
+    ids = np.sort(ids)
+    return ids if barred is None else np.setdiff1d(ids, barred, assume_unique=True)
+
+
+def _rows(found: Ranking, rows: Int64) -> Ranking:
+    exact = None if found.exact is None else found.exact[rows]
+    return Ranking(found.ids[rows], found.documents[rows], found.scores[rows], exact)

@@ -51,6 +51,9 @@ class Diversity:
         vectors = ranked.candidates.vectors_of(head, parts.index) if settings.mmr_lambda < 1 else None
         order = chosen(ranked.scores[: len(head)], self._values(ranked.candidates.documents[head]), vectors, settings)
         rest = slice(len(head), None)
+        phrases = ranked.candidates.phrases
+        if phrases is not None:  # what has more of them stays before what has fewer
+            order = order[np.argsort(-phrases.counts()[head[order]], kind="stable")]
         rows = np.concatenate([head[order], ranked.rows[rest]])
         return Ranked(ranked.candidates, rows, np.concatenate([ranked.scores[order], ranked.scores[rest]]))
 

@@ -33,6 +33,7 @@ class FoundDocument:
 
     ``chunk_id``: its best passage; None where there is none with a vector. ``cosine`` and ``bm25``, a share of the
     best, are of that passage, each 0 to 1, None where it was not scored so. ``summary_cosine``: of its own summary.
+    ``phrases``: how many preferred phrases that passage has; documents with more of them come first.
     ``copies`` are the ids of documents that say the same and were found, too.
     """
 
@@ -43,6 +44,7 @@ class FoundDocument:
     bm25: float | None = None
     summary_cosine: float | None = None
     approximate: bool = False
+    phrases: int = 0
     copies: tuple[int, ...] = ()
 
 
@@ -65,7 +67,12 @@ def best_documents(order: Placed, parts: Parts, own: SummaryVectors) -> list[Fou
             for one, document, cosine in zip(found, there, cosines, strict=True)
         ]
     kept = [one for one in found if one.score >= request.min_score]
-    return sorted(kept, key=lambda one: (-round(one.score, 6), one.document_id))
+    return in_order(kept)
+
+
+def in_order(found: Sequence[FoundDocument]) -> list[FoundDocument]:
+    """Return documents, those with the most phrases first, of equals those with the best score."""
+    return sorted(found, key=lambda one: (-one.phrases, -round(one.score, 6), one.document_id))
 
 
 def _by_passages(order: Placed) -> list[FoundDocument]:
@@ -77,6 +84,7 @@ def _by_passages(order: Placed) -> list[FoundDocument]:
     places = np.sort(first)
     rows = ranked.rows[places]
     best = float(found.bm25.max(initial=0.0)) if found.bm25 is not None else 0.0
+    phrases = np.zeros(len(rows), np.int64) if found.phrases is None else found.phrases.counts()[rows]
     return [
         FoundDocument(
             document_id=int(found.documents[row]),
@@ -85,8 +93,9 @@ def _by_passages(order: Placed) -> list[FoundDocument]:
             cosine=_share(found.cosine, row),
             bm25=None if found.bm25 is None else _clipped(float(found.bm25[row]) / best if best > 0 else 0.0),
             approximate=found.exact is not None and not bool(found.exact[row]),
+            phrases=count,
         )
-        for row, score in zip(rows.tolist(), ranked.scores[places].tolist(), strict=True)
+        for row, score, count in zip(rows.tolist(), ranked.scores[places].tolist(), phrases.tolist(), strict=True)
     ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pinakes.analysis import Analyzer, Place
@@ -28,10 +29,16 @@ _ANALYZER = Analyzer()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The words of a query as they are written, each with the terms it gives, and all these terms."""
+    """The words of a query as they are written, each with the terms it gives, and all these terms.
+
+    ``counts``: how often each word stands in the query, in any of its forms. ``others``: terms of other forms of the
+    words → the terms that they stand for.
+    """
 
     words: Mapping[str, tuple[str, ...]]
     terms: frozenset[str]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +53,29 @@ class Excerpt:
 @lru_cache(maxsize=_REMEMBERED)
 def asked(query: str) -> Asked:
     """Take a query apart as the keyword search does."""
-    words: dict[str, tuple[str, ...]] = {}
+    words: dict[tuple[str, ...], str] = {}
+    counts = Counter[str]()
+    others: dict[str, str] = {}
     for word in _ANALYZER.query_words(query):
-        terms = tuple(_ANALYZER.terms(word))
-        if terms and terms not in words.values():
-            words[word] = terms
-    return Asked(words, frozenset(term for terms in words.values() for term in terms))
+        found = _ANALYZER.word_terms(word)
+        if found:
+            counts[words.setdefault(tuple(one.text for one in found), word)] += 1
+            others |= {other: one.text for one in found for other in one.others}
+    terms = frozenset(term for terms in words for term in terms)
+    others = {other: term for other, term in others.items() if other not in terms}
+    return Asked({word: terms for terms, word in words.items()}, terms, counts, others)
 
 
 @lru_cache(maxsize=16 * _REMEMBERED)
 def terms_of(text: str) -> frozenset[str]:
     """Return the terms of a short text that is seen again and again, such as a title or a path."""
-    return frozenset(_ANALYZER.terms(text))
+    return _ANALYZER.all_terms(text)
 
 
 def places_in(texts: Sequence[str], query: Asked) -> list[list[Place]]:
     """Return where the words of ``query`` stand in each of ``texts``. All at once: that is faster."""
     looked_at = [text[:_MOST_CHARS] for text in texts]
-    every = iter(_ANALYZER.places("\n".join(looked_at), query.terms) if query.terms else ())
+    every = iter(_ANALYZER.places("\n".join(looked_at), query.terms, query.others, query.words) if query.terms else ())
     found: list[list[Place]] = []
     start, place = 0, next(every, None)
     for text in looked_at:

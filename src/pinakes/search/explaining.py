@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sqlalchemy import Connection
 
-from pinakes.catalog import documents, selection
+from pinakes.catalog import references as naming
+from pinakes.catalog import selection
 from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.summaries import summary_vectors
 from pinakes.catalog.wordings import wordings
@@ -173,7 +174,7 @@ def _named(parts: Parts, references: Sequence[str]) -> tuple[list[DocumentRecord
     unknown = []
     with parts.catalog.read() as connection:
         for reference in dict.fromkeys(references):
-            records = documents.find(connection, parts.collection.id, reference)
+            records = naming.find(connection, parts.collection.id, reference)
             found |= {record.id: record for record in records}
             if not records:
                 unknown.append(reference)
@@ -242,6 +243,7 @@ class _Explaining:
             asked={name: len(arm) for name, arm in self._order.ranked.candidates.arms.items()},
             approximate=bool(hit and hit.approximate),
             boosts=hit.boosts if hit else {},
+            phrases=hit.phrases if hit else (),
         )
         sure = confidence_word(confidence(evidence.scores.cosine, evidence.scores.bm25))
         same_as = _same_as(shown, record)
@@ -392,8 +394,11 @@ class _View:
     def parts(self) -> dict[str, float]:
         if self.weighing is None or self.first is None:
             return {}
-        row = self.ranked.rows[self.first]
-        return {told: round(float(getattr(self.weighing, name)[row]), 4) for told, name in _PARTS.items()}
+        row, found = self.ranked.rows[self.first], self.ranked.candidates
+        parts = {told: round(float(getattr(self.weighing, name)[row]), 4) for told, name in _PARTS.items()}
+        if found.phrases is not None and found.fused is not None and found.rerank is None:
+            parts["phrases"] = round(float(self.ranked.scores[self.first] - found.fused[row]), 4)
+        return parts
 
     def of_document(self) -> tuple[float | None, float | None]:
         """Return cosine and BM25 of the document as a whole, where they are known."""

@@ -17,7 +17,7 @@ class Evidence:
     """What is known of a hit: the terms of each of its parts, its scores, its ranks in the two arms, from 1.
 
     ``asked`` counts the passages that each arm ranked; a hit that is not among them has no rank there. ``boosts``: what
-    else its score was changed by, as shares of it.
+    else its score was changed by, as shares of it. ``phrases``: those of the query that it has.
     """
 
     terms: Mapping[str, frozenset[str]]
@@ -26,11 +26,14 @@ class Evidence:
     asked: Mapping[str, int]
     approximate: bool = False
     boosts: Mapping[str, float] = field(default_factory=dict)
+    phrases: Sequence[str] = ()
 
 
 def explained(query: Asked, evidence: Evidence, word: ConfidenceWord) -> str:
     """Return such as 'Good match: has "rotate" (heading, text), lacks "yearly"; 1st of 40 by words (BM25 8.1) …'."""
     parts = [_words(query, evidence.terms), *_arms(evidence)]
+    if evidence.phrases:
+        parts.insert(0, f"has the phrase {_some([repr(phrase) for phrase in evidence.phrases])}")
     if evidence.boosts:
         parts.append("boosted by " + ", ".join(f"{name} {share:+.1%}" for name, share in evidence.boosts.items()))
     if evidence.scores.rerank is not None:

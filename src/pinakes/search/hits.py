@@ -141,6 +141,7 @@ class _View:
         said = {passage.title, *passage.heading_path}
         shown = excerpt(passage.text, words, most=self.lines, first_line=passage.start_line, said=said)
         guessed = self.found.exact is not None and not self.found.exact[row]
+        phrases = () if self.found.phrases is None else self.found.phrases.of(row)
         boosts = {} if self.found.lift is None else self.found.lift.of(row)
         page, page_end = pages_of(passage.pages, passage.start, passage.end)
         evidence = Evidence(
@@ -150,6 +151,7 @@ class _View:
             asked={name: len(ranks) for name, ranks in self.ranks.items()},
             approximate=guessed,
             boosts=boosts,
+            phrases=phrases,
         )
         return Hit(
             chunk_id=self._chunk_id(passage),
@@ -180,6 +182,7 @@ class _View:
             suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
             page=page,
             page_end=page_end,
+            phrases=phrases,
         )
 
     def _chunk_index(self, passage: Any) -> int:

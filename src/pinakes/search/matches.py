@@ -75,7 +75,7 @@ def _terms(title: str, path: str, wording: Wording, summary: str, lines: _Lines)
         "symbol": " ".join(wording.symbols),
         "summary": summary,
     }
-    terms = {name: frozenset(_ANALYZER.terms(text)) for name, text in beside.items() if text}
+    terms = {name: _ANALYZER.all_terms(text) for name, text in beside.items() if text}
     return {**terms, "text": lines.terms}
 
 
@@ -83,7 +83,7 @@ class _Lines:
     """Where the words of a query stand in a text."""
 
     def __init__(self, text: str, words: Asked) -> None:
-        self._places = _ANALYZER.places(text, words.terms)
+        self._places = _ANALYZER.places(text, words.terms, words.others, words.words)
         self._starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")] if self._places else [0]
 
     @property

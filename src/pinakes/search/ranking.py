@@ -8,12 +8,13 @@ defines a name that the query has is lifted. Constants: ``benchmarks/quality``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pinakes import fusion
 from pinakes.search.candidates import Candidates
+from pinakes.search.phrases import raised
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64
@@ -69,7 +70,22 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
     if found.lift is not None:
         scores = found.lift.applied(scores, found.documents)
     order = np.lexsort((found.ids, -np.round(scores, _DECIMALS)))
-    return Ranked(found, order, np.minimum.accumulate(np.minimum(scores[order], 1)))
+    return phrases_first(Ranked(found, order, np.minimum.accumulate(np.minimum(scores[order], 1))))
+
+
+def phrases_first(ranked: Ranked) -> Ranked:
+    """Return ``ranked`` with the passages first that have more of the preferred phrases, and scores that say so."""
+    found = ranked.candidates
+    counts = None if found.phrases is None else found.phrases.counts()[ranked.rows]
+    if counts is None or not counts.any():
+        return ranked
+    if found.fused is None:
+        fused = np.zeros(len(found.ids), np.float32)
+        fused[ranked.rows] = ranked.scores
+        found = replace(found, fused=fused)
+    order = np.lexsort((np.arange(len(counts)), -counts))
+    scores = np.minimum.accumulate(raised(ranked.scores, counts)[order])
+    return Ranked(found, ranked.rows[order], scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +94,8 @@ class Weighed:
 
     (semantic · ``meaning`` + keyword · ``words``, weights summing to 1, + ``definition`` + feedback weight · ``like``)
     / (1 + feedback weight) = ``scores``, which may exceed 1: the best still differ. ``passages`` and ``whole``: the
-    BM25 of passage and document as shares of the best, of which ``words`` is blended.
+    BM25 of passage and document as shares of the best, of which ``words`` is blended. ``definition``: for what the
+    query names, defined there or, of identifiers with numbers, there as a whole.
     """
 
     meaning: Float32
@@ -102,6 +119,8 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> We
     passages, whole = fusion.relative(bm25, least), fusion.relative(wider.document_bm25)
     words = fusion.blended(passages, whole, settings.document_bm25_share)
     definition = np.where(wider.definitions > 0, np.float32(settings.definition_boost), np.float32(0))
+    if wider.identifiers is not None:
+        definition = definition + np.float32(settings.identifier_boost) * wider.identifiers
     scores = fusion.weighted(meaning, words, request.semantic_weight, request.keyword_weight)
     scores += definition
     like = np.zeros(len(scores), np.float32)

@@ -34,7 +34,7 @@ class Rarity:
     @property
     def attainable(self) -> float:
         """What BM25 could be at most if passages were as rare as documents are; that of a passage may exceed it."""
-        return _CEILING * sum(self.idf.values())
+        return _CEILING * sum(idf * self.words.counts.get(word, 1) for word, idf in self.idf.items())
 
     def missing(self, there: frozenset[str]) -> float:
         """Return the largest weight of a word that is not ``there``, as a share of all.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from pinakes.errors import InvalidInput
+from pinakes.query import PHRASE_USES, PhraseUse
 from pinakes.types import Filter, SearchMode
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "vector", "keyword", "auto")
 FUSIONS = ("weighted", "rrf")
 MOST_NEIGHBOURS = 3
+
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that say nothing: those of terminals, and those that turn the direction of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,7 @@ class Request:
     wanted with it.
     ``bare``: of the hits only what they are and how they rank is wanted, see ``search.bare``. ``pool``: as many
     candidates are looked at as for so many results, None = ``top_k``. ``rerank``: by the reranker, where one is in use.
+    ``phrases``: whether passages must have what stands in quotation marks, or those that have it come first.
     """
 
     query: str
@@ -34,18 +40,21 @@ class Request:
     bare: bool = False
     pool: int | None = None
     rerank: bool = True
+    phrases: PhraseUse = "auto"
 
 
 def check(request: Request) -> None:
     """Refuse what cannot be asked.
 
     Raises:
-        InvalidInput: an unknown mode or fusion, or a number out of range.
+        InvalidInput: an unknown mode, fusion or use of phrases, or a number out of range.
     """
     if request.mode not in MODES:
         raise InvalidInput(f"There is no search mode {request.mode!r}.", hint=f"Use one of {', '.join(MODES)}.")
     if request.fusion not in FUSIONS:
         raise InvalidInput(f"There is no fusion {request.fusion!r}.", hint=f"Use one of {', '.join(FUSIONS)}.")
+    if request.phrases not in PHRASE_USES:
+        raise InvalidInput(f"Phrases cannot be {request.phrases!r}.", hint=f"Use one of {', '.join(PHRASE_USES)}.")
     if request.top_k < 1:
         raise InvalidInput(f"top_k cannot be {request.top_k}.", hint="Use 1 or more.")
     if not 0 <= request.neighbours <= MOST_NEIGHBOURS:
@@ -54,9 +63,15 @@ def check(request: Request) -> None:
 
 def cleaned(query: str, most: int, notes: list[str]) -> str:
     """Return ``query`` as it can be searched, at most so many characters; ``notes`` get what was done to it."""
-    query = query.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").strip()
+    query = query.encode("utf-8", "replace").decode("utf-8")
+    if _CONTROL.search(query):
+        query = _CONTROL.sub(" ", query)
+        notes.append("control characters of the query are left out")
+    query = query.strip()
     if len(query) > most:
         notes.append(f"the query was cut from {len(query)} to {most} characters")
     if not query:
         notes.append("the query is empty")
+    elif not any(char.isalnum() for char in query):
+        notes.append("the query has no letter and no digit: nothing is found by words")
     return query[:most]

@@ -55,8 +55,10 @@ class Reranking:
         scores = _scores(done.scores[done.order], ranked.scores[order], logits=self.reranker.logits)
         given = np.full(len(found.ids), np.nan, np.float32)
         given[ranked.rows[: len(head)]] = done.scores
-        fused = np.empty(len(found.ids), np.float32)
-        fused[ranked.rows] = ranked.scores
+        fused = found.fused
+        if fused is None:
+            fused = np.empty(len(found.ids), np.float32)
+            fused[ranked.rows] = ranked.scores
         return Ranked(replace(found, rerank=given, fused=fused), ranked.rows[order], scores), done.report
 
 

@@ -3,7 +3,9 @@
 Scores compare where they were made alike. Of each, the part that comes from words is relative to the best passage of a
 collection; it is made relative to the best of all. Vectors compare where they are of the same model; a collection
 whose nearest passages are less near than those of another loses a share of the difference, since what fits best in a
-collection that is about something else looks good there. Where scores do not compare, ranks do.
+collection that is about something else looks good there. Where scores do not compare, ranks do. What has the quoted
+phrases of the question comes first, whichever collection has it; where they are required and some collection has them,
+the others add nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from pinakes.errors import InvalidInput, PinakesError
+from pinakes.search.constraints import with_phrases
+from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
 from pinakes.settings import SearchSettings
 from pinakes.types import Duplicate, Hit, Results, SearchMode, Stage, Trace
@@ -106,7 +112,9 @@ def asked(
     if not answers:
         raise next(iter(failures.values()))
     merging = time.perf_counter()
+    answers = _required(answers)
     hits, by, notes = _merged(answers, model_of, wanted.words)
+    hits = _phrases_first(hits) if not any(answer.required for answer in answers) else hits
     hits = _folded(hits) if wanted.fold else hits
     enough = [hit for hit in hits if hit.score >= wanted.min_score]
     if hits and not enough:
@@ -124,7 +132,26 @@ def asked(
         degraded=_degraded(answers, failures),
         notes=(*_notes(answers), *notes, *(f"{name!r} did not answer: {error}" for name, error in failures.items())),
         answerable=_answerable(answers),
+        required=next((answer.required for answer in answers if answer.required), ()),
     )
+
+
+def _required(answers: Sequence[Results]) -> list[Results]:
+    """Return ``answers``; where one has all required phrases, the others without their hits."""
+    if not any(answer.required for answer in answers):
+        return list(answers)
+    return [one if one.required else replace(one, hits=(), notes=with_phrases(one.notes)) for one in answers]
+
+
+def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:
+    """Return ``hits``, best first, with those first that have more phrases, and scores that say so."""
+    counts = np.array([len(hit.phrases) for hit in hits], np.int64)
+    if not counts.any():
+        return list(hits)
+    scores = raised(np.array([hit.score for hit in hits], np.float32), counts)
+    order = np.argsort(-counts, kind="stable")
+    falling = np.minimum.accumulate(scores[order]).tolist()
+    return [replace(hits[place], score=score) for place, score in zip(order.tolist(), falling, strict=True)]
 
 
 def _merged(

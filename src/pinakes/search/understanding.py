@@ -10,6 +10,7 @@ from pinakes.ports import Index, Lexical
 from pinakes.query import parse_query
 from pinakes.routing import Route, route
 from pinakes.search.request import Request, cleaned
+from pinakes.search.wordless import lost
 from pinakes.settings import Settings
 from pinakes.spelling import corrected, missing
 
@@ -20,7 +21,8 @@ class Understood:
 
     ``request`` has the filters of the query beside its own, and a mode that is not "auto". ``text`` is searched for by
     words and meaning, ``added`` by words only, at ``added_weight``. A passage must have every one of ``phrases`` and
-    none of ``excluded``. ``route`` says why the mode was chosen, if it was. ``notes`` say what was done, in words.
+    none of ``excluded``; those that have more of ``preferred`` come first. ``route`` says why the mode was chosen, if
+    it was. ``notes`` say what was done, in words.
     """
 
     request: Request
@@ -28,6 +30,7 @@ class Understood:
     added: str = ""
     added_weight: float = 0.0
     phrases: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     route: Route | None = None
     notes: tuple[str, ...] = ()
@@ -36,7 +39,7 @@ class Understood:
 def understand(request: Request, fields: Collection[str], index: Index, settings: Settings) -> Understood:
     """Take ``request`` apart; ``fields`` are the names by which its query may filter."""
     notes: list[str] = []
-    query = parse_query(cleaned(request.query, settings.search.max_query_chars, notes), fields)
+    query = parse_query(cleaned(request.query, settings.search.max_query_chars, notes), fields, request.phrases)
     text, notes = query.text, [*notes, *query.notes]
     request = replace(request, where=request.where + query.where)
     route_taken = None
@@ -45,6 +48,7 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
         request = replace(request, mode=route_taken.mode)
         notes.append(f"searched by {_NAMES[route_taken.mode]}: {route_taken.reason}")
     if request.mode != "vector":
+        notes += lost(text, request.mode)
         text, said = _spelled(text, index, settings)
         notes += said
     expansion = expand(text, settings.expansion)
@@ -54,6 +58,7 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
         added=" ".join(expansion.terms),
         added_weight=settings.expansion.weight,
         phrases=query.phrases,
+        preferred=query.preferred,
         excluded=query.excluded,
         route=route_taken,
         notes=(*notes, *expansion.notes),

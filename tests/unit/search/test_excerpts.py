@@ -93,6 +93,30 @@ def test_in_scripts_without_spaces_only_what_matches_is_marked() -> None:
     assert marked("Kubernetesの設定を変更する", "kubernetes 設定") == ["Kubernetes", "設定"]
 
 
+@pytest.mark.parametrize(
+    ("text", "query", "found"),
+    [
+        ("the con\u00adfig\u00adu\u00adra\u00adtion file", "configuration", ["con\u00adfig\u00adu\u00adra\u00adtion"]),
+        ("a zero\u200bwidth space", "zerowidth", ["zero\u200bwidth"]),
+        ("a well\u2011known name", "well-known", ["well\u2011known"]),
+        ("chaque étudiant", "etudiant", ["étudiant"]),
+        ("each etudiant", "étudiant", ["etudiant"]),
+        ("two indices", "index", ["indices"]),
+        ("vitamin C, C++ and cc; xC", "vitamin c", ["vitamin", "C"]),
+        ("C and C++ and C#", "C++", ["C++"]),
+        ("It is the IT of it", "IT policy", ["IT"]),
+        ("鳥は魚を食べる", "魚", ["魚"]),
+    ],
+)
+def test_marked_is_the_word_as_it_stands_in_the_text(text: str, query: str, found: list[str]) -> None:
+    assert marked(text, query) == found
+
+
+def test_fragments_of_words_without_spaces_are_not_marked_in_thai() -> None:
+    assert marked("ปลากินแมลง", "ปลา") == ["ปลา"]
+    assert marked("ลากของ", "ปลา") == []
+
+
 def test_marks_count_in_the_text_as_it_is_written() -> None:
     text = "ﬁle … the \uff21\uff30\uff29 of the file"
     assert marked(text, "file api") == ["ﬁle", "\uff21\uff30\uff29", "file"]

@@ -1,0 +1,57 @@
+"""What a caller of a search left open, filled by the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pinakes import metadata
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import InvalidInput
+from pinakes.filters import parse
+from pinakes.query import PhraseUse
+from pinakes.search.request import Request
+from pinakes.settings import SearchSettings, Settings
+from pinakes.types import JSON, Filter, SearchMode
+
+
+def filled(
+    settings: Settings,
+    query: str,
+    mode: SearchMode | None,
+    top_k: int | None,
+    filters: Mapping[str, JSON] | Filter | None,
+    fusion: str | None,
+    min_score: float,
+    neighbours: int,
+    rerank: bool,
+    phrases: PhraseUse,
+    record: CollectionRecord,
+) -> Request:
+    """Fill what the caller left open with the settings' defaults, and those of the collection."""
+    defaults, rules = settings.search, settings.of_collection(record.name, record.kept)
+    return Request(
+        query=query,
+        mode=mode or rules.retrieval,
+        top_k=allowed(top_k, defaults),
+        where=metadata.asked(filters if isinstance(filters, tuple) else parse(filters), rules.fields),
+        fusion=fusion or defaults.fusion,
+        semantic_weight=defaults.semantic_weight,
+        keyword_weight=defaults.keyword_weight,
+        min_score=max(min_score, defaults.min_score),
+        neighbours=neighbours,
+        rerank=rerank,
+        phrases=phrases,
+    )
+
+
+def allowed(top_k: int | None, limits: SearchSettings) -> int:
+    """Return how many hits are wanted: ``top_k``, or as many as the settings say.
+
+    Raises:
+        InvalidInput: more than ``search.max_top_k``.
+    """
+    if top_k is None:
+        return min(limits.top_k, limits.max_top_k)
+    if top_k > limits.max_top_k:
+        raise InvalidInput(f"top_k cannot be {top_k}.", hint=f"At most {limits.max_top_k}.")
+    return top_k
