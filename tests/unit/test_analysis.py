@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pinakes.analysis import STOP_WORDS, Analyzer, estimated_token_starts
@@ -29,7 +29,8 @@ analyzer = Analyzer()
         ("ﬁsh ＦＩＳＨ", ["fish", "fish"]),
         ("café cafe\u0301", ["café", "café"]),
         ("", []),
-        ("a I 7 x", []),
+        ("a fish that I ate", ["fish", "that", "ate"]),
+        ("7 x", ["7", "x"]),
         ("?!... --- ''", []),
         ("🦡 🐟", []),
         ("鳥は魚", ["鳥は", "は魚"]),
@@ -53,11 +54,6 @@ def test_a_query_finds_an_identifier_by_the_whole_and_by_each_part() -> None:
         assert set(analyzer.query_terms(query)) <= indexed, query
 
 
-def test_tokens_of_one_letter_are_dropped_as_s0_18_asks() -> None:
-    assert analyzer.query_terms("c") == []
-    assert analyzer.query_terms("plan b") == ["plan"]
-
-
 def test_stop_words_are_left_out_of_queries() -> None:
     assert analyzer.query_terms("What is the home of The badger?") == ["home", "badger"]
 
@@ -79,12 +75,13 @@ def test_stop_words_are_plain_lower_case_words() -> None:
 def test_any_text_gives_terms_that_hold_no_space_and_are_found_again(text: str) -> None:
     terms = Analyzer().terms(text)
     assert all(term and not any(mark.isspace() for mark in term) for term in terms)
-    assert set(Analyzer().query_terms(text)) <= set(terms)
+    assert {term for term in Analyzer().query_terms(text) if len(term) > 1} <= Analyzer().all_terms(text)
     assert analyzer.terms(text) == terms, "what was seen before must not matter"
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_texts_side_by_side_have_the_terms_of_both(left: str, right: str) -> None:
+    assume(analyzer.words(right)[:1] not in (["A"], ["I"]))  # what stands before these tells whether they are names
     assert analyzer.terms(f"{left}\n{right}") == analyzer.terms(left) + analyzer.terms(right)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -17,12 +17,18 @@ INDEXES = {
 
 
 def open_index(
-    settings: Settings, folder: Path, dimension: int, select: Callable[[Filter], Int64], label: str = ""
+    settings: Settings,
+    folder: Path,
+    dimension: int,
+    select: Callable[[Filter], Int64],
+    label: str = "",
+    languages: Sequence[str] = (),
 ) -> Index:
     """Open the configured engine in ``folder``, for vectors of ``dimension``.
 
     ``select`` gives the sorted ids of the documents that pass a filter, for engines that cannot filter
-    by themselves. ``label`` says which vectors these are: what was saved under another is not used.
+    by themselves. ``label`` says which vectors these are: what was saved under another is not used. ``languages``: as
+    ``TextSettings``.
 
     Raises:
         InvalidSetting: an unknown engine.
@@ -35,6 +41,6 @@ def open_index(
             f"There is no index engine {settings.index.engine!r}.", hint=f"Known: {', '.join(INDEXES)}."
         ) from None
     engine: Index = getattr(import_module(module), name)(
-        folder, dimension, select, label, index=settings.index, search=settings.search
+        folder, dimension, select, label, index=settings.index, search=settings.search, languages=languages
     )
     return engine

@@ -20,15 +20,18 @@ import numpy as np
 import tantivy
 from filelock import FileLock
 
-from pinakes.analysis import Analyzer
+from pinakes.analysis import Analyzer, QueryTerm, is_identifier
+from pinakes.analysis.languages import Stems
 from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
 from pinakes.indexes import lexicon
+from pinakes.indexes.clauses import EXACT, METADATA, TEXT, VARIANTS, Vocabulary, query_of
 from pinakes.indexes.tail import Entry, Tail
+from pinakes.indexes.versions import Analysis
 from pinakes.indexes.wording import Words
 from pinakes.machine.disk import folder_bytes
 from pinakes.machine.locks import held
 from pinakes.settings import SearchSettings
-from pinakes.types import Int64, Ranking
+from pinakes.types import HELD, Int64, Ranking
 
 _WHAT = "The keyword index"
 _HEAP_BYTES = 64_000_000
@@ -38,7 +41,11 @@ _SET_MAX = 1000
 _CLAUSES_MAX = 200
 """Up to so many ids are looked up one by one; with more, walking all ids of the index once is faster."""
 
-_MAX_QUERY_TERMS = 200
+_MAX_NAMES = 200
+
+_NOTHING = "·"
+"""What fills up the variants of a text to the number of its terms: so BM25 takes them for a text of its length."""
+
 _SYSTEM_ERROR = re.compile(r"os error (\d+)")
 
 
@@ -52,7 +59,7 @@ class KeywordIndex:
         self,
         folder: Path,
         of: Literal["passages", "documents"],
-        analyzer: Analyzer,
+        analyzer: Analysis,
         *,
         search: SearchSettings,
         lock_timeout_s: float,
@@ -61,13 +68,17 @@ class KeywordIndex:
         self._of_passages = of == "passages"
         self._search = search
         self._analyzer = analyzer
+        self._present = analyzer if isinstance(analyzer, Analyzer) else None
+        self._stems = Stems() if self._present is None else self._present.stems
         self._writing = threading.Lock()
         self._reloading = threading.Lock()
         self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout_s)
         self._stands = folder / "position.json"
         self._read: tuple[tuple[int, int], tuple[int, int]] | None = None
         self._index: Any = None
+        self._fields: frozenset[str] = frozenset()
         self._seen = -1
+        self._vocabulary: tuple[int, Vocabulary] | None = None
         self._tail = Tail()
         self._open()
 
@@ -107,28 +118,57 @@ class KeywordIndex:
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
-        terms = self._analyzer.query_terms(query)[:_MAX_QUERY_TERMS]
-        return self._best(self._query(terms) if terms else None, limit, documents, among)
+        terms = self._query_terms(query)
+        if not terms:
+            return self._best(None, limit, documents, among)
+        with _translated():
+            searcher = self._searcher()
+            wanted = query_of(terms, self._index.schema, self._vocabulary_of(searcher), self._search, self._fields)
+        return self._best(wanted, limit, documents, among, searcher)
 
     def definitions(self, names: Sequence[str], limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Rank chunks by how many of ``names`` they define."""
-        schema, some = self._index.schema, names[:_MAX_QUERY_TERMS]
-        each = [tantivy.Query.term_query(schema, "symbols", name, "basic") for name in some]
-        ones = [(tantivy.Occur.Should, tantivy.Query.const_score_query(query, 1.0)) for query in each]
+        """Rank chunks by how many of ``names`` they define; identifiers with numbers that they have count ``HELD``."""
+        schema, ones = self._index.schema, []
+        for name in names[:_MAX_NAMES]:
+            if is_identifier(name):
+                one, score = tantivy.Query.term_query(schema, TEXT, self._analyzer.terms(name)[0], "position"), HELD
+            else:
+                one, score = tantivy.Query.term_query(schema, "symbols", name, "basic"), 1.0
+            ones.append((tantivy.Occur.Should, tantivy.Query.const_score_query(one, score)))
         return self._best(tantivy.Query.boolean_query(ones) if ones else None, limit, documents, among)
 
     def phrase(self, words: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Return the passages in which ``words`` stand in a row, all with the score 1."""
-        terms, schema = self._analyzer.terms(words)[:_MAX_QUERY_TERMS], self._index.schema
-        wanted = None
-        if len(terms) > 1:
-            wanted = tantivy.Query.phrase_query(schema, "text", list(terms))
-        elif terms:
-            wanted = tantivy.Query.term_query(schema, "text", terms[0], "position")
-        one = wanted and tantivy.Query.const_score_query(wanted, 1.0)
+        """Return the passages in which ``words`` stand in a row, all with the score 1.
+
+        Read as a text and as a query, which differ in letters that may be articles: "vitamin a tablets".
+        """
+        schema, wanted = self._index.schema, []
+        readings = [self._analyzer.terms(words)] if self._present is None else self._present.readings(words)
+        for terms in dict.fromkeys(map(tuple, readings)):
+            if len(terms) > 1:
+                wanted.append(tantivy.Query.phrase_query(schema, TEXT, list(terms)))
+            elif terms:
+                wanted.append(tantivy.Query.term_query(schema, TEXT, terms[0], "position"))
+        any_of = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in wanted])
+        one = tantivy.Query.const_score_query(any_of, 1.0) if wanted else None
         return self._best(one, limit, documents, among)
 
-    def _best(self, wanted: Any, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
+    def _vocabulary_of(self, searcher: Any) -> Vocabulary:
+        """Return what words of queries are found by, as the index stands now."""
+        known = self._vocabulary
+        if known is None or known[0] != self._seen:
+            known = self._vocabulary = (self._seen, Vocabulary(searcher, self._fields, self._stems))
+        return known[1]
+
+    def _query_terms(self, query: str) -> list[QueryTerm]:
+        """Return the terms of a query; an analyser of an older version knows nothing but them."""
+        if self._present is None:
+            return list(map(QueryTerm, self._analyzer.query_terms(query)))
+        return self._present.query(query)
+
+    def _best(
+        self, wanted: Any, limit: int, documents: Int64 | None, among: Int64 | None, searcher: Any = None
+    ) -> Ranking:
         if wanted is None or (documents is not None and not len(documents)) or (among is not None and not len(among)):
             nothing = np.empty(0, np.int64)
             return Ranking(nothing, nothing, np.empty(0, np.float32))
@@ -138,7 +178,7 @@ class KeywordIndex:
             wanted = _only(self._index.schema, wanted, "document_id", documents)
             documents = None
         with _translated():
-            return _run(self._searcher(), wanted, limit, documents)
+            return _run(searcher or self._searcher(), wanted, limit, documents)
 
     def under(self, search: SearchSettings) -> KeywordIndex:
         """Return the same index, searched by other settings."""
@@ -149,7 +189,9 @@ class KeywordIndex:
     def lexicon(self) -> lexicon.TantivyLexicon:
         """Return the words of all documents as they stand now."""
         with _translated():
-            return lexicon.TantivyLexicon(self._searcher(), self._index.schema, self._analyzer)
+            searcher = self._searcher()
+            vocabulary = self._vocabulary_of(searcher)
+            return lexicon.TantivyLexicon(searcher, self._index.schema, self._analyzer, vocabulary)
 
     def ids(self) -> Int64:
         """Return the sorted ids of all chunks in the index, or of all documents."""
@@ -180,15 +222,16 @@ class KeywordIndex:
             raise _corrupt(error) from error
 
     def _open(self) -> None:
-        schema = _schema(of_passages=self._of_passages)
+        """Open the folder as it was built: one of an older format has less fields. One that is new has them all."""
         if not self._exists():
             with held(self._lock, _WHAT), storing(_WHAT), _translated():
                 if not self._exists():
                     shutil.rmtree(self._folder, ignore_errors=True)
                     self._folder.mkdir(parents=True)
-                    tantivy.Index(schema, path=str(self._folder))
+                    tantivy.Index(_schema(of_passages=self._of_passages), path=str(self._folder))
         with _translated():
-            self._index = tantivy.Index(schema, path=str(self._folder), reuse=True)
+            self._index = tantivy.Index.open(str(self._folder))
+            self._fields = _fields_of(self._folder)
             self._index.config_reader("manual")
             self._index.reload()
 
@@ -239,29 +282,21 @@ class KeywordIndex:
         made.add_unsigned("chunk_id", words.chunk_id)
         made.add_unsigned("document_id", words.document_id)
         text = f"{words.header} {words.body}"
-        made.add_text("text", text)
-        made.add_text("title", words.title)
-        made.add_text("path", words.path)
         names = words.symbols if self._of_passages else " ".join(words.spelled)
-        made.add_text("symbols" if self._of_passages else lexicon.FIELD, names)
-        return Entry(made, len(text) + len(names))
-
-    def _query(self, terms: list[str]) -> Any:
-        """Any term may match, in any field; the words standing together count extra."""
-        schema = self._index.schema
-        settings = self._search
-        wanted = []
-        for field, boost in (("text", 1.0), ("title", settings.title_boost), ("path", settings.path_boost)):
-            if boost > 0:
-                option = "position" if field == "text" and self._of_passages else "freq"
-                wanted += [
-                    tantivy.Query.boost_query(tantivy.Query.term_query(schema, field, term, option), boost)
-                    for term in terms
-                ]
-        if 1 < len(terms) <= 8 and self._of_passages and settings.phrase_boost > 0:
-            phrase = tantivy.Query.phrase_query(schema, "text", list(terms))
-            wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
+        texts = {
+            TEXT: text,
+            "title": words.title,
+            "path": words.path,
+            "symbols" if self._of_passages else lexicon.FIELD: names,
+            VARIANTS: words.variants,
+            EXACT: words.exact,
+            METADATA: words.metadata,
+        }
+        for field in self._fields.intersection(texts):
+            made.add_text(field, texts[field])
+        if VARIANTS in self._fields:
+            made.add_text(VARIANTS, f"{_NOTHING} " * (text.count(" ") - words.variants.count(" ")))
+        return Entry(made, len(text) + len(names) + len(words.variants) + len(words.exact))
 
 
 @contextmanager
@@ -291,7 +326,24 @@ def _schema(*, of_passages: bool) -> Any:
     builder.add_text_field(
         "symbols" if of_passages else lexicon.FIELD, tokenizer_name="whitespace", index_option="basic"
     )
+    builder.add_text_field(VARIANTS, tokenizer_name="whitespace", index_option="freq")
+    if of_passages:
+        builder.add_text_field(EXACT, tokenizer_name="whitespace", index_option="basic")
+    builder.add_text_field(METADATA, tokenizer_name="whitespace", index_option="freq")
     return builder.build()
+
+
+def _fields_of(folder: Path) -> frozenset[str]:
+    """Return the names of the fields that an index was built with.
+
+    Raises:
+        ValueError: Tantivy's own description of it cannot be read.
+    """
+    try:
+        schema = json.loads((folder / "meta.json").read_text("utf-8"))["schema"]
+        return frozenset(field["name"] for field in schema)
+    except (OSError, KeyError, TypeError) as error:
+        raise ValueError(f"its schema cannot be read: {error}") from error
 
 
 def _only(schema: Any, query: Any, field: str, ids: Int64) -> Any:

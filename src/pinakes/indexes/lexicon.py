@@ -10,31 +10,34 @@ from typing import Any
 
 import tantivy
 
-from pinakes.analysis import Analyzer
+from pinakes.analysis import NAMES, Analyzer, QueryTerm
+from pinakes.indexes.clauses import SPELLED, Vocabulary
+from pinakes.indexes.versions import Analysis
 
-FIELD = "word"
-_TERM_FIELDS = ("text", "title", "path")
+FIELD = SPELLED
 
 
 class TantivyLexicon:
     """Implements ``ports.Lexicon`` over one searcher: the words as they stood when it was made."""
 
-    def __init__(self, searcher: Any, schema: Any, analyzer: Analyzer) -> None:
-        self._searcher, self._schema, self._analyzer = searcher, schema, analyzer
+    def __init__(self, searcher: Any, schema: Any, analyzer: Analysis, vocabulary: Vocabulary) -> None:
+        self._searcher, self._schema, self._analyzer, self._vocabulary = searcher, schema, analyzer, vocabulary
 
     def holds_any(self) -> bool:
         return bool(self._searcher.num_docs)
 
     def has(self, word: str) -> bool:
-        whole = self._analyzer.terms(word)[:1]
-        return not whole or self.frequency(whole[0]) > 0
+        if isinstance(self._analyzer, Analyzer):
+            whole = self._analyzer.word_terms(word)[:1]
+        else:
+            whole = list(map(QueryTerm, self._analyzer.terms(word)[:1]))
+        return not whole or self._vocabulary.counts(whole[0]) > 0
 
     def documents(self) -> int:
         return int(self._searcher.num_docs)
 
     def frequency(self, term: str) -> int:
-        counts = (int(self._searcher.doc_freq(field, term)) for field in _TERM_FIELDS)
-        return next(filter(None, counts), 0)  # the text begins with title and headings, so the first one has most
+        return self._vocabulary.counts(QueryTerm(term, is_name=term in NAMES))
 
     def count(self, word: str) -> int:
         query = tantivy.Query.term_query(self._schema, FIELD, word, "basic")

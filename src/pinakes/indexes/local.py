@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pinakes.analysis import Analyzer
 from pinakes.errors import storing
+from pinakes.indexes import versions
 from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.indexes.wording import Wording
@@ -34,14 +34,16 @@ class LocalIndex:
         *,
         index: IndexSettings,
         search: SearchSettings,
+        languages: Sequence[str] = (),
     ) -> None:
         with storing("The search index"):
             folder.mkdir(parents=True, exist_ok=True)
+        self._version = versions.opened(folder, languages)
         self._select = select
         self._selected: dict[tuple[Filter, int], Int64] = {}
-        analyzer = Analyzer()
+        analyzer = versions.analyzer_of(self._version)
         opened = partial(KeywordIndex, analyzer=analyzer, search=search, lock_timeout_s=index.lock_timeout_s)
-        self._wording = Wording(analyzer)
+        self._wording = Wording(analyzer, self._version.languages)
         self._keyword = opened(folder / "keyword", "passages")
         self._whole = opened(folder / "documents", "documents")
         self._vectors = VectorIndex(
@@ -97,7 +99,11 @@ class LocalIndex:
         return self._vectors.sums(ids) if of == "documents" else self._vectors.get(ids)
 
     def describe(self) -> Mapping[str, str | int]:
-        return {"engine": "local", **self._keyword.describe(), **self._whole.describe(), **self._vectors.describe()}
+        version = self._version
+        made_by: dict[str, str | int] = {"format": version.format, "analyser": version.analyser}
+        made_by["languages"] = ", ".join(version.languages) or "by document"
+        parts = {**self._keyword.describe(), **self._whole.describe(), **self._vectors.describe()}
+        return {"engine": "local", **made_by, **parts}
 
     def lexicon(self) -> Lexicon:
         return self._whole.lexicon()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
-from pinakes.analysis import Analyzer
+from pinakes.analysis import ENGLISH, LANGUAGES, Analyzer, detect
+from pinakes.indexes.versions import Analysis
 from pinakes.types import IndexEntry
 
 _NAMES_AT_HAND = 64
 _LONGEST_SPELLED = 40
 """Longer words are hashes and encoded data; nobody means them."""
+
+LANGUAGE = "@"
+"""Before the name of a language other than English, among the variants of what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,9 @@ class Words:
     """A passage, or a document under its own number: terms separated by blanks.
 
     ``header`` and ``body`` together are its text. ``symbols`` as they are written. ``spelled``: the distinct words,
-    of a passage as they are written, of a document lower-cased, compounds also by their parts.
+    of a passage as they are written, of a document lower-cased, compounds also by their parts. ``variants``: what else
+    it is found by. ``exact``: words of a passage as they are written, of those whose term is less. ``metadata``: the
+    terms of the values of its metadata.
     """
 
     chunk_id: int
@@ -30,19 +38,34 @@ class Words:
     path: str
     symbols: str
     spelled: frozenset[str]
+    variants: str = ""
+    exact: str = ""
+    metadata: str = ""
 
 
 class Wording:
-    """Analyses entries. Thread-safe; remembers names that the chunks of a document share."""
+    """Analyses entries. Thread-safe; remembers names that the chunks of a document share.
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    ``languages``: the ones besides English whose stems are found, () = of each document what it is in.
+    """
+
+    def __init__(self, analyzer: Analysis, languages: Sequence[str] = ()) -> None:
         self._analyzer = analyzer
+        self._present = analyzer if isinstance(analyzer, Analyzer) else None
+        self._languages = languages
         self._spelled = Analyzer(None)
         self._named = lru_cache(_NAMES_AT_HAND)(self._terms)
+        self._varied = lru_cache(_NAMES_AT_HAND)(self._variants_of_name)
 
     def passages(self, entries: Iterable[IndexEntry]) -> list[Words]:
-        """Return the words of each entry."""
-        return [self._passage(entry) for entry in entries]
+        """Return the words of each entry. Those of a document come together: they have one language."""
+        given = [(entry, self._words(entry)) for entry in entries]
+        by_document: dict[int, list[list[str]]] = defaultdict(list)
+        for entry, words in given:
+            if not entry.is_code:
+                by_document[entry.document_id].append(words)
+        languages = {document: self._language(words) for document, words in by_document.items()}
+        return [self._passage(entry, words, languages.get(entry.document_id)) for entry, words in given]
 
     def documents(self, passages: Sequence[Words]) -> list[Words]:
         """Return the words of each document, of all whose passages these are, under the number of the document."""
@@ -51,8 +74,26 @@ class Wording:
             owned.setdefault(passage.document_id, []).append(passage)
         return [self._document(number, chunks) for number, chunks in owned.items()]
 
-    def _passage(self, entry: IndexEntry) -> Words:
-        words = self._analyzer.words(f"{entry.text}\n{entry.summary}" if entry.summary else entry.text)
+    def _words(self, entry: IndexEntry) -> list[str]:
+        text = f"{entry.text}\n{entry.summary}" if entry.summary else entry.text
+        return self._analyzer.words(text) if self._present is None else self._present.words(text, code=entry.is_code)
+
+    def _language(self, chunks: Collection[list[str]]) -> str | None:
+        """Return the language other than English whose stems a document is found by, None where there is none."""
+        language: str | None
+        if self._present is None:
+            return None
+        if len(self._languages) == 1:
+            [language] = self._languages
+        else:
+            language = detect(chain.from_iterable(chunks), self._languages or LANGUAGES) or ENGLISH
+        return None if language == ENGLISH else language
+
+    def _passage(self, entry: IndexEntry, words: list[str], language: str | None) -> Words:
+        others, exact = self._variants(words, language)
+        if language:
+            others.append(LANGUAGE + language)
+        named = [self._varied(name, language) for name in (entry.header, entry.path.replace("/", " "))]
         return Words(
             entry.chunk_id,
             entry.document_id,
@@ -62,6 +103,9 @@ class Wording:
             path=self._named(entry.path.replace("/", " ")),
             symbols=" ".join(entry.symbols),
             spelled=frozenset(words),
+            variants=" ".join([*others, *filter(None, named)]),
+            exact="" if entry.is_code or language else " ".join(exact),
+            metadata=self._named(entry.metadata),
         )
 
     def _document(self, number: int, chunks: Sequence[Words]) -> Words:
@@ -69,11 +113,26 @@ class Wording:
         body = " ".join(chunk.body for chunk in chunks)
         written = frozenset[str]().union(*(chunk.spelled for chunk in chunks))
         spelled = frozenset(word for word in self._spelled.terms_of(written) if _is_spelled(word))
-        return Words(number, number, first.title, body, first.title, first.path, "", spelled)
+        variants = " ".join(filter(None, (chunk.variants for chunk in chunks)))
+        return Words(
+            number, number, first.title, body, first.title, first.path, "", spelled, variants, "", first.metadata
+        )
 
     def _terms(self, text: str) -> str:
         return " ".join(self._analyzer.terms(text))
 
+    def _variants_of_name(self, text: str, language: str | None) -> str:
+        return " ".join(self._variants(self._analyzer.words(text), language)[0])
+
+    def _variants(self, words: list[str], language: str | None) -> tuple[list[str], list[str]]:
+        """Return what else words are found by, and those that are kept as they are written."""
+        if self._present is None:
+            return [], []
+        others, exact = self._present.variants(words)
+        if language:
+            others += self._present.foreign_stems(words, language)
+        return others, exact
+
 
 def _is_spelled(word: str) -> bool:
-    return len(word) <= _LONGEST_SPELLED and not word.isdigit()
+    return 1 < len(word) <= _LONGEST_SPELLED and not word.isdigit() and word[-1].isalnum()

@@ -1,0 +1,153 @@
+"""Words found by other forms: without accents, in other languages, as parts of compounds, as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pinakes.analysis import Analyzer
+from pinakes.indexes.keyword import KeywordIndex
+from pinakes.indexes.wording import Wording
+from pinakes.settings import SearchSettings
+from pinakes.types import HELD, IndexEntry
+
+Find = Callable[[str], list[int]]
+
+GERMAN = "Das Haus ist auf dem Berg und der Weg ist nicht lang, aber die Leute sind mit dem Bus in der Stadt. "
+FRENCH = "Les gens de la ville sont dans une salle et ils ne sont pas avec le roi, mais la porte est ouverte. "
+
+
+def filled(
+    folder: Path, texts: Sequence[str], *, of: str = "passages", languages: Sequence[str] = (), **more: object
+) -> KeywordIndex:
+    """Return an index of these texts, one document each, numbered from 1."""
+    analyzer = Analyzer()
+    index = KeywordIndex(folder / of, of, analyzer, search=SearchSettings(), lock_timeout_s=5)  # type: ignore[arg-type]
+    wording = Wording(analyzer, languages)
+    entries = [
+        IndexEntry(number, number, "", f"{number}.md", "", text, (), None, **more)  # type: ignore[arg-type]
+        for number, text in enumerate(texts, 1)
+    ]
+    words = wording.passages(entries)
+    index.apply([], words if of == "passages" else wording.documents(words), 1)
+    return index
+
+
+def found(index: KeywordIndex, query: str) -> list[int]:
+    ids: list[int] = index.search(query, 10, None, None).ids.tolist()
+    return ids
+
+
+@pytest.mark.parametrize("of", ["passages", "documents"])
+@pytest.mark.parametrize(
+    ("plain", "accented"),
+    [
+        ("etudiant", "étudiant"),
+        ("Hauptstrasse", "Hauptstraße"),
+        ("Loewe", "Löwe"),
+        ("Lowe", "Löwe"),
+        ("Lodz", "Łódź"),
+        ("kobenhavn", "København"),
+        ("Istanbul", "İstanbul"),
+        ("احمد", "أحمد"),
+        ("سمك", "السَّمَك"),
+        ("index", "indices"),
+        ("mouse", "mice"),
+        ("criterion", "criteria"),
+    ],
+)
+def test_either_form_finds_the_other_and_first_itself(plain: str, accented: str, of: str, tmp_path: Path) -> None:
+    index = filled(tmp_path, [f"one {plain} here", f"one {accented} here", "nothing of it"], of=of)
+    assert found(index, plain) == [1, 2]
+    assert found(index, accented) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("cache", "caches"), ("policy", "policies"), ("rotate", "rotated"), ("run", "running")]
+)
+@pytest.mark.parametrize("of", ["passages", "documents"])
+def test_a_word_as_it_is_written_comes_before_its_other_endings(
+    first: str, second: str, of: str, tmp_path: Path
+) -> None:
+    index = filled(tmp_path, [f"the {second} there", f"the {first} there", f"the {second} here"], of=of)
+    assert found(index, first)[0] == 2
+    assert set(found(index, second)[:2]) == {1, 3}
+
+
+@pytest.mark.parametrize(
+    ("query", "text"), [("魚", "鳥は魚を食べる"), ("물", "시원한물을"), ("鱼", "我吃鱼。"), ("人口", "東京都の人口は")]
+)
+def test_short_words_of_scripts_without_spaces_are_found(query: str, text: str, tmp_path: Path) -> None:
+    assert found(filled(tmp_path, ["nothing", text]), query) == [2]
+
+
+def test_endings_of_other_languages_are_known_where_the_language_is_plain(tmp_path: Path) -> None:
+    index = filled(tmp_path, [GERMAN + "Viele Häuser.", FRENCH + "Il mangeait des pommes.", "The house of apples."])
+    assert found(index, "Häusern") == [1]
+    assert found(index, "mangeaient") == [2]
+    assert found(index, "apple") == [3]
+
+
+def test_a_language_that_is_set_holds_for_short_texts_too(tmp_path: Path) -> None:
+    assert found(filled(tmp_path, ["Rote Häuser"]), "Häusern") == []
+    assert found(filled(tmp_path / "set", ["Rote Häuser"], languages=["german"]), "Häusern") == [1]
+
+
+def test_german_compounds_are_found_by_their_parts_and_parts_by_compounds(tmp_path: Path) -> None:
+    texts = [
+        "Ein Dampfschiff fährt.",
+        "Der Dampf steigt, das Schiff wartet.",
+        "Die Krawatte ist rot.",
+        "Watte und Haus",
+    ]
+    index = filled(tmp_path, texts, languages=["german"])
+    assert found(index, "Schiff") == [2, 1]
+    assert found(index, "Dampf") == [2, 1]
+    assert found(index, "Dampfschiff") == [1, 2]
+    assert found(index, "Watte") == [4], "what is left of Krawatte is no word"
+
+
+def test_names_in_capitals_are_found_as_names(tmp_path: Path) -> None:
+    index = filled(tmp_path, ["It is who it was, for us.", "The WHO and the IT department", "Nothing more"])
+    assert found(index, "WHO") == [2]
+    assert found(index, "IT department") == [2]
+    assert found(index, "IT DEPARTMENT") == [2]
+
+
+def test_a_long_question_counts_words_as_often_as_they_stand(tmp_path: Path) -> None:
+    index = filled(tmp_path, ["badger and fish", "heron and fish", "heron and birch"])
+    assert found(index, "badger heron heron heron")[-1] == 1
+    assert found(index, "badger badger badger heron")[0] == 1
+    many = " ".join(f"word{number}" for number in range(300))
+    assert found(index, f"{many} badger") == [1], "words at the end of a long question count, too"
+
+
+def test_values_of_metadata_are_found_by_their_words(tmp_path: Path) -> None:
+    index = filled(tmp_path, ["Rotate the keys."], metadata="Ada Lovelace\nsecurity")
+    assert found(index, "lovelace") == found(index, "ada security") == [1]
+
+
+def test_chunks_that_have_an_identifier_as_a_whole_are_told_from_those_that_have_its_parts(tmp_path: Path) -> None:
+    index = filled(tmp_path, ["rule 0011 of RFC", "see rfc-0011 there", "RFC-0011, RFC-0012"])
+    ranking = index.definitions(["RFC-0011", "RFC-0012"], 10, None, None)
+    assert dict(zip(ranking.ids.tolist(), ranking.scores.tolist(), strict=True)) == {2: HELD, 3: 2 * HELD}
+    assert found(index, "RFC-0011")[-1] == 1
+
+
+@pytest.mark.parametrize(
+    "phrase", ["vitamin C tablets", "vitamin a tablets", "Vitamin A tablets", "WHO is it", "the C++ book"]
+)
+def test_phrases_with_single_letters_and_stop_words_are_found(phrase: str, tmp_path: Path) -> None:
+    texts = ["some vitamin C tablets", "take Vitamin A tablets", "who is it now", "read the C++ book", "tablets"]
+    index = filled(tmp_path, texts)
+    assert len(index.phrase(phrase, 10, None, None)) == 1
+
+
+def test_variants_change_no_score_of_words_that_have_none(tmp_path: Path) -> None:
+    plain = filled(tmp_path / "one", ["badger fish", "badger heron birch"]).search("badger", 5, None, None)
+    mixed = filled(tmp_path / "two", ["badger fïsh", "badger héron birch"]).search("badger", 5, None, None)
+    assert plain.ids.tolist() == mixed.ids.tolist()
+    assert np.allclose(plain.scores, mixed.scores)

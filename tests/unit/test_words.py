@@ -1,0 +1,207 @@
+"""Which words a text has: characters alone, signs, names in capitals, other forms, languages; and hostile texts."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes.analysis import LANGUAGES, Analyzer, detect, is_identifier
+from pinakes.analysis.folding import folded, forms
+from pinakes.indexes.analysis_v1 import AnalyzerV1
+from pinakes.settings.sections import Language
+
+analyzer = Analyzer()
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("vitamin C", ["vitamin", "c"]),
+        ("chapter 7, or 8", ["chapter", "7", "or", "8"]),
+        ("Use K (or R) and `D`", ["use", "k", "or", "r", "and", "d"]),
+        ("| C | 5 |", ["c", "5"]),
+        ("**C** [R](x.md)", ["c", "r", "x.md", "md"]),
+        ("Vitamin A deficiency. A badger. Plan A.", ["vitamin", "a", "defici", "badger", "plan", "a"]),
+        ("World War I ended and I slept", ["world", "war", "i", "end", "and", "slept"]),
+        ("C++, C# and F#", ["c++", "c#", "and", "f#"]),
+        ("notepad++ on .NET", ["notepad++", "notepad", "on", ".net", "net"]),
+        ("AT&T has R&D", ["at&t", "at", "has", "r&d"]),
+        (
+            "A* search, Node.js, Objective-C, 5G",
+            ["a*", "search", "node.j", "node", "js", "objective-c", "object", "5g"],
+        ),
+        (
+            "con\u00adfig\u00adu\u00adra\u00adtion zero\u200bwidth word\u2060joiner",
+            ["configur", "zerowidth", "wordjoin"],
+        ),
+        ("well\u2011known 5\u2010star", ["well-known", "well", "known", "5-star", "star"]),
+    ],
+)
+def test_the_terms_of(text: str, terms: list[str]) -> None:
+    assert analyzer.terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    "text", ["x[0] = f(y)", "a = b", "i < n", "i == j", "1. fish\n2. fish", "a/b", "x-y-z", "@a %b"]
+)
+def test_characters_in_expressions_compounds_and_numbers_of_items_are_no_words(text: str) -> None:
+    assert [term for term in analyzer.terms(f"\n{text}") if len(term) == 1 and term.isalpha()] in ([], ["a"])
+    assert not {"0", "1", "2"} & set(analyzer.terms(f"\n{text}"))
+
+
+def test_code_has_no_words_of_one_character_or_with_signs_whether_it_is_a_file_or_fenced() -> None:
+    code = "for (int i = 0; i < n; i++) { C x; }"
+    assert analyzer.words(code, code=True) == ["for", "int"]
+    assert analyzer.words(f"Use C:\n```c\n{code}\n```\nand R") == ["Use", "C", "c", "for", "int", "and", "R"]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("c", ["c"]),
+        ("plan b", ["plan", "b"]),
+        ("vitamin a", ["vitamin", "a"]),
+        ("type I error", ["type", "i", "error"]),
+        ("how do I buy a car", ["buy", "car"]),
+        ("C++", ["c++"]),
+        ("IT policy", ["IT", "polici"]),
+        ("WHO", ["WHO"]),
+        ("flights to OR in May", ["flight", "OR", "may"]),
+        ("cats OR dogs", ["cat", "dog"]),
+        ("WHAT IS IT FOR A CAR", ["car"]),
+        ("what is it for a car", ["car"]),
+    ],
+)
+def test_the_terms_of_the_query(query: str, terms: list[str]) -> None:
+    assert analyzer.query_terms(query) == terms
+
+
+def test_a_term_counts_as_often_as_it_stands_in_the_query() -> None:
+    found = {term.text: term.weight for term in analyzer.query("Fish eat fish, and fishes sleep")}
+    assert found == {"fish": 3, "eat": 1, "sleep": 1}
+
+
+@pytest.mark.parametrize("name", ["RFC-0011", "DEC-0054", "INV-2024-0113", "v1.10", "CVE-2021-44228"])
+def test_the_parts_of_an_identifier_weigh_less_than_the_whole(name: str) -> None:
+    whole, *parts = analyzer.query(name)
+    assert is_identifier(name)
+    assert whole.text == analyzer.terms(name)[0]
+    assert parts
+    assert sum(part.weight for part in parts) < whole.weight
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("étudiant", ["etudiant"]),
+        ("hauptstraße", ["hauptstrasse"]),
+        ("häuser", ["hauser", "haeuser"]),
+        ("øre", ["ore", "oere"]),
+        ("łódź", ["lodz"]),
+        ("i\u0307stanbul", ["istanbul"]),
+        ("ısı", ["isi"]),
+        ("ёлка", ["елка"]),
+        ("السَّمَك", ["السمك", "سمك"]),
+        ("أحمد", ["احمد"]),
+        ("indices", ["index"]),
+        ("criteria", ["criterion"]),
+        ("mice", ["mouse"]),
+        ("й", []),
+        ("fish", []),
+        ("魚", []),
+    ],
+)
+def test_the_other_forms_of(word: str, other: list[str]) -> None:
+    assert list(forms(word)) == other
+
+
+@given(st.text(max_size=40))
+def test_plain_letters_stay_plain(word: str) -> None:
+    assert folded(folded(word)) == folded(word) or not word.islower()
+    assert all(form and form != word for form in forms(word))
+
+
+def test_other_forms_never_enter_the_stream() -> None:
+    words = analyzer.words("Étudiants in Häuser; mice and IT people")
+    assert analyzer.terms_of(words) == ["étudiant", "in", "häuser", "mice", "and", "it", "peopl"]
+    others, exact = analyzer.variants(words)
+    assert Counter(others) == Counter(["etudi", "hauser", "haeuser", "mous", "person", "IT"])
+    assert exact == []
+
+
+TEXTS = {
+    "german": "Der Hund und die Katze sind im Haus, und das Haus ist auf dem Berg, der nicht hoch ist.",
+    "french": "Les étudiants de la ville sont dans une grande salle et ils ne sont pas avec le professeur.",
+    "spanish": "El perro y el gato están en la casa, que no es muy grande, pero es de los niños.",
+    "swedish": "Hunden och katten är i huset som inte är stort men det har en dörr för att gå ut.",
+    "russian": "Я не знаю, что это такое, но он был в доме и на улице, как и все мы, для того чтобы жить.",
+    "english": "The dog and the cat are in the house, which is not on the hill but is for all of us.",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_language_of_running_text_is_told(language: str) -> None:
+    assert detect(TEXTS[language].split()) == language
+    assert detect(TEXTS[language].split(), {"dutch"}) is None
+
+
+@pytest.mark.parametrize("text", ["", "Haus", "kubectl get pods -n kube-system --watch " * 20, "1 2 3 4 5 " * 50])
+def test_where_the_language_is_not_plain_none_is_told(text: str) -> None:
+    assert detect(analyzer.words(text)) is None
+
+
+def test_languages_may_be_set_that_the_analyser_knows() -> None:
+    assert set(get_args(Language)) == LANGUAGES
+
+
+def test_english_text_has_the_terms_it_had_before_and_new_ones_only_of_the_new_kinds() -> None:
+    old, seen = AnalyzerV1(), 0
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        text = "\n".join(line for line in path.read_text("utf-8").splitlines() if line.isascii())
+        before, after = Counter(old.terms(text)), Counter(analyzer.terms(text))
+        assert not before - after, path
+        new = after - before
+        assert all(len(term) == 1 or not (term[0].isalnum() and term[-1].isalnum()) or "&" in term for term in new), new
+        seen += before.total()
+    assert seen > 10_000
+
+
+HOSTILE = {
+    "one word": "x" * 3_000_000,
+    "combining marks": "a" + "\u0301\u0323" * 20_000,
+    "control characters": "\x01\x02\x7f" * 200_000,
+    "zero-width characters": "\u200b\u00ad" * 300_000,
+    "distinct words": " ".join(f"w{number}" for number in range(200_000)),
+    "mixed scripts": "aбגд中ไ" * 100_000,
+    "signs": "C++ C# .NET A* &" * 50_000,
+    "ampersands": "a&" * 300_000,
+    "plus": "+" * 500_000,
+    "dots": ".a" * 300_000,
+    "single letters": "A I " * 200_000,
+    "fences": "```\n" * 100_000,
+    "capitals": "IT WHO " * 150_000,
+    "accents": "é" * 500_000,
+    "stop words": "der die das " * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_texts_take_linear_time(text: str) -> None:
+    own = Analyzer()
+    start = time.process_time()
+    words = own.words(text)
+    terms = own.terms_of(words)
+    own.variants(words)
+    own.query(text[:2000])
+    detect(words)
+    assert time.process_time() - start < 8
+    assert all(len(term) <= 256 for term in terms)
+    assert sys.getsizeof(own) < 10_000
