@@ -61,6 +61,7 @@ def available() -> list[QuestionSet]:
     sets = [
         _beir("scifact"),
         _beir("cranfield"),
+        _beir("cisi"),
         _beir("k8s-docs-qa"),
         _golden("keps", "keps.tar.gz", "kep"),
         _golden("handbook", "handbook.tar.gz"),

@@ -23,7 +23,7 @@ from typing import Any
 
 import mcp
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, TextContent
 
 from benchmarks.speed import machine
 from benchmarks.speed.documents import vocabulary
@@ -40,6 +40,7 @@ _SHARES = {
 }
 _WORDS = 120
 _READ_AT_ONCE = 20
+_MOST_TOKENS = 50_000
 _SHOWN = 20
 
 
@@ -182,7 +183,7 @@ class _Agent:
         return [hit["doc_id"] for hit in answer.get("results", [])]
 
     async def _texts(self, some: Sequence[_Kept]) -> dict[str, str]:
-        answer = await self._call("get_documents", doc_ids=[one.doc_id for one in some])
+        answer = await self._call("get_documents", doc_ids=[one.doc_id for one in some], max_tokens=_MOST_TOKENS)
         return {one["doc_id"]: one["full_text"] for one in answer.get("documents", [])}
 
     async def _call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -193,7 +194,7 @@ class _Agent:
             self._account.errors.append(f"{tool}: {type(error).__name__}: {error}")
             return {}
         self._account.seconds.setdefault(tool, []).append(time.perf_counter() - began)
-        data: dict[str, Any] | None = answer.structured_content if isinstance(answer, CallToolResult) else None
+        data = _data(answer)
         if data is None or answer.is_error or "error" in data or data.get("degraded"):
             self._account.errors.append(f"{tool}: {data or answer}")
             return {}
@@ -210,6 +211,15 @@ class _Agent:
         self._account.lost.append(what)
 
 
+def _data(answer: object) -> dict[str, Any] | None:
+    """Return the JSON object of an answer, None where it is no data."""
+    if not isinstance(answer, CallToolResult):
+        return None
+    text = answer.content[0].text if answer.content and isinstance(answer.content[0], TextContent) else ""
+    data: dict[str, Any] | None = json.loads(text) if text.startswith("{") else None
+    return data
+
+
 def _parts(kept: Sequence[_Kept]) -> Iterator[Sequence[_Kept]]:
     for first in range(0, len(kept), _READ_AT_ONCE):
         yield kept[first : first + _READ_AT_ONCE]
@@ -222,9 +232,9 @@ async def crowd(url: str, agents: int, seconds: float) -> Busy:
     async with streamable_http_client(url) as (reading, writing, *_), mcp.ClientSession(reading, writing) as session:
         await session.initialize()
         first = await session.call_tool("ingest_document", {"title": "Shared", "text": "Of all agents."})
-        assert isinstance(first, CallToolResult)
-        assert first.structured_content is not None, first
-        shared = first.structured_content["doc_id"]
+        data = _data(first)
+        assert data is not None, first
+        shared = data["doc_id"]
     took: list[float] = []
     left: list[int] = []
     tools: dict[str, list[float]] = {}

@@ -141,7 +141,7 @@ def _summaries(home: Home, port: int) -> Spread:
             began = time.perf_counter()
             response = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
             seconds.append(time.perf_counter() - began)
-            if not response.raise_for_status().json()["result"]["structuredContent"]["results"]:
+            if not json.loads(response.raise_for_status().json()["result"]["content"][0]["text"])["results"]:
                 raise RuntimeError(f"Level 1 over MCP finds nothing: {response.text[:200]}")
     return spread(seconds[1:])
 

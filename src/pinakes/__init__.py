@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pinakes.errors import Conflict as Conflict
     from pinakes.errors import Empty as Empty
     from pinakes.errors import IndexCorrupt as IndexCorrupt
+    from pinakes.errors import IndexTooNew as IndexTooNew
     from pinakes.errors import InvalidFilter as InvalidFilter
     from pinakes.errors import InvalidInput as InvalidInput
     from pinakes.errors import InvalidName as InvalidName
@@ -84,6 +85,7 @@ __all__ = [
     "Filter",
     "Hit",
     "IndexCorrupt",
+    "IndexTooNew",
     "InvalidFilter",
     "InvalidInput",
     "InvalidName",

@@ -61,6 +61,7 @@ class Passage:
     place: str
     text: str
     suspicious: bool = False
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Cited:
     page_end: int | None = None
     changed: bool | None = None
     suspicious: bool = False
+    section: str = ""
 
     @property
     def place(self) -> str:
@@ -154,7 +156,7 @@ class Writer:
     def prompt(self, question: str, passages: Sequence[Passage]) -> tuple[str, str]:
         """Return what a model is told to do, and the question with the passages, each fenced and under its number."""
         fence = Fence()
-        shown = (f"{_heading(one)}\n{fence.around(one.text)}" for one in passages)
+        shown = (f"{_heading(one)}\n{fence.around(_headed(one))}" for one in passages)
         told = self._told.format(notice=fence.notice(), refusal=_REFUSE)
         return told, "\n\n".join([f"Question: {question}", *shown])
 
@@ -194,7 +196,7 @@ class Asking:
         shown = tuple(numbered(results.hits, settings.chat.context_tokens))
         if not shown or _hopeless(results, settings.chat.min_answerable):
             return _answered(results, writer, NOTHING_FOUND, "nothing relevant", (), Written("", (), True, (), Usage()))
-        written = writer.write(question, [Passage(one.number, one.place, one.text, one.suspicious) for one in shown])
+        written = writer.write(question, [_passage(one) for one in shown])
         if written.refused:
             return _answered(results, writer, NOT_IN_PASSAGES, "not in the passages", shown, written)
         return _answered(results, writer, written.text, "", shown, written)
@@ -220,6 +222,7 @@ def numbered(hits: Sequence[Hit], most_tokens: int) -> Iterator[Cited]:
             uri=hit.uri,
             path=hit.path,
             title=hit.title,
+            section=hit.section,
             start_line=hit.start_line,
             end_line=hit.end_line,
             score=hit.score,
@@ -278,6 +281,15 @@ def _oddities(cited: Sequence[int], unknown: Sequence[int], passages: Sequence[P
 
 def _hopeless(results: Results, least: float) -> bool:
     return results.answerable is not None and results.answerable < least
+
+
+def _passage(one: Cited) -> Passage:
+    return Passage(one.number, one.place, one.text, one.suspicious, one.section)
+
+
+def _headed(one: Passage) -> str:
+    """Return the text under the headings, column names or keys that it is to be understood by."""
+    return f"{one.section}\n{one.text}" if one.section else one.text
 
 
 def _heading(one: Passage) -> str:

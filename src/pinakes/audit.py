@@ -21,13 +21,13 @@ from itertools import islice
 from pathlib import Path
 
 from pinakes.calls import caller
-from pinakes.calls.cleaning import Cleaner
 from pinakes.catalog import Catalog
 from pinakes.catalog import audit as kept
 from pinakes.catalog.audit import Entry, Wanted
 from pinakes.catalog.engine import now
 from pinakes.errors import InvalidInput, PinakesError, storing, worded
 from pinakes.settings import Settings
+from pinakes.text.cleaning import Cleaner
 from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)

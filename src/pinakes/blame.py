@@ -214,8 +214,10 @@ class Blames:
         path = lines.stamp.path
         if not keeps_lines(path, data):
             raise SourceError(_NO_LINES)
-        text = read(data, path, max_chars=self._shelves.settings.ingest.max_text_chars).text
-        return _rows(text.removesuffix("\n"))
+        document = read(data, path, max_chars=self._shelves.settings.ingest.max_text_chars)
+        if document.lines:
+            raise SourceError(_NO_LINES)
+        return _rows(document.text.removesuffix("\n"))
 
     def _numbers_of_blob(self, lines: _Lines, data: bytes) -> list[int | None]:
         """Return the number of each line in the file that it was read from; a passage may be a part of a line."""

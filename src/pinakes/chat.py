@@ -219,7 +219,7 @@ def template(setting: str, value: str, usual: str, variables: Collection[str], *
 
 def _file(setting: str, path: str) -> str:
     try:
-        with Path(path).expanduser().open(encoding="utf-8") as file:
+        with Path(path).expanduser().open(encoding="utf-8-sig") as file:
             text = file.read(_MOST_TEMPLATE_CHARS)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSetting(

@@ -26,6 +26,7 @@
     │   └── TooCostly           … or asking it costs more than is spent unasked
     ├── ModelMismatch           the collection was embedded by another model
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
+    ├── IndexTooNew             a newer Pinakes built the index; it is left alone
     ├── CatalogueCorrupt        the catalogue itself is damaged
     ├── Busy                    another process holds what this one needs
     │   └── RateLimited         … or so much was asked that the rest has to wait
@@ -216,6 +217,12 @@ class IndexCorrupt(PinakesError):
     code = "INDEX_CORRUPT"
 
 
+class IndexTooNew(PinakesError):
+    """A newer Pinakes built the index. It is not rebuilt: that would take it from the newer one."""
+
+    code = "INDEX_TOO_NEW"
+
+
 class CatalogueCorrupt(PinakesError):
     """The catalogue itself is damaged."""
 
@@ -282,6 +289,7 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
     ModelUnavailable: (503, 7),
     ModelMismatch: (409, 7),
     IndexCorrupt: (503, 8),
+    IndexTooNew: (503, 8),
     CatalogueCorrupt: (500, 8),
     Busy: (503, 9),
     RateLimited: (429, 9),

@@ -43,14 +43,17 @@ class Home:
         Killed processes may have left some.
         """
         folder, number = self.path / "index", kept[0].id
-        wanted = {self.index(record) for record in kept}
-        for path in folder.glob(f"{number}-*"):
-            if path not in wanted:
-                shutil.rmtree(_set_aside(path), ignore_errors=True)
+        for path in self.all_but(kept):
+            shutil.rmtree(_set_aside(path), ignore_errors=True)
         maps = {self.map(record).stem for record in kept}
         for path in folder.glob(f"map-{number}-*"):
             if path.name.partition(".")[0] not in maps:
                 path.unlink(missing_ok=True)
+
+    def all_but(self, kept: Sequence[CollectionRecord]) -> list[Path]:
+        """Return the index folders of a collection but those of these generations of it."""
+        wanted = {self.index(record) for record in kept}
+        return [path for path in (self.path / "index").glob(f"{kept[0].id}-*") if path not in wanted]
 
     def keep_only(self, there: Callable[[], Collection[int]]) -> None:
         """Remove indexes, maps and locks of collections that are gone, as deleting leaves them, or being killed at it.

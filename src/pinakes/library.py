@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pinakes import generations, metadata, search
+from pinakes import generations, search
 from pinakes import settings as settings_module
 from pinakes.asking import Answered, Asking
 from pinakes.audit import Audit
@@ -22,13 +22,14 @@ from pinakes.documents.editing import Documents
 from pinakes.documents.past import Pasts
 from pinakes.documents.reading import Text as Text
 from pinakes.embedding.spending import Charges
-from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
+from pinakes.errors import IndexCorrupt, PinakesError
 from pinakes.exchange import Exchange
-from pinakes.filters import parse
 from pinakes.follow import Difference, Superseded
 from pinakes.ingest import Event, Report
+from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining, several
-from pinakes.settings import SearchSettings, Settings, SourceSettings
+from pinakes.search.defaults import allowed, filled
+from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
 from pinakes.stock import completeness
@@ -36,7 +37,7 @@ from pinakes.stock.collecting import Collections
 from pinakes.stock.standing import CollectionStatus as CollectionStatus
 from pinakes.stock.standing import status_of
 from pinakes.types import JSON, Filter, Results, SearchMode
-from pinakes.upkeep import sourcing
+from pinakes.upkeep import sourcing, upgrading
 from pinakes.upkeep.refreshing import Refresh, Refreshing
 from pinakes.upkeep.syncing import Syncing
 from pinakes.upkeep.watched import knowledge_base_there
@@ -99,6 +100,7 @@ class Library:
         """
         name = collection or self.usual
         source = sourcing.added(self.shelves.catalog, self.settings, name, location, ref, include, exclude, kind)
+        _drain(upgrading.upgrade_each(self.shelves, [name]), on_event)
         return self._ingest(name, source, on_event, retry=True)
 
     def sync(
@@ -117,11 +119,15 @@ class Library:
         What the settings say of a source (``ref``, ``include``, ``exclude``) wins over what was given with it. A
         collection that was filled from other places only, such as a copy, is not filled from the configured ones.
         A source that cannot be read has its ``error`` in its report; the others are read all the same.
+        What older versions of Pinakes made is made again: see ``upgrading``.
 
         Raises:
             NotFound: there is no such collection, or source.
         """
         wanted = self.sources(collection, names)
+        every = [record.name for record in self.collections()] if not (names or collection) else []
+        mine = [*every, *filter(None, [collection]), *(name for name, _ in wanted)]
+        _drain(upgrading.upgrade_each(self.shelves, mine), on_event)
         return [self._attempt(name, source, on_event, retry) for name, source in wanted]
 
     def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
@@ -148,12 +154,14 @@ class Library:
         as_of: str | None = None,
         refresh: Refresh = "never",
         blame: bool = False,
+        phrases: PhraseUse = "auto",
     ) -> Results:
         """Answer ``query`` with the best passages of a collection, that of ``chosen`` when none is named.
 
         Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several.asked``.
-        ``neighbours``: so many passages before and after each hit come with it, 0 to 3.
-        ``rerank=False`` leaves out the reranker, where one is in use.
+        ``neighbours``: so many passages before and after each hit come with it, 0 to 3. ``phrases``: whether passages
+        must have what stands in quotation marks ("required"), or those that have it come first ("preferred"); "auto"
+        decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
         ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
         ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``past``); a tag or commit
         asks the collection that holds the repository as it was there (``documents.at_ref``).
@@ -161,16 +169,16 @@ class Library:
         ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
 
         Raises:
-            InvalidInput: an unknown mode or fusion, a filter that cannot be used, a ``top_k`` below 1 or above
-                ``search.max_top_k``, or too many ``neighbours``.
+            InvalidInput: an unknown mode, fusion or use of phrases, a filter that cannot be used, a ``top_k`` below 1
+                or above ``search.max_top_k``, or too many ``neighbours``.
             NotFound: there is no such collection, or no generation beside it that is built.
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
         names, limits = self.named(collection), self.settings.search
-        wanted = several.Wanted.of(limits, _allowed(top_k, limits), min_score)
+        wanted = several.Wanted.of(limits, allowed(top_k, limits), min_score)
         most, least = wanted.of_each(len(names), limits.max_top_k)
-        request = partial(_request, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank)
+        request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         ask = partial(_answer, self.shelves, request, beside=generation == "beside")
         ask = partial(self._pasts.answer, as_of, _answer, request) if as_of else ask
         asked = partial(several.asked, names, ask, self.collecting.model_of, wanted)
@@ -210,12 +218,10 @@ class Library:
         """Answer as ``search`` does, with bare hits: document, place and score alone, none folded.
 
         Up to any ``depth``: behind the candidates of a search come those of a search for ``depth`` results.
-
-        Raises:
-            as ``search``.
+        Raises as ``search`` does.
         """
         record = self.collection(collection)
-        request = _request(self.settings, query, mode, None, filters, None, 0.0, 0, True, record)
+        request = filled(self.settings, query, mode, None, filters, None, 0.0, 0, True, "auto", record)
         with self.shelves.traffic.search():
             near = replace(request, top_k=depth, bare=True)
             answers = (
@@ -233,10 +239,11 @@ class Library:
         mode: SearchMode | None = None,
         filters: Mapping[str, JSON] | Filter | None = None,
         fusion: str | None = None,
+        phrases: PhraseUse = "auto",
     ) -> explaining.Explanations:
         """Say why documents of one collection rank where they do for ``query``, or do not: see ``explaining``."""
         parts = self.parts(collection)
-        request = _request(self.settings, query, mode, None, filters, fusion, 0.0, 0, True, parts.collection)
+        request = filled(self.settings, query, mode, None, filters, fusion, 0.0, 0, True, phrases, parts.collection)
         return explaining.explain(request, parts, references, self.staged.own_summaries(parts))
 
     def parts(self, collection: str | None = None) -> Parts:
@@ -261,7 +268,7 @@ class Library:
     ) -> Text:
         """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
 
-        It is looked for in one collection, that of ``chosen`` when none is named; see ``reading.read``.
+        It is looked for in one collection, that of ``chosen`` by default; see ``reading.read``.
 
         Raises:
             NotFound: nothing goes by that name, or it has no such lines, or it is not kept what it was.
@@ -269,7 +276,7 @@ class Library:
         """
         record = self.collection(collection)
         with self.shelves.catalog.read() as connection:
-            return reading.read(connection, record, reference, lines, version, as_of)
+            return reading.read(connection, record, reference, lines, version, as_of, self.settings.ingest)
 
     def link(self, text: Text) -> str:
         """Return the link to the lines of a text on the forge of its repository, "" where none is known."""
@@ -359,11 +366,7 @@ class Library:
             return [collections.get(connection, name)] if name else collections.everything(connection)
 
     def collection(self, name: str | None = None) -> CollectionRecord:
-        """Return the record of one collection, that of ``chosen`` when no name is given.
-
-        Raises:
-            NotFound: there is none of that name.
-        """
+        """Return the record of one collection, that of ``chosen`` when no name is given; see ``collections``."""
         return self.collections(self.chosen(name))[0]
 
     @property
@@ -435,42 +438,6 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
     for event in events:
         if on_event is not None:
             on_event(event)
-
-
-def _request(
-    settings: Settings,
-    query: str,
-    mode: SearchMode | None,
-    top_k: int | None,
-    filters: Mapping[str, JSON] | Filter | None,
-    fusion: str | None,
-    min_score: float,
-    neighbours: int,
-    rerank: bool,
-    record: CollectionRecord,
-) -> search.Request:
-    """Fill what the caller left open with the settings' defaults, and those of the collection."""
-    defaults, rules = settings.search, settings.of_collection(record.name, record.kept)
-    return search.Request(
-        query=query,
-        mode=mode or rules.retrieval,
-        top_k=_allowed(top_k, defaults),
-        where=metadata.asked(filters if isinstance(filters, tuple) else parse(filters), rules.fields),
-        fusion=fusion or defaults.fusion,
-        semantic_weight=defaults.semantic_weight,
-        keyword_weight=defaults.keyword_weight,
-        min_score=max(min_score, defaults.min_score),
-        neighbours=neighbours,
-        rerank=rerank,
-    )
-
-
-def _allowed(top_k: int | None, limits: SearchSettings) -> int:
-    if top_k is None:
-        return min(limits.top_k, limits.max_top_k)
-    if top_k > limits.max_top_k:
-        raise InvalidInput(f"top_k cannot be {top_k}.", hint=f"At most {limits.max_top_k}.")
-    return top_k
 
 
 def _answer(

@@ -20,7 +20,7 @@ from pinakes.cutting.workers import Workers
 from pinakes.embedders import open_embedder
 from pinakes.embedding.own_models import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
-from pinakes.errors import IndexCorrupt, ModelUnavailable, NotFound, StorageFull, storing
+from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull, storing
 from pinakes.follow import Difference, Fill, Followers, Superseded, compare
 from pinakes.home import Home
 from pinakes.indexes import open_index
@@ -36,7 +36,7 @@ from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, So
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
 from pinakes.types import JSON, Filter, Int64
-from pinakes.upkeep.sourcing import how_to, in_force, options_of, part_before
+from pinakes.upkeep.sourcing import how_to, in_force, options_of, part_before, same_options
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +71,7 @@ class Shelves:
             again=self.again,
             open_index=self._open_index,
             fill_of=self.fill_of,
+            languages_of=lambda record: settings.text_of(record.name, record.kept).languages,
             timeout_s=settings.index.lock_timeout_s,
         )
         self.holdings = Holdings()
@@ -215,9 +216,8 @@ class Shelves:
             record = collections.ensure(connection, name, self.settings.of_collection(name).description)
             if known is None or record.line == known.line:
                 _check_model(record, fingerprint)
-            kept = sources.remember(
-                connection, record.id, source.place, options, was=part_before(self.settings, name, source)
-            )
+            was = part_before(self.settings, name, source)
+            kept = sources.remember(connection, record.id, source.place, options, was=was, same=same_options)
         return record, kept
 
     def options_of(self, name: str, known: CollectionRecord | None, source: SourceSettings) -> dict[str, JSON]:
@@ -404,8 +404,12 @@ class Shelves:
             return collections.ids(connection)
 
     def _open_index(self, record: CollectionRecord) -> Index:
-        select = partial(self._select, record.id)
-        return open_index(self.settings, self.home.index(record), record.dimension, select, record.fingerprint)
+        select, folder = partial(self._select, record.id), self.home.index(record)
+        languages = self.rebuilder.languages_of(record)
+        try:
+            return open_index(self.settings, folder, record.dimension, select, record.fingerprint, languages)
+        except IndexTooNew as error:
+            raise IndexTooNew(f"Collection {record.name!r}: {error.message}", hint=error.hint) from error
 
     def _select(self, collection_id: int, where: Filter) -> Int64:
         with self.catalog.read() as connection:
@@ -425,7 +429,6 @@ class Shelves:
 
     def tools(self, record: CollectionRecord) -> Tools:
         """Return what writing into a collection works with."""
-        limits = self.settings.ingest
         return Tools(
             catalog=self.catalog,
             embedder=self.embedder_of(record),
@@ -435,9 +438,10 @@ class Shelves:
                 record.name, on_batch=on_batch, rest=not self.embeds_later
             ),
             defer_chunks=self._defer_chunks(record),
-            limits=limits,
+            limits=self.settings.ingest,
             rules=self.rules(record),
             history=self.settings.history,
+            longest={self.settings.knowledge_base.location(self.settings.home): self.settings.documents.max_tokens},
         )
 
     def _recipe(self, record: CollectionRecord) -> tuple[Recipe, Embedder]:

@@ -173,13 +173,17 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A file that was read and cut into chunks by ``chunker`` ("markdown:2"), and how long either took, in seconds."""
+    """A file that was read and cut into chunks by ``chunker`` ("markdown:2"), and how long either took, in seconds.
+
+    ``tokens``: of the whole text, as budgets count them.
+    """
 
     document: Document
     chunks: Sequence[Chunk]
     read_s: float
     chunk_s: float
     chunker: str = ""
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +226,17 @@ class Ranking:
         return len(self.ids)
 
 
+HELD = 2.0**-10
+"""What an identifier with a number counts that a chunk has as a whole, where a name that it defines counts 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
     """One chunk as an index stores it. ``vector`` is float32 (dim,), unit length, or None while pending.
 
     ``exact``: the vector is the model's own, not an approximate one. ``summary``: what was said of the document in
-    other words than its own; the first of its chunks has it, and is found by its words.
+    other words than its own; ``metadata``: the values of its metadata. The first of its chunks has them, and is found
+    by their words. ``is_code``: the document is source code.
     """
 
     chunk_id: int
@@ -240,6 +249,8 @@ class IndexEntry:
     vector: Float32 | None
     exact: bool = True
     summary: str = ""
+    is_code: bool = False
+    metadata: str = ""
 
     @property
     def embedded_text(self) -> str:
@@ -344,6 +355,7 @@ class Hit:
     ``blame``: who wrote its lines, None where nobody asked, or that is not known.
     ``suspicious``: its text, or what stands around it, has instructions aimed at a model (``suspicion``).
     ``page`` and ``page_end``: its first and last page, slide or sheet, from 1; None where its file has none.
+    ``phrases``: those of the query that it has.
     """
 
     chunk_id: str
@@ -379,6 +391,12 @@ class Hit:
     source_state: SourceState = "unknown"
     link: str = ""
     blame: tuple[Blame, ...] | None = None
+    phrases: tuple[str, ...] = ()
+
+    @property
+    def section(self) -> str:
+        """What its text is to be understood by besides the title: headings, column names, keys of a record."""
+        return " > ".join(part for part in self.heading_path if part != self.title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +428,7 @@ class Results:
     could not be done in full (an arm that did not contribute), None when everything contributed.
     ``total_candidates`` counts the chunks that passed the filters. ``answerable``: how probable it is, 0 to 1, that
     the hits hold an answer; None where that is not known: one arm alone answered, or the embedding model is another
-    than it was measured with.
+    than it was measured with. ``required``: the quoted phrases that each hit has, since they were required.
     """
 
     query: str
@@ -423,6 +441,7 @@ class Results:
     degraded: str | None = None
     notes: tuple[str, ...] = ()
     answerable: float | None = None
+    required: tuple[str, ...] = ()
 
     @property
     def several(self) -> bool:

@@ -19,7 +19,7 @@ from pinakes.catalog import changes, collections, documents, embeddings, generat
 from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import PinakesError, exit_code
-from pinakes.indexes import keyword, snapshots, vectors
+from pinakes.indexes import keyword, snapshots, vectors, versions
 from pinakes.ingest import embedding, progressive, run
 from pinakes.library import Library
 
@@ -40,6 +40,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "array": (numpy, "save"),
     "snapshot": (snapshots.Snapshots, "_write"),
     "old snapshot": (shutil, "rmtree"),
+    "version": (versions, "_write"),
     "generation": (collections, "next_generation"),
     "old folder": (rebuilding.Rebuilder, "_drop_folders"),
     "model": (BertEmbedder, "embed"),
@@ -138,6 +139,7 @@ def work(
         "put": lambda library: put(library, location, collection, pipe.send),
         "update": lambda library: update(library, location, collection),
         "delete": lambda library: library.collecting.delete(collection),
+        "sync": lambda library: library.sync(),
         "search": lambda library: library.search("heron", collection),
         "beside": lambda library: library.build_beside(location, collection),
         "switch": lambda library: library.switch(collection),

@@ -161,7 +161,11 @@ def test_what_a_filter_leaves_out_is_told_with_what_it_would_score(filled: Libra
 
 def test_phrases_and_excluded_words_are_told_too(filled: Library) -> None:
     assert explained(filled, '"krill fish" heron', "herons.md")[0].left_out == ()
-    assert explained(filled, '"fish krill" heron', "herons.md")[0].left_out == ('no passage has "fish krill"',)
+    where = '"krill fish" plan'
+    assert explained(filled, where, "plan.md")[0].left_out == ('no passage has "krill fish"',)
+    nowhere = filled.explain('"fish krill" heron', ["herons.md"])
+    assert nowhere.documents[0].left_out == ()
+    assert nowhere.notes[0].startswith('no passage has "fish krill"')
     assert explained(filled, "heron -krill", "herons.md")[0].left_out == ('every passage has "krill"',)
     [one] = explained(filled, "heron status:alpha", "herons.md")
     assert one.left_out == ("it does not pass status = 'alpha'",)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pinakes import readers
 from pinakes.ingest import Event, Report
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
@@ -173,3 +174,15 @@ def test_the_configured_ref_wins(open_library: OpenLibrary, repository: Path) ->
     assert library.unread() == ["default"]
     assert sync(library)[0].added == 1
     assert library.unread() == []
+
+
+def test_a_sync_reads_what_older_readers_read_although_nothing_was_committed(
+    library: Library, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(repository.as_uri())
+    assert sync(library)[1] == []
+    monkeypatch.setitem(readers.VERSIONS, "markdown", readers.VERSIONS["markdown"] + 1)
+    report, read = sync(library)
+    assert report.reread == len(read) == sum(name.endswith(".md") for name in FILES)
+    assert (report.embedded, report.removed) == (0, 0)
+    assert sync(library)[1] == []

@@ -292,7 +292,7 @@ def test_nothing_that_a_checkout_configures_is_run(library: Library, repository:
 
 
 def test_lines_of_a_converted_format_are_not_blamed(library: Library, repository: Repository) -> None:
-    repository.commit({"data.yaml": "name: unicorn\nhorns: 1\n"}, "Cy", "2022-05-06")
+    repository.commit({"data.xml": "<animal><name>unicorn</name><horns>1</horns></animal>\n"}, "Cy", "2022-05-06")
     library.add(repository.uri)
     answer = library.search("unicorn", mode="keyword", blame=True)
     assert answer.hits[0].blame is None

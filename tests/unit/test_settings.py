@@ -252,3 +252,11 @@ def test_a_place_is_written_in_one_way_and_seen_from_the_home(
     settings = load(home="/shelf/home", environment={}, sources=[source], collections={"a": {"sources": [source]}})
     places = [one.location for name in ("a", "default") for one in settings.collections[name].sources]
     assert [*places, settings.sources[0].location] == [seen] * 3
+
+
+@pytest.mark.parametrize("name", ["config.toml", "my.toml", "my.yaml"])
+def test_files_of_settings_may_begin_with_a_byte_order_mark(tmp_path: Path, name: str) -> None:
+    text = "search:\n  top_k: 7\n" if name.endswith(".yaml") else "[search]\ntop_k = 7\n"
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
+    given = {} if name == "config.toml" else {"profile": str(tmp_path / name)}
+    assert load(tmp_path, **given).search.top_k == 7

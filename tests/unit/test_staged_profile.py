@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pinakes import readers
 from pinakes.settings import Settings, load
 from pinakes.sources.globs import Rules
 from pinakes.tools import tools_of
@@ -48,16 +49,9 @@ def test_it_follows_a_folder_in_the_home(settings: Settings, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "extension",
-    [
-        *("txt", "md", "markdown", "rst", "json", "yaml", "yml", "csv", "tsv", "py", "js", "ts", "java", "c", "cpp"),
-        *("h", "go", "rs", "html", "htm", "xml", "log", "cfg", "ini", "toml", "pdf"),
-    ],
+    "extension", ["txt", "md", "PDF", "docx", "Xlsx", "pptx", "eml", "ipynb", "CSV", "kt", "org", "vtt"]
 )
-def test_it_reads_the_usual_files(settings: Settings, extension: str) -> None:
+def test_its_folder_is_read_like_one_that_is_added(settings: Settings, extension: str) -> None:
     rules = Rules(settings.knowledge_base.include, settings.knowledge_base.exclude)
     assert rules.includes(f"some/folder/file.{extension}")
-
-
-def test_it_reads_no_others(settings: Settings) -> None:
-    assert not Rules(settings.knowledge_base.include).includes("archive.zip")
+    assert readers.refusal(f"some/folder/file.{extension}") is None

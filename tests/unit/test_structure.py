@@ -34,7 +34,7 @@ LAYERS = (
             "wording",
         },
     ),
-    ("question", {"chat", "expansion", "posting", "query", "routing", "spelling"}),
+    ("question", {"chat", "expansion", "posting", "query", "quotes", "routing", "spelling"}),
     (
         "shelf",
         {

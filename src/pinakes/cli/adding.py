@@ -159,6 +159,8 @@ def show_report(screen: Screen, report: Report) -> None:
     for label, entries in (("skipped", report.skipped), ("failed", report.failed), ("unlike", report.unlike)):
         if entries:
             _show_left_out(screen, label, [(entry.path, entry.reason) for entry in entries])
+    if report.reread:
+        screen.report(f"  again    {report.reread:,} changed as older readers or chunkers had made them")
     if report.notes:
         _show_left_out(screen, "noted", [(path, _told(note)) for path, note in report.notes])
     for reason in report.excluded:

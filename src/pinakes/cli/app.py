@@ -24,9 +24,13 @@ from pinakes.cli.options import (
     Collection,
     DryRun,
     Exclude,
+    Fusion,
     Include,
     Kind,
+    Neighbours,
     OneOrAll,
+    Paths,
+    Phrases,
     ReadOnly,
     Reranker,
     Searched,
@@ -35,6 +39,7 @@ from pinakes.cli.options import (
     Yes,
     with_common_options,
 )
+from pinakes.cli.secrets import secrets_app
 from pinakes.cli.session import Session
 from pinakes.cli.sources import sources_app
 from pinakes.cli.staging import outline, summarize
@@ -59,6 +64,7 @@ app.add_typer(sources_app, name="sources", rich_help_panel=_FIND)
 app.add_typer(model_app, name="model", rich_help_panel=_KEEP)
 app.add_typer(audit_app, name="audit", rich_help_panel=_KEEP)
 app.add_typer(keys_app, name="keys", rich_help_panel=_KEEP)
+app.add_typer(secrets_app, name="secrets", rich_help_panel=_KEEP)
 app.add_typer(webhooks_app, name="webhooks", rich_help_panel=_KEEP)
 
 
@@ -133,20 +139,13 @@ def search(
             "--filter", "-f", metavar="NAME=VALUE", help="Only where the metadata fits: name=a,b, name!=a or name>=1."
         ),
     ] = None,
-    paths: Annotated[
-        list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
-    ] = None,
-    fusion: Annotated[
-        Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="How words and meaning become one ranking.")
-    ] = None,
+    paths: Paths = None,
+    fusion: Fusion = None,
     min_score: Annotated[
         float,
         typer.Option("--min-score", metavar="X", show_default=False, help="Only passages with at least this score."),
     ] = 0.0,
-    neighbours: Annotated[
-        int,
-        typer.Option("--neighbours", metavar="N", show_default=False, help="Also N passages before and after (≤ 3)."),
-    ] = 0,
+    neighbours: Neighbours = 0,
     as_of: AsOf = None,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="First read files of hits again that changed, if that is soon done.")
@@ -158,12 +157,25 @@ def search(
     summaries: Annotated[
         bool, typer.Option("--summaries", help="Show documents with a summary each, instead of passages.")
     ] = False,
+    phrases: Phrases = None,
 ) -> None:
     """Find passages that answer a question or contain words."""
     from pinakes.cli import searching, staging
 
     question = searching.Question(
-        query, collection, top_k, mode, fusion, filters or (), paths or (), min_score, neighbours, as_of, refresh, blame
+        query,
+        collection,
+        top_k,
+        mode,
+        fusion,
+        filters or (),
+        paths or (),
+        min_score,
+        neighbours,
+        as_of,
+        refresh,
+        blame,
+        phrases or "auto",
     )
     if summaries:
         staging.summaries(session, question)

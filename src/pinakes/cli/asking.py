@@ -60,7 +60,8 @@ def _show(session: Session, answered: Answered) -> None:
     for one in answered.citations:
         of = f"{one.collection} › " if "," in answered.collection else ""
         screen.show(Text.assemble((f"[{one.number}] ", "bold"), (one_line(f"{of}{one.place}"), "cyan")))
-        screen.show(Text(f"    {one_line(one.title)}"))
+        names = " › ".join(filter(None, [one.title, one.section]))
+        screen.show(Text(f"    {one_line(names)}"))
         if one.changed:
             screen.show(Text("    file changed since it was indexed", "yellow"))
         if one.suspicious:

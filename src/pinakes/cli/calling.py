@@ -120,12 +120,12 @@ def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: st
 
 def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
     from pinakes.tools import TOOLS, tools_of
-    from pinakes.tools.declare import listing
+    from pinakes.tools.limits import listing_for
 
     offered = tools_of(session.settings)
     names = {tool.name for tool in offered}
     rest = [tool for tool in TOOLS if tool.name not in names] if every else []
-    return [listing(tool) for tool in (*offered, *rest)]
+    return [listing_for(tool, session.settings) for tool in (*offered, *rest)]
 
 
 def _called_here(session: Session, name: str, words: Sequence[str], as_object: str | None) -> Told:
@@ -221,7 +221,7 @@ def _content(text: str) -> str:
     if text == "@-":
         return sys.stdin.read()
     try:
-        return Path(text[1:]).expanduser().read_text("utf-8")
+        return Path(text[1:]).expanduser().read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{text[1:]!r} cannot be read: {error}.", hint="Check the path.") from error
 

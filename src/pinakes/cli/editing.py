@@ -231,7 +231,7 @@ def _read(file: str) -> str:
     if not path.is_file():
         raise NotFound(f"There is no file {file!r}.", hint="- reads the text from stdin.")
     with storing(f"The file {file!r}"):
-        return path.read_text("utf-8", "replace")
+        return path.read_text("utf-8-sig", "replace")
 
 
 def _fields(words: list[str] | None) -> Mapping[str, JSON] | None:

@@ -80,13 +80,18 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         screen.show(f"  groups   {state.groups:,}")
     stored = sum(int(value) for name, value in index.items() if name.endswith("_bytes"))
     search = f", {index['vector_search']}" if "vector_search" in index else ""
-    screen.show(
-        f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
-        f"{index.get('vectors', 0):,} by meaning{search}, {stored / _MEGABYTE:.1f} MB"
-    )
+    if "problem" in index:
+        screen.show(printable(f"  index    {index['engine']}: not usable. {index['problem']}"))
+    else:
+        screen.show(
+            f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
+            f"{index.get('vectors', 0):,} by meaning{search}, {stored / _MEGABYTE:.1f} MB"
+        )
+    for line in upgrade_lines(session, state):
+        screen.show(f"  upgrade  {line}")
     screen.show(f"  vectors  {state.model or 'none yet'}{f': {exactness(state)}' if state.chunks else ''}")
-    if line := beside_line(state):
-        screen.show(f"  beside   {line}")
+    if beside := beside_line(state):
+        screen.show(f"  beside   {beside}")
     for source in state.sources:
         _show_source(screen, source)
     if problems:
@@ -99,6 +104,32 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
         counts = Counter(str(problem["status"]) for problem in state.problems)
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         screen.show(f"  left out {words} (why: {session.command('status', '--problems')})")
+
+
+def upgrade_lines(session: Session, state: CollectionStatus) -> list[str]:
+    """Return what older or newer versions of Pinakes made of a collection, in words, and what makes it again."""
+    left = state.upgrade
+    if left is None or left.is_done:
+        return []
+    of = counted(left.documents, "document")
+    index = {
+        "older": f"the index is of an older version ({left.version}; now {left.present}) and answers until it is built "
+        f"again{f': {left.indexed:,} of {of} are done' if left.indexed else ''}",
+        "building": f"the index of an older version ({left.version}) answers while that of this one is being built: "
+        f"{left.indexed:,} of {of}",
+        "newer": f"the index is of a newer version ({left.version}; this one knows up to {left.present})",
+        "unknown": "the version of the index cannot be read",
+    }
+    lines = [index[left.index]] if left.index in index else []
+    if left.to_read:
+        lines.append(f"{counted(left.to_read, 'document')} of files, made by older readers or chunkers")
+    if left.to_cut:
+        lines.append(f"{counted(left.to_cut, 'document')} without files, cut by older chunkers")
+    if left.made_by:
+        lines.append("made by " + ", ".join(f"{name} ({count:,})" for name, count in left.made_by.items()))
+    if left.index != "newer":
+        lines.append(f"done by a server, or by {session.command('sync', '-c', state.name)}")
+    return lines
 
 
 def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
@@ -131,6 +162,7 @@ def verify(session: Session, collection: str | None) -> None:
     document: dict[str, JSON] = {"collections": {}}
     for name, differences in found.items():
         state = states[name]
+        version = state.upgrade.index if state.upgrade else "present"
         compared = {
             "chunks": state.chunks,
             "keyword": state.index.get("keyword_chunks", 0),
@@ -139,11 +171,14 @@ def verify(session: Session, collection: str | None) -> None:
             "pending": state.pending,
             "approximate": state.approximate,
         }
-        document["collections"][name] = {"compared": compared, "differences": [asdict(each) for each in differences]}
+        each_one = [asdict(each) for each in differences]
+        document["collections"][name] = {"compared": compared, "index": version, "differences": each_one}
         session.screen.show(
             f"{name}: {compared['chunks']:,} chunks compared with {compared['keyword']:,} in the keyword index and "
             f"{compared['vectors']:,} vectors: {'no difference' if not differences else 'DIFFERENT'}"
         )
+        if version in ("older", "building"):
+            session.screen.show(f"  version: {upgrade_lines(session, state)[0]}")
         for each in differences:
             examples = ", ".join(map(str, each.examples))
             kind = "documents" if each.part == "documents" else "chunks"
@@ -214,7 +249,7 @@ def _origin(session: Session, name: str, is_default: bool) -> str:
     if ENV_PREFIX + name.upper().replace(".", "__") in os.environ:
         return "environment"
     file = settings.home / "config.toml"
-    if file.is_file() and _names(tomllib.loads(file.read_text("utf-8")), name):
+    if file.is_file() and _names(tomllib.loads(file.read_text("utf-8-sig")), name):
         return str(file)
     if settings.profile and _names(read_profile(settings.profile), name):
         return f"profile {settings.profile}"

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -123,6 +123,19 @@ DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would be read, and about how long it takes and costs.")
 ]
 ReadOnly: TypeAlias = Annotated[bool, typer.Option("--read-only", help="Offer only what changes nothing.")]
+Phrases: TypeAlias = Annotated[
+    Literal["auto", "required", "preferred"] | None,
+    typer.Option("--phrases", help='Passages must have a "phrase", or come first with it.'),
+]
+Paths: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
+]
+Fusion: TypeAlias = Annotated[
+    Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="How words and meaning become one ranking.")
+]
+Neighbours: TypeAlias = Annotated[
+    int, typer.Option("--neighbours", metavar="N", show_default=False, help="Also N passages before and after (≤ 3).")
+]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.blaming import of_hit, of_text
@@ -17,6 +18,7 @@ from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING
 
 if TYPE_CHECKING:
+    from pinakes.query import PhraseUse
     from pinakes.types import JSON, Filter, Hit, Results, SearchMode
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
@@ -39,6 +41,7 @@ class Question:
     as_of: str | None = None
     refresh: bool = False
     blame: bool = False
+    phrases: PhraseUse = "auto"
 
 
 def search(session: Session, question: Question, *, explain: bool = False) -> None:
@@ -81,6 +84,7 @@ def ask(session: Session, question: Question) -> Results:
             as_of=question.as_of,
             refresh="auto" if question.refresh else "never",
             blame=question.blame,
+            phrases=question.phrases,
         )
         session.found([hit.document_id for hit in results.hits])
         return results
@@ -101,7 +105,7 @@ def read(
 
     chosen = parse_lines(lines) if lines else None
     with session.library() as library:
-        text = read_place(library, reference, collection, chosen, version=version, as_of=as_of)
+        text = read_place(library, _here(reference), collection, chosen, version=version, as_of=as_of)
         session.found([text.document.uid])
         wait_s = session.settings.ingest.git_timeout_s
         told, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
@@ -118,6 +122,12 @@ def read(
         return
     shown = printable(text.text) if sys.stdout.isatty() else text.text
     sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
+
+
+def _here(reference: str) -> str:
+    """Return the absolute path of a file that is named from the current folder by ``./`` or ``../``."""
+    there = Path(reference)
+    return str(there.absolute()) if reference.startswith(("./", "../")) and there.is_file() else reference
 
 
 def parse_lines(words: str) -> tuple[int, int]:

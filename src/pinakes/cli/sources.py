@@ -278,7 +278,7 @@ def _keep(session: Session, folder: Path, one: Declared, collection: str | None)
         document["spec"] = {**document["spec"], "collection": collection}
         one.source["collection"] = collection
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    before = path.read_text("utf-8") if path.exists() else None
+    before = path.read_text("utf-8-sig") if path.exists() else None
     with storing(f"The folder {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
         _replace(path, text)

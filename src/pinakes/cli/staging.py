@@ -20,7 +20,7 @@ from pinakes.wording import counted
 if TYPE_CHECKING:
     from pinakes.cli.searching import Question
     from pinakes.library import Library
-    from pinakes.staged.retrieval import Found
+    from pinakes.staged.found import Found
     from pinakes.types import JSON
 
 _INDENT = "    "
@@ -44,6 +44,7 @@ def summaries(session: Session, question: Question) -> None:
             mode=question.mode,
             filters=where_of(question),
             min_score=question.min_score,
+            phrases=question.phrases,
         )
         session.found([one.document.uid for one in found.documents])
     screen = session.screen

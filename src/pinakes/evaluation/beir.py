@@ -59,7 +59,7 @@ def _documents(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def _opened(path: Path) -> IO[str]:
-    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    return gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig")
 
 
 def _put(path: Path, text: str) -> None:

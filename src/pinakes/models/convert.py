@@ -274,7 +274,7 @@ def _json(path: Path, *, optional: bool = False) -> dict[str, Any]:
     if optional and not path.exists():
         return {}
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise _corrupt(path, str(error)) from error
     if not isinstance(data, dict):

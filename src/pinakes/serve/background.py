@@ -1,6 +1,7 @@
 """Does behind a server's back what can wait, and lets searches go first.
 
-What waits for a vector is embedded, one passage a core at a time; summaries are made before somebody looks at them.
+What older versions of Pinakes made is made again. What waits for a vector is embedded, one passage a core at a time;
+summaries are made before somebody looks at them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pinakes.library import Library
 from pinakes.ports import Embedder, Remote, Vocabulary
 from pinakes.serve.startup import Stopped
 from pinakes.types import Float32, Int64, Spent
+from pinakes.upkeep import upgrading
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +108,7 @@ class Background:
             return
         try:
             self._library.shelves.index(record.name)
-            if before == record.written and self._embed(record.name):
+            if before == record.written and self._upgrade(record) and self._embed(record.name):
                 self._summarize(record)
                 self._done[record.id] = state
             self._told.pop(record.id, None)
@@ -121,6 +123,15 @@ class Background:
                 self._told[record.id] = str(error)
                 known = isinstance(error, PinakesError)
                 _log.warning("collection %r waits for its vectors: %s", record.name, error, exc_info=not known)
+
+    def _upgrade(self, record: CollectionRecord) -> bool:
+        """Make again what older versions made; say whether that was done, and not left to another process."""
+        shelves, mine = self._library.shelves, True
+        with closing(upgrading.upgrade(shelves, record)) as events:
+            for event in events:
+                mine = mine and event.stage != "elsewhere"
+                _let_pass(shelves.traffic, self._stop)
+        return mine
 
     def _embed(self, name: str) -> bool:
         """Embed what waits; say whether that was done, and not left to another process."""

@@ -59,6 +59,13 @@ class SearchRequest(BaseModel):
         str | None, Field(description="Collection, several as `a,b`, or `*` for all; none = the default one.")
     ] = None
     fusion: Annotated[Literal["weighted", "rrf"] | None, Field(description="How hybrid ranks are made.")] = None
+    phrases: Annotated[
+        Literal["auto", "required", "preferred"],
+        Field(
+            description="What quotation marks mean: passages must have the phrase, or those that have it come first; "
+            "auto = required beside at most three words and no stop word, else preferred."
+        ),
+    ] = "auto"
     neighbours: Annotated[int, Field(ge=0, le=3, description="So many passages before and after each, too.")] = 0
     explain: Annotated[bool, Field(description="Say why each passage is there, and where the words stand.")] = False
     as_of: Annotated[
@@ -246,6 +253,7 @@ def answered(
         top_k=request.top_k,
         filters=_filters(request.filters),
         fusion=request.fusion,
+        phrases=request.phrases,
         min_score=request.min_score,
         neighbours=request.neighbours,
         rerank=rerank,
@@ -301,7 +309,7 @@ def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
         "kep_id": key,
         "text": hit.text,
         "score": hit.score,
-        "metadata": {**hit.metadata, **place},
+        "metadata": {**hit.metadata, **place, "heading_path": list(hit.heading_path)},
         "chunk_index": hit.chunk_index,
         "source_state": hit.source_state,
     }

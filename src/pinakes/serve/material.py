@@ -94,7 +94,8 @@ class _Material:
     async def read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         legacy = context.protocol_version in PROTOCOL_VERSIONS
         with _told(_RESOURCE_NOT_FOUND if legacy else INVALID_PARAMS, uri=params.uri):
-            found = await self._service.run(lambda: read_resource(self._service.library, params.uri))
+            library, most = self._service.library, self._service.settings.mcp.max_tokens
+            found = await self._service.run(lambda: read_resource(library, params.uri, most))
         content = TextResourceContents(
             uri=found.uri,
             mime_type=found.mime_type,

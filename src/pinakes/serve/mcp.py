@@ -15,12 +15,14 @@ from mcp_types import Tool as ListedTool
 from pydantic import PrivateAttr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pinakes.embedders.tokens import token_counter
 from pinakes.serve.greeting import instructions, version_of
 from pinakes.serve.material import offer_material
 from pinakes.serve.offers import Offers
 from pinakes.serve.service import Service
 from pinakes.tools import Tool, tools_of
-from pinakes.tools.declare import listing
+from pinakes.tools.budgets import within_budget
+from pinakes.tools.limits import listing_for
 
 PATH = "/mcp"
 
@@ -117,17 +119,20 @@ class _DeclaredTool(McpTool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Run the tool in a thread; a failure becomes a result that says so."""
-        outcome = await self._service.answer(self._tool, arguments)
+        tool, settings = self._tool, self._service.settings
+        budget = tool.budget(arguments, settings.mcp.max_tokens)
+        outcome = await self._service.answer(tool, arguments, budget)
+        outcome = within_budget(tool, arguments, outcome, token_counter(settings.cache), budget)
         return ToolResult(
             content=[TextContent(type="text", text=outcome.text)],
-            structured_content=outcome.data,
+            structured_content=outcome.data if settings.mcp.structured_content else None,
             is_error=outcome.failed,
         )
 
 
 def _declared(tool: Tool, service: Service) -> McpTool:
-    listed = listing(tool)
-    output = listed.get("outputSchema")
+    listed = listing_for(tool, service.settings)
+    output = listed.get("outputSchema") if service.settings.mcp.structured_content else None
     declared = _DeclaredTool(
         name=tool.name,
         description=tool.description,

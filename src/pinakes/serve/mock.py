@@ -39,7 +39,7 @@ from pinakes.serve.service import Service
 from pinakes.serve.work import Workers
 from pinakes.settings import EmbeddingSettings, NamedSearch, Settings
 from pinakes.tools import TOOLS, Outcome, Tool
-from pinakes.tools.declare import as_json, described
+from pinakes.tools.declare import described
 from pinakes.tools.knowledge import OPERATIONS, manage_knowledge
 from pinakes.tools.named import rendered
 from pinakes.types import JSON, Hit, Scores
@@ -100,7 +100,7 @@ class MockService(Service):
 
     fixtures: Fixtures = field(default_factory=Fixtures.load)
 
-    async def answer(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
+    async def answer(self, tool: Tool, arguments: Mapping[str, JSON], most_tokens: int = 0) -> Outcome:  # noqa: ARG002
         """Return the fixed answer, or the real refusal where the arguments are wrong."""
         try:
             checked = tool.checked(arguments)
@@ -114,7 +114,7 @@ class MockService(Service):
         case = self.fixtures.of_tool(tool.name, checked)
         if case is None:
             raise NoFixture(f"these arguments of the tool {tool.name!r}")
-        return Outcome(case.get("text") or as_json(case["data"]), dict(case["data"]))
+        return Outcome(case.get("text") or tool.json(case["data"]), dict(case["data"]))
 
 
 class Answers:

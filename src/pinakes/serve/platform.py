@@ -14,6 +14,7 @@ from pinakes.errors import (
     Busy,
     CatalogueCorrupt,
     IndexCorrupt,
+    IndexTooNew,
     InvalidInput,
     ModelUnavailable,
     NotConfigured,
@@ -26,7 +27,7 @@ from pinakes.tools.knowledge import manage_knowledge
 from pinakes.types import JSON
 
 _LIMIT = 20
-_AWAY = (Busy, CatalogueCorrupt, IndexCorrupt, ModelUnavailable)
+_AWAY = (Busy, CatalogueCorrupt, IndexCorrupt, IndexTooNew, ModelUnavailable)
 
 
 class DeletedSource(BaseModel):
@@ -153,7 +154,14 @@ def passages(chunks: Iterable[Mapping[str, JSON]], sources: Iterable[str]) -> li
     """
     number = {uri: place for place, uri in enumerate(sources, start=1)}
     return [
-        Passage(number[one["uri"]], one["uri"], one["content"], bool(one.get("suspicious", False))) for one in chunks
+        Passage(
+            number[one["uri"]],
+            one["uri"],
+            one["content"],
+            bool(one.get("suspicious", False)),
+            " > ".join(one.get("headingPath", ())),
+        )
+        for one in chunks
     ]
 
 

@@ -15,7 +15,6 @@ from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
 from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool
-from pinakes.tools.declare import as_json
 from pinakes.types import JSON
 from pinakes.upkeep.watched import being_read_first
 
@@ -52,15 +51,18 @@ class Service:
         """Return what ``work`` returns, done in a thread."""
         return await self.workers.run(work)
 
-    async def answer(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
-        """Run ``tool`` in a thread, a call that writes with the time that writing may take; a failure is told."""
+    async def answer(self, tool: Tool, arguments: Mapping[str, JSON], most_tokens: int = 0) -> Outcome:
+        """Run ``tool`` in a thread, a call that writes with the time that writing may take; a failure is told.
+
+        ``most_tokens``: how long the answer may be; 0 = as long as it is.
+        """
         try:
-            call, writes = partial(self.call, tool, arguments), not tool.reads(arguments)
+            call, writes = partial(self.call, tool, arguments, most_tokens), not tool.reads(arguments)
             return await self.workers.run(call, writes=writes, waits=tool.asks_elsewhere)
         except Busy as error:
             return tool.failure(arguments, error)
 
-    def call(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
+    def call(self, tool: Tool, arguments: Mapping[str, JSON], most_tokens: int = 0) -> Outcome:
         """Run ``tool`` once its collection is ready; whatever goes wrong is told, without internals."""
         try:
             if tool.collection:
@@ -69,7 +71,7 @@ class Service:
             with self.library.audit.recording(tool.name, arguments, tool.collection) as call:
                 call.failed(error)
             return tool.failure(arguments, error)
-        outcome, unfinished = tool.answer(self.library, arguments), self.unfinished()
+        outcome, unfinished = tool.answer(self.library, arguments, most_tokens), self.unfinished()
         if not unfinished or outcome.error or outcome.data is None:
             return outcome
         if tool.returns is None:
@@ -78,7 +80,7 @@ class Service:
         if "notes" not in tool.returns.model_fields or not tool.reads(arguments):
             return outcome
         data = {**outcome.data, "notes": [*outcome.data.get("notes", ()), unfinished]}
-        return replace(outcome, text=as_json(data), data=data)
+        return replace(outcome, text=tool.json(data), data=data)
 
     def check_ready(self, collection: str, wait_s: float = 0) -> None:
         """Let only those pass who ask for a collection that is loaded, or will be in ``wait_s`` seconds.

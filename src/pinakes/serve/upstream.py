@@ -231,15 +231,21 @@ def _checked(response: httpx.Response, where: str) -> dict[str, JSON]:
     raise ServerUnreachable(f"{where} answers with HTTP {response.status_code}.", hint=hint)
 
 
+def _shown(listed: dict[str, JSON], settings: Settings) -> dict[str, JSON]:
+    """Return a tool as a server lists it: the schema of its answers only where these are sent as data."""
+    kept = settings.mcp.structured_content
+    return {name: value for name, value in listed.items() if kept or name != "outputSchema"}
+
+
 def _listed(settings: Settings, method: str) -> dict[str, JSON] | None:
     """Return what is listed where no server answers, None where that is nothing to list."""
     from pinakes.tools import prompts_of, tools_of
-    from pinakes.tools.declare import listing
+    from pinakes.tools.limits import listing_for
     from pinakes.tools.prompts import prompt_listing
     from pinakes.tools.resources import TEMPLATES
 
     lists: dict[str, Callable[[], dict[str, JSON]]] = {
-        "tools/list": lambda: {"tools": [listing(tool) for tool in tools_of(settings)]},
+        "tools/list": lambda: {"tools": [_shown(listing_for(tool, settings), settings) for tool in tools_of(settings)]},
         "prompts/list": lambda: {"prompts": [prompt_listing(prompt) for prompt in prompts_of(settings)]},
         "resources/list": lambda: {"resources": []},
         "resources/templates/list": lambda: {"resourceTemplates": [dict(one) for one in TEMPLATES]},

@@ -35,10 +35,12 @@ from pinakes.settings.sections import (
     HistorySettings,
     IndexSettings,
     IngestSettings,
+    McpSettings,
     NamedSearch,
     ServerSettings,
     Settings,
     SummarySettings,
+    TextSettings,
     Toolset,
 )
 from pinakes.settings.sources import KnowledgeBaseSettings, PlacedSource, SourceSettings, SyncSettings, WatchSettings
@@ -64,6 +66,7 @@ __all__ = [
     "IndexSettings",
     "IngestSettings",
     "KnowledgeBaseSettings",
+    "McpSettings",
     "MetadataRule",
     "NamedSearch",
     "PlacedSource",
@@ -79,6 +82,7 @@ __all__ = [
     "SpellingSettings",
     "SummarySettings",
     "SyncSettings",
+    "TextSettings",
     "Toolset",
     "WatchSettings",
     "WebhookSettings",

@@ -102,7 +102,7 @@ def read_file(path: Path) -> Found:
     try:
         if path.stat().st_size > _MAX_BYTES:
             return Found(refused=[Refused(str(path), f"It has more than {_MAX_BYTES} bytes")])
-        return read(path.read_text("utf-8"), str(path))
+        return read(path.read_text("utf-8-sig"), str(path))
     except OSError as error:
         return Found(refused=[Refused(str(path), f"It cannot be read: {error.strerror or error}")])
     except UnicodeDecodeError:

@@ -205,7 +205,7 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
         data = tomllib.loads(text) if path.suffix == ".toml" else _parse_yaml(text)
     except (OSError, ValueError) as error:
         raise InvalidSetting(f"{path} cannot be read: {error}.", hint="Mend or remove the file.") from error

@@ -60,9 +60,18 @@ class SearchSettings(Section):
     definition_boost: float = Field(
         0.15, ge=0, description="Added to the fused score of a passage that defines a name in the query."
     )
+    identifier_boost: float = Field(
+        0.5,
+        ge=0,
+        description="Added to the fused score of a passage that has an identifier with a number (RFC-0011) as a whole, "
+        "times the square of its share of the query.",
+    )
     rrf_k: int = Field(60, ge=1, le=1000, description="k of reciprocal rank fusion: a list adds 1 / (k + rank).")
     title_boost: float = Field(0.05, ge=0, description="Weight of the title field beside the text (1.0) in BM25.")
     path_boost: float = Field(0.1, ge=0, description="Weight of the path field beside the text (1.0) in BM25.")
+    metadata_boost: float = Field(
+        0.1, ge=0, description="Weight of the values of metadata beside the text (1.0) in BM25; 0 = not searched."
+    )
     phrase_boost: float = Field(0.2, ge=0, description="Extra weight when the query's words stand as a phrase.")
     context_lines: int = Field(5, ge=0, le=10, description="Most lines of a passage that a hit shows as its context.")
     fold_duplicates: bool = Field(True, description="Show passages that say the same once, naming the others.")

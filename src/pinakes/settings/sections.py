@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pinakes.settings.base import Section
@@ -40,6 +40,35 @@ Toolset: TypeAlias = Literal["ask", "code", "history", "knowledge", "manage", "o
 """A group of tools; a test compares these with the tools that there are."""
 
 
+Language: TypeAlias = Literal[
+    "arabic",
+    "catalan",
+    "czech",
+    "danish",
+    "dutch",
+    "english",
+    "estonian",
+    "finnish",
+    "french",
+    "german",
+    "greek",
+    "hindi",
+    "hungarian",
+    "indonesian",
+    "italian",
+    "lithuanian",
+    "norwegian",
+    "polish",
+    "portuguese",
+    "romanian",
+    "russian",
+    "spanish",
+    "swedish",
+    "turkish",
+]
+"""A language whose endings are known; a test compares these with those of the analyser."""
+
+
 class ChunkingSettings(Section):
     """How documents are cut into passages."""
 
@@ -47,7 +76,12 @@ class ChunkingSettings(Section):
     overlap: float = Field(
         0, ge=0, description="Text repeated from the chunk before, in `unit`, or a share of `size` when below 1."
     )
-    unit: Literal["tokens", "words", "chars"] = Field("tokens", description="What `size` and `overlap` count.")
+    unit: Literal["tokens", "words", "chars"] = Field(
+        "tokens", description="What `size`, `overlap` and `min_size` count."
+    )
+    min_size: int = Field(
+        0, ge=0, description="Smaller chunks are joined to their neighbours where these leave room, in `unit`."
+    )
 
 
 class IngestSettings(Section):
@@ -71,8 +105,30 @@ class IngestSettings(Section):
     ocr: Literal["off", "auto"] = Field(
         "off", description="auto = read pages of PDFs that are only pictures, by the extra `ocr`; off = never."
     )
+    secrets: Literal["mask", "report", "off"] = Field(
+        "mask",
+        description="What becomes of keys, tokens and passwords in texts: mask = masked before anything is stored, and "
+        "named in the report; report = only named; off = not looked for.",
+    )
+    secrets_allowed: tuple[str, ...] = Field(
+        (),
+        description="Values that are no secrets: patterns (RE2) that fit all of a value, or sha256:HEX of one.",
+    )
     batch_chunks: int = Field(512, ge=1, description="Chunks committed together; a crash loses at most one batch.")
     git_timeout_s: float = Field(1800, gt=0, description="A git command that takes longer is stopped, in seconds.")
+
+    @field_validator("secrets_allowed")
+    @classmethod
+    def _is_read(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        if entries:
+            import re2
+
+            for entry in entries:
+                try:
+                    re2.compile(entry)
+                except re2.error as error:
+                    raise ValueError(f"{entry!r} is no pattern: {error}") from error
+        return entries
 
 
 class HistorySettings(Section):
@@ -144,6 +200,17 @@ class ServerSettings(Section):
     read_only: bool = Field(False, description="Offer only what changes nothing.")
 
 
+class McpSettings(Section):
+    """What tools answer over MCP."""
+
+    structured_content: bool = Field(
+        False, description="Also send answers as data, and their schemas in the list: most clients pay for both."
+    )
+    max_tokens: int = Field(
+        8000, ge=0, description="Longest answer of a tool, in tokens; the rest is named, with how to get it. 0 = any."
+    )
+
+
 class BoostRule(Section):
     """What lifts passages of documents whose metadata fits the query."""
 
@@ -157,6 +224,16 @@ class BoostRule(Section):
     full_days: int = Field(7, ge=0, description="recent: all of the weight below this age, in days.")
     later_share: float = Field(0.7, ge=0, le=1, description="recent: share of the weight from then on …")
     later_days: int = Field(30, ge=0, description="recent: … up to this age, in days; nothing after.")
+
+
+class TextSettings(Section):
+    """How the words of texts are found."""
+
+    languages: tuple[Language, ...] = Field(
+        (),
+        description="Languages besides English whose endings are known (`german`, `french`, …): one holds for every "
+        "document, of several the one a document is in; none = the one that each document is plainly in.",
+    )
 
 
 class CollectionSettings(Section):
@@ -174,6 +251,7 @@ class CollectionSettings(Section):
     group_metadata: str = Field("", description="Name of the file whose metadata holds for its whole group.")
     key_field: str = Field("document_key", description="Name under which the group's key is kept in the metadata.")
     chunking: ChunkingSettings | None = Field(None, description="Chunking of this collection.")
+    text: TextSettings | None = Field(None, description="Words of this collection.")
     retrieval: SearchMode = Field("hybrid", description="The mode when none is asked.")
     boosts: tuple[BoostRule, ...] = Field((), description="What lifts documents by their metadata.")
     metadata_rules: tuple[MetadataRule, ...] = Field((), description="How fields of the metadata get their values.")
@@ -209,6 +287,7 @@ class Settings(Section):
     collection: str = Field("default", description="Collection when the caller does not say.")
     embedding: EmbeddingSettings = EmbeddingSettings()
     chunking: ChunkingSettings = ChunkingSettings()
+    text: TextSettings = TextSettings()
     search: SearchSettings = SearchSettings()
     boosts: BoostSettings = BoostSettings()
     rerank: RerankSettings = RerankSettings()
@@ -226,6 +305,7 @@ class Settings(Section):
     knowledge_base: KnowledgeBaseSettings = KnowledgeBaseSettings()
     index: IndexSettings = IndexSettings()
     server: ServerSettings = ServerSettings()
+    mcp: McpSettings = McpSettings()
     server_name: str = Field("pinakes", description="Name given to MCP clients.")
     server_title: str = Field("Pinakes", description="Name shown to people: the page, the documentation of the API.")
     server_version: str = Field("", description="Version told to clients; none = that of Pinakes.")
@@ -271,6 +351,10 @@ class Settings(Section):
             return given or CollectionSettings()
         own = given.model_dump(exclude_unset=True) if given else {}
         return CollectionSettings.model_validate({**kept, **own})
+
+    def text_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> TextSettings:
+        """Return how the words of ``collection`` are found; ``kept`` as for ``of_collection``."""
+        return self.of_collection(collection, kept).text or self.text
 
     def chunking_of(self, collection: str, kept: Mapping[str, JSON] | None = None) -> ChunkingSettings:
         """Return how ``collection`` is chunked; ``kept`` as for ``of_collection``."""

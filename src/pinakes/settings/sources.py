@@ -209,13 +209,7 @@ class KnowledgeBaseSettings(Section):
     folder: Path = Field(Path("knowledge_base"), description="The folder; seen from the home where it is relative.")
     collection: str = Field("", description="Collection of its documents; none = the default one.")
     max_file_bytes: int = Field(10_485_760, ge=1, description="Larger files are skipped, in bytes.")
-    include: tuple[str, ...] = Field(
-        (
-            "*.{txt,md,markdown,rst,json,yaml,yml,csv,tsv,py,js,ts,java,c,cpp,h,go,rs,html,htm,xml,log,cfg,ini,toml}",
-            "*.pdf",
-        ),
-        description="Globs of paths to read; none = all that can be read.",
-    )
+    include: tuple[str, ...] = Field((), description="Globs of paths to read; none = all that can be read.")
     exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")
     tags: tuple[str, ...] = Field(
         ("source:knowledge_base", "filetype:{extension}", "folder:{folder}"), description=_TAGS
@@ -230,3 +224,7 @@ class KnowledgeBaseSettings(Section):
         ),
         description=_METADATA,
     )
+
+    def location(self, home: Path) -> str:
+        """Return where the folder is."""
+        return whole_path(str(self.folder), home.expanduser())

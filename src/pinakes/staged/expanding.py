@@ -62,8 +62,8 @@ class Opened:
 class Expanded:
     """Documents that were opened, in the order asked for; those there are no such documents of are left out.
 
-    ``left_out`` are ids of those that the budget had no room for. ``tokens`` are those of the texts, and where there is
-    a budget of the passages beside them. ``full_tokens``: of all documents asked for, whole.
+    ``left_out`` are ids of those that the budget had no room for. ``tokens`` are those of the texts.
+    ``full_tokens``: of all documents asked for, whole.
     """
 
     documents: tuple[Opened, ...]
@@ -131,7 +131,7 @@ def expand(
             opened.append(sheet.opened(wanted, max_tokens - used if max_tokens else 0))
             used += opened[-1].tokens
             used += sum(mark.token_count for mark, _ in opened[-1].chunks) if max_tokens else 0
-    return Expanded(tuple(opened), tuple(left_out), used, full)
+    return Expanded(tuple(opened), tuple(left_out), sum(one.tokens for one in opened), full)
 
 
 def outline(
@@ -242,6 +242,9 @@ class _Sheet:
         self._marks = marks
         self._total_lines = max(1, text.count("\n") + (not text.endswith("\n")))
         self._headings: tuple[Heading, ...] | None = None
+        passages = sum(mark.token_count for mark in marks)
+        self._per_unit = brief.token_count / passages if passages and brief.token_count else 1.0
+        """Tokens of the document for each that its passages have, which may be counted otherwise and overlap."""
 
     @property
     def headings(self) -> tuple[Heading, ...]:
@@ -301,7 +304,7 @@ class _Sheet:
         start, end = span
         if (start, end) == (0, len(self._text)):
             return self._brief.token_count
-        return round(sum(mark.token_count * _share(mark, start, end) for mark in self._marks))
+        return round(self._per_unit * sum(mark.token_count * _share(mark, start, end) for mark in self._marks))
 
     def _cut(self, span: Span, most: int) -> int:
         """Return where a part is to end that has at most so many tokens: heading, passage, line, word or there."""
@@ -319,10 +322,11 @@ class _Sheet:
         """Return the offset up to which there are ``most`` tokens."""
         used = 0.0
         for mark in self._marks:
-            cost = mark.token_count * _share(mark, *span)
+            whole = mark.token_count * self._per_unit
+            cost = whole * _share(mark, *span)
             if used + cost > most:
                 length = max(1, mark.end - mark.start)
-                return max(mark.start, span[0]) + int((most - used) / max(mark.token_count, 1) * length)
+                return max(mark.start, span[0]) + int((most - used) / max(whole, 1) * length)
             used += cost
         return span[1]
 

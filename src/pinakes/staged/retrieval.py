@@ -15,20 +15,21 @@ import numpy as np
 
 from pinakes import search
 from pinakes.catalog import briefs, selection
-from pinakes.catalog.briefs import Mark
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
 from pinakes.filters import normal_text, parse
+from pinakes.query import PhraseUse
 from pinakes.search import Parts, Placed, Watch
+from pinakes.search.constraints import with_phrases
 from pinakes.search.copies import without_copies
-from pinakes.search.documents import FoundDocument, best_documents, similarities
+from pinakes.search.documents import FoundDocument, best_documents, in_order, similarities
 from pinakes.search.duplicates import named_versions
 from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
+from pinakes.staged.found import Found, FoundSummaries
 from pinakes.summarizing import Summaries
-from pinakes.text.suspicion import is_suspicious
 from pinakes.types import JSON, Condition, Filter, Heading, SearchMode, Summary
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ MERGES = ("rrf", "max")
 Merge: TypeAlias = Literal["rrf", "max"]
 """How the rankings of several questions become one: by ranks, or by each document's best score."""
 
-MOST_QUERIES = 20
 _RRF_K = 60
 _MOST_WEIGHT = 1e9
 _DEPTH = 50
@@ -47,49 +47,6 @@ _SIMILAR_CANDIDATES = 300
 _REMEMBERED_TOTALS = 256
 Result = TypeVar("Result")
 Where: TypeAlias = Mapping[str, JSON] | Filter | None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A document worth a look.
-
-    ``score`` is 0 to 1; where questions were merged by ranks it is the sum of 1 / (60 + rank). ``passage``: where its
-    best passage lies. ``semantic`` and ``keyword`` are the cosine of that and its BM25 as a share of the best, None
-    where it was not scored so. ``approximate``: of a vector that is still to be made. ``changed``: its file is not as
-    it was indexed, or gone; None where there is no file or that cannot be known. ``copies``: documents that say the
-    same, but for a version or date.
-    """
-
-    document: DocumentRecord
-    collection: str
-    summary: Summary
-    score: float
-    semantic: float | None = None
-    keyword: float | None = None
-    passage: Mark | None = None
-    approximate: bool = False
-    changed: bool | None = None
-    copies: tuple[DocumentRecord, ...] = ()
-
-    @property
-    def suspicious(self) -> bool:
-        """Whether what is shown of it has instructions aimed at a model."""
-        return is_suspicious(f"{self.document.title}\n{self.summary.text}")
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSummaries:
-    """The answer of level 1, best first. ``total`` counts the documents that passed the filters.
-
-    ``degraded`` says in words what did not contribute, None when everything did; ``notes`` what was done to the query.
-    """
-
-    query: str
-    documents: tuple[Found, ...]
-    total: int
-    milliseconds: float
-    degraded: str | None = None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +59,19 @@ class _Question:
     weights: tuple[float, float]
     mode: SearchMode | None = None
     min_score: float = 0.0
+    phrases: PhraseUse = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one collection says, not yet looked up."""
+    """What one collection says, not yet looked up; ``required``: the quoted phrases that all it found has."""
 
     record: CollectionRecord
     found: Sequence[FoundDocument]
     total: int
     degraded: str | None = None
     notes: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 class Staged:
@@ -135,10 +94,12 @@ class Staged:
         filters: Where = None,
         weights: tuple[float, float] | None = None,
         min_score: float = 0.0,
+        phrases: PhraseUse = "auto",
     ) -> FoundSummaries:
         """Rank documents by their best passages, and by their summaries where these say more than the text.
 
         ``weights``: of meaning and words, scaled to sum to 1; both 0 or less is meaning alone. None = the settings'.
+        ``phrases``: what quotation marks in ``query`` mean.
 
         Raises:
             NotFound: there is no such collection.
@@ -146,7 +107,7 @@ class Staged:
             InvalidInput, InvalidFilter: the query or a filter cannot be used.
         """
         start = time.perf_counter()
-        question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score)
+        question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score, phrases)
         answers, notes = self._ask(collection, question)
         return self._answered(query, answers, notes, top_k, start)
 
@@ -272,7 +233,7 @@ class Staged:
                 failed[name] = error
         if failed and not answers:
             raise next(iter(failed.values()))
-        return answers, [f"{name!r} did not answer: {error}" for name, error in failed.items()]
+        return _required(answers), [f"{name!r} did not answer: {error}" for name, error in failed.items()]
 
     def _weights(self, given: tuple[float, float] | None) -> tuple[float, float]:
         settings = self._shelves.settings.search
@@ -288,7 +249,8 @@ class Staged:
             with parts.catalog.read() as connection:
                 doubts = selection.doubts(connection, parts.collection.id, where, total)
             notes = (*order.notes, *doubts, *order.ranked.doubts(order.known.asked.request.min_score))
-            return _Answer(parts.collection, found, total, order.known.degraded or _no_vectors(order), notes)
+            required = order.known.asked.phrases if found else ()
+            return _Answer(parts.collection, found, total, order.known.degraded or _no_vectors(order), notes, required)
 
         return self._with_parts(name, ask)
 
@@ -319,6 +281,7 @@ class Staged:
             semantic_weight=question.weights[0],
             keyword_weight=question.weights[1],
             min_score=max(question.min_score, self._shelves.settings.search.min_score),
+            phrases=question.phrases,
         )
 
     def _with_parts(self, name: str, ask: Callable[[Parts], Result]) -> Result:
@@ -353,7 +316,7 @@ class Staged:
             FoundDocument(int(document), float(score), int(chunk), float(cosine))
             for document, score, chunk, cosine in zip(documents, scores, best, cosines, strict=True)
         ]
-        return _Answer(parts.collection, _sorted(found), self._total(parts, where))
+        return _Answer(parts.collection, in_order(found), self._total(parts, where))
 
     def _not_to_be_found(self, reference: DocumentRecord, other_source: bool) -> tuple[str, ...]:
         """Return the uids of ``reference`` and, for ``other_source``, of all that come from where it does."""
@@ -437,16 +400,19 @@ def _parsed(filters: Where) -> Filter:
     return filters if isinstance(filters, tuple) else parse(filters)
 
 
-def _sorted(found: Sequence[FoundDocument]) -> list[FoundDocument]:
-    return sorted(found, key=lambda one: (-round(one.score, 6), one.document_id))
+def _required(answers: list[_Answer]) -> list[_Answer]:
+    """Return ``answers``; where one has all required phrases, the others without what they found."""
+    if not any(answer.required for answer in answers):
+        return answers
+    return [one if one.required else replace(one, found=(), notes=with_phrases(one.notes)) for one in answers]
 
 
 def _together(answers: Sequence[_Answer]) -> list[FoundDocument]:
     """Return the documents of all collections in one order: by score, or by rank where their models differ."""
     if len({answer.record.fingerprint for answer in answers}) < 2:
-        return _sorted([one for answer in answers for one in answer.found])
-    ranked = [(rank, one) for answer in answers for rank, one in enumerate(_sorted(answer.found))]
-    return [one for _, one in sorted(ranked, key=lambda pair: (pair[0], -pair[1].score))]
+        return in_order([one for answer in answers for one in answer.found])
+    ranked = [(rank, one) for answer in answers for rank, one in enumerate(in_order(answer.found))]
+    return [one for _, one in sorted(ranked, key=lambda pair: (-pair[1].phrases, pair[0], -pair[1].score))]
 
 
 def _no_vectors(order: Placed) -> str | None:
@@ -462,7 +428,7 @@ def _scored(answer: _Answer, merge: Merge) -> _Answer:
     if merge == "max":
         return answer
     ranks = enumerate(answer.found, start=1)
-    return replace(answer, found=[replace(one, score=1 / (_RRF_K + rank)) for rank, one in ranks])
+    return replace(answer, found=[replace(one, score=1 / (_RRF_K + rank), phrases=0) for rank, one in ranks])
 
 
 def _merged(before: _Answer, answer: _Answer, merge: Merge) -> _Answer:
@@ -475,24 +441,10 @@ def _merged(before: _Answer, answer: _Answer, merge: Merge) -> _Answer:
             continue
         better = one if (one.cosine or 0.0) > (other.cosine or 0.0) else other
         score = one.score + other.score if merge == "rrf" else max(one.score, other.score)
-        found[one.document_id] = replace(better, score=score)
+        found[one.document_id] = replace(better, score=score, phrases=max(one.phrases, other.phrases))
     return replace(
         before,
         found=list(found.values()),
         degraded=before.degraded or answer.degraded,
         notes=(*before.notes, *answer.notes),
     )
-
-
-def check_merge(queries: Sequence[str]) -> list[str]:
-    """Return the questions that are there to be merged, without blank ones.
-
-    Raises:
-        InvalidInput: there are fewer than two, or more than ``MOST_QUERIES``.
-    """
-    asked = [query for query in queries if query.strip()]
-    if len(asked) < 2:
-        raise InvalidInput("Provide at least 2 queries", hint="Ask the same in other words.")
-    if len(asked) > MOST_QUERIES:
-        raise InvalidInput(f"{len(asked)} queries are too many to be merged.", hint=f"At most {MOST_QUERIES}.")
-    return asked

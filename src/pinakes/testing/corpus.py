@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pinakes import filters
-from pinakes.analysis import Analyzer
-from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
+from pinakes.analysis import Analyzer, is_identifier
+from pinakes.types import HELD, Evidence, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
 
 Select: TypeAlias = Callable[[Filter], Int64]
 """Gives the sorted ids of the documents that pass a filter, int64 (n,)."""
@@ -63,7 +63,8 @@ def write_files(folder: Path, files: Mapping[str, str] = FILES) -> Path:
 class ReferenceIndex:
     """An ``Index`` in memory: every score computed for every passage, as its definition says.
 
-    BM25 (k1 1.2, b 0.75) over the header and text of a passage alone, or over the texts of a document's passages.
+    BM25 (k1 1.2, b 0.75, terms of a query as often as they stand there) over the header and text of a passage alone,
+    or over the texts of a document's passages.
     """
 
     def __init__(self, dimension: int, select: Select) -> None:
@@ -103,8 +104,12 @@ class ReferenceIndex:
     ) -> Ranking:
         entries = self._documents() if evidence == "documents" else self._entries
         if evidence == "definitions":
-            names = set(query.split())
-            scores = {key: float(len(names & set(entry.symbols))) for key, entry in entries.items()}
+            numbered = {name for name in query.split() if is_identifier(name)}
+            names, wholes = set(query.split()) - numbered, {self._analyzer.terms(name)[0] for name in numbered}
+            scores = {
+                key: len(names & set(entry.symbols)) + HELD * len(wholes.intersection(self._terms(entry)))
+                for key, entry in entries.items()
+            }
             return self._ranked(entries, {key: score for key, score in scores.items() if score}, limit, where, among)
         if evidence == "phrases":
             run = f" {' '.join(self._analyzer.terms(query))} "
@@ -162,13 +167,14 @@ class ReferenceIndex:
         counts = {key: Counter(self._terms(entry)) for key, entry in entries.items()}
         average = sum(sum(count.values()) for count in counts.values()) / max(1, len(counts))
         scores: dict[int, float] = {}
-        for term in self._analyzer.query_terms(query):
+        for asked in self._analyzer.query(query):
+            term = asked.text
             having = [key for key, count in counts.items() if count[term]]
             rarity = log(1 + (len(counts) - len(having) + 0.5) / (len(having) + 0.5))
             for key in having:
                 times, length = counts[key][term], sum(counts[key].values())
                 weight = times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / average))
-                scores[key] = scores.get(key, 0.0) + rarity * weight
+                scores[key] = scores.get(key, 0.0) + asked.weight * rarity * weight
         return scores
 
     def _terms(self, entry: IndexEntry) -> list[str]:

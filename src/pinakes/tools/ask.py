@@ -26,6 +26,7 @@ class Citation(Reply):
     uri: str
     path: str
     title: str
+    section: str
     start_line: int
     end_line: int
     page: int | SkipJsonSchema[None] = None
@@ -130,6 +131,7 @@ def _citation(one: Cited) -> Citation:
         uri=one.uri,
         path=one.path,
         title=one.title,
+        section=one.section,
         start_line=one.start_line,
         end_line=one.end_line,
         page=one.page,

@@ -45,6 +45,7 @@ class Found(Reply):
     end_line: int
     uri: str
     metadata: dict[str, Any]
+    heading_path: list[str]
     link: str | SkipJsonSchema[None] = None
     changed: bool | SkipJsonSchema[None] = None
     suspicious: bool | SkipJsonSchema[None] = None
@@ -280,6 +281,7 @@ def _found(hit: Hit, purpose: str) -> Found:
         end_line=hit.end_line,
         uri=hit.uri,
         metadata={name: value for name, value in hit.metadata.items() if name != FIELD},
+        heading_path=list(hit.heading_path),
         link=hit.link or None,
         changed=hit.changed or None,
         suspicious=hit.suspicious or None,

@@ -8,21 +8,36 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Protocol,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import from_json, to_json
 
 from pinakes.calls import caller
+from pinakes.embedders.tokens import token_counter
 from pinakes.errors import InvalidInput, PinakesError, Refused
 from pinakes.library import Library
 from pinakes.settings import Settings, refusal
 from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
+
+MOST_TOKENS = 50_000
+"""A caller may ask for longer answers than the usual ones, up to so many tokens."""
 
 ALIASES = {
     "limit": "top_k",
@@ -64,14 +79,25 @@ class Reply(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    indent: ClassVar[int | None] = None
+    """Spaces for each level where it is written as JSON; None = compact, which costs a model fewer tokens."""
 
     def as_text(self) -> str:
         """Return the answer as JSON."""
-        return as_json(self.as_data())
+        return as_json(self.as_data(), self.indent)
 
     def as_data(self) -> dict[str, JSON]:
         """Return the answer as plain data."""
         return self.model_dump(mode="json", exclude_none=True, by_alias=True)
+
+
+@runtime_checkable
+class Shortened(Protocol):
+    """An answer that can be made shorter in its own way."""
+
+    def within(self, fits: Callable[[str], bool]) -> Answer:
+        """Return as much of the answer as ``fits`` allows of its text, which then says how to get the rest."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +199,13 @@ class Tool:
             schema.pop("required", None)
         return schema
 
-    def answer(self, library: Library, arguments: Mapping[str, JSON]) -> Outcome:
-        """Run the tool for the caller of this moment and record it; whatever goes wrong is told, without internals."""
+    def answer(self, library: Library, arguments: Mapping[str, JSON], most_tokens: int = 0) -> Outcome:
+        """Run the tool for the caller of this moment and record it; whatever goes wrong is told, without internals.
+
+        ``most_tokens``: how long the answer may be; 0 = as long as it is.
+        """
         with library.audit.recording(self.name, self._named(arguments), self.collection or self.keeps_in) as call:
-            outcome = self._outcome(library, arguments)
+            outcome = self._outcome(library, arguments, most_tokens)
             call.answered(outcome.data)
             if outcome.found is not None:
                 call.found(outcome.found)
@@ -184,13 +213,16 @@ class Tool:
                 call.failed(outcome.error)
         return outcome
 
-    def _outcome(self, library: Library, arguments: Mapping[str, JSON]) -> Outcome:
+    def _outcome(self, library: Library, arguments: Mapping[str, JSON], most_tokens: int) -> Outcome:
         try:
             reads = self.reads(arguments)
             caller.current().check("read" if reads else "write")
             if not reads:
                 check_writable(library.settings)
-            answer = self.call(library, arguments)
+            most_tokens = self.budget(arguments, most_tokens)
+            answer = self.call(library, self._budgeted(arguments, most_tokens))
+            if most_tokens and isinstance(answer, Shortened):
+                answer = answer.within(partial(token_counter(library.settings.cache).fits, most=most_tokens))
             found = getattr(answer, "found", None)
             return Outcome(answer.as_text(), answer.as_data(), found=None if found is None else tuple(found()))
         except PinakesError as error:
@@ -200,6 +232,24 @@ class Tool:
             hidden = PinakesError("An internal error.", hint="The server's log has the details.")
             hidden.__cause__ = error
             return self.failure(arguments, hidden)
+
+    def budget(self, arguments: Mapping[str, JSON], most_tokens: int) -> int:
+        """Return how long an answer may be: as the caller says, where the tool has ``max_tokens``, else as usual."""
+        if not most_tokens or not self._keeps_budget:
+            return most_tokens
+        given = str(arguments.get("max_tokens") or 0).strip()
+        wanted = int(given[:9]) if given.isdecimal() else 0
+        return min(wanted, max(MOST_TOKENS, most_tokens)) or most_tokens
+
+    def _budgeted(self, arguments: Mapping[str, JSON], budget: int) -> Mapping[str, JSON]:
+        """Return ``arguments`` with ``budget``, where the tool keeps to one itself; what is no number is refused."""
+        known = not budget or not self._keeps_budget
+        wrong = not str(arguments.get("max_tokens") or 0).strip().isdecimal()
+        return arguments if known or wrong else {**arguments, "max_tokens": budget}
+
+    @property
+    def _keeps_budget(self) -> bool:
+        return "max_tokens" in self.parameters.model_fields
 
     def call(self, library: Library, arguments: Mapping[str, JSON]) -> Answer:
         """Check ``arguments`` and run the tool.
@@ -230,10 +280,14 @@ class Tool:
         """Return the outcome that tells a caller of this tool about ``error``."""
         if self.error_data is not None:
             data = self.error_data(self, arguments, error)
-            return Outcome(as_json(data), data, error=error)
+            return Outcome(self.json(data), data, error=error)
         return Outcome(
             told(self.on_error, error), None if self.collection else {"error": described(error)}, True, error
         )
+
+    def json(self, data: JSON) -> str:
+        """Return ``data`` as this tool writes its answers."""
+        return as_json(data, self.returns.indent if self.returns else None)
 
     def _named(self, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
         """Return ``arguments`` with the names this tool has for them."""
@@ -365,9 +419,10 @@ def described(error: PinakesError) -> dict[str, JSON]:
     return {"code": error.code, "message": error.message, "hint": error.hint, "retryable": error.retryable}
 
 
-def as_json(data: JSON) -> str:
-    """Return ``data`` as JSON to be read by models and people."""
-    return json.dumps(data, ensure_ascii=False, indent=2)
+def as_json(data: JSON, indent: int | None = None) -> str:
+    """Return ``data`` as JSON, compact unless ``indent`` is given."""
+    separators = (",", ":") if indent is None else None
+    return json.dumps(data, ensure_ascii=False, indent=indent, separators=separators)
 
 
 def object_from(value: JSON) -> JSON:

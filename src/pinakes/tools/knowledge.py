@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from pinakes.calls import caller
 from pinakes.catalog import documents, embeddings, listing, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.documents.drafting import MAX_TITLE_CHARS
+from pinakes.documents.checking import MAX_TITLE_CHARS
 from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
 from pinakes.library import Library
 from pinakes.readers import READERS, language_of
@@ -362,6 +362,7 @@ def _found(hit: Hit, total: int) -> FoundChunk:
         tags=_tags(hit.metadata),
         start_line=hit.start_line,
         end_line=hit.end_line,
+        heading_path=list(hit.heading_path),
         stale=hit.changed or None,
         suspicious=hit.suspicious or None,
         page=hit.page,
@@ -408,6 +409,7 @@ def _stored(library: Library, record: CollectionRecord, uri: str, index: int) ->
         status="stale" if changed else "processed" if embedded else "pending",
         tags=_tags(metadata),
         extracted_policy_ids=[],
+        heading_path=list(row.heading_path),
         suspicious=is_suspicious(f"{document.title}\n{row.text}") or None,
     )
 

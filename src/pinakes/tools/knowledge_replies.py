@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
@@ -49,6 +49,7 @@ class FoundChunk(_Named):
     tags: list[str]
     start_line: int
     end_line: int
+    heading_path: list[str]
     stale: bool | Maybe = None
     suspicious: bool | Maybe = None
     page: int | Maybe = None
@@ -87,6 +88,7 @@ class StoredChunk(_Named):
     status: Literal["pending", "processed", "stale"]
     tags: list[str]
     extracted_policy_ids: list[str]
+    heading_path: list[str]
     suspicious: bool | Maybe = None
 
 
@@ -94,6 +96,7 @@ class KnowledgeReply(Reply):
     """What an operation did; each fills the fields that it has something to say in."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    indent: ClassVar[int | None] = 2
 
     success: bool = True
     operation: str
@@ -153,3 +156,4 @@ class VersionReply(Reply):
     chat: bool
     vector_db: VectorStore = Field(alias="vectorDB")
     model_config = ConfigDict(populate_by_name=True)
+    indent: ClassVar[int | None] = 2

@@ -19,6 +19,8 @@ from pinakes.types import JSON
 TOO_MANY = "Batch size exceeds maximum"
 
 _MOST_TITLE_CHARS = 1000
+_MOST_ENTRIES = 30
+"""So many tags, and sources, are told of a collection."""
 
 
 def _optional(description: str, **limits: Any) -> Any:
@@ -93,7 +95,10 @@ class DocumentMetadata(Reply):
 
 
 class Statistics(Reply):
-    """What a collection holds, in figures; the dates are empty where it holds nothing."""
+    """What a collection holds, in figures; the dates are empty where it holds nothing.
+
+    Of tags and sources the most frequent are there, ``tags_left_out`` and ``sources_left_out`` count the others.
+    """
 
     collection: str
     document_count: int
@@ -105,6 +110,8 @@ class Statistics(Reply):
     oldest_document: str
     newest_document: str
     index_size_bytes: int
+    tags_left_out: int = 0
+    sources_left_out: int = 0
 
 
 class Listed(Reply):
@@ -270,7 +277,16 @@ def collection_stats(library: Library, collection: Collection = "") -> Statistic
         if named:
             raise
         return _NOTHING.model_copy(update={"collection": name})
-    return Statistics.model_validate(stats, from_attributes=True)
+    told = Statistics.model_validate(stats, from_attributes=True)
+    tags, sources = _most_frequent(told.tag_distribution), _most_frequent(told.source_distribution)
+    return told.model_copy(
+        update={
+            "tag_distribution": tags,
+            "source_distribution": sources,
+            "tags_left_out": len(told.tag_distribution) - len(tags),
+            "sources_left_out": len(told.source_distribution) - len(sources),
+        }
+    )
 
 
 @tool(toolset="manage", error_data=as_word)
@@ -296,6 +312,14 @@ _NOTHING = Statistics(
     newest_document="",
     index_size_bytes=0,
 )
+
+
+def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the most frequent of ``counts``, in the order in which they are there."""
+    if len(counts) <= _MOST_ENTRIES:
+        return dict(counts)
+    first = set(sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_ENTRIES])
+    return {name: count for name, count in counts.items() if name in first}
 
 
 def _written_to(library: Library, collection: str) -> str:

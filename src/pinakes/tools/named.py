@@ -88,6 +88,7 @@ def rendered(template: str, hit: Hit) -> str:
         "lines": f"{hit.start_line}-{hit.end_line}",
         "pages": page_words(hit.page, hit.page_end),
         "heading": " > ".join(hit.heading_path),
+        "passage": "\n".join(filter(None, [hit.section, hit.text])),
         "collection": hit.collection,
         "chunk_id": hit.chunk_id,
         "document_id": hit.document_id,

@@ -16,7 +16,7 @@ from pinakes.library import Library
 from pinakes.search.explaining import Arm, Explanation, Explanations
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
-from pinakes.tools.parameters import Collection, asked_about, meant
+from pinakes.tools.parameters import Collection, asked_about, meant, shown_query
 from pinakes.types import JSON
 
 _MOST_ENTRIES = 1000
@@ -59,7 +59,7 @@ class Why(Reply):
 
 
 class Whys(Reply):
-    """The documents that were asked about, in that order; those there are not are left out."""
+    """The documents that were asked about, in that order; ``not_found`` are ids that no document here has."""
 
     query: str
     collection: str
@@ -67,6 +67,7 @@ class Whys(Reply):
     candidates: int
     notes: list[str]
     degraded: str | SkipJsonSchema[None] = None
+    not_found: list[str] | SkipJsonSchema[None] = None
 
 
 class Log(Reply):
@@ -80,7 +81,9 @@ class Log(Reply):
 def explain_retrieval(
     library: Library,
     query: Annotated[str, Field(description="The query.")],
-    doc_ids: Annotated[list[str], BeforeValidator(list_from), Field(description="Documents, found or not.")],
+    doc_ids: Annotated[
+        list[str], BeforeValidator(list_from), Field(description="Documents, found or not; at most 50.")
+    ],
     collection: Collection = "",
     tags_filter: Annotated[
         list[str], BeforeValidator(list_from), Field(description="Tags that the search was limited to.")
@@ -93,18 +96,26 @@ def explain_retrieval(
     except NotFound:
         if name:
             raise
-        return Whys(query=query, collection=library.chosen(), explanations=[], candidates=0, notes=[])
+        missing = list(dict.fromkeys(doc_ids)) or None
+        return Whys(
+            query=shown_query(query),
+            collection=library.chosen(),
+            explanations=[],
+            candidates=0,
+            notes=[],
+            not_found=missing,
+        )
 
 
 @tool(toolset="observe", error_data=as_word)
 def retrieval_log(
     library: Library,
-    last_n: Annotated[int, Field(description="At most so many.", ge=1)] = 10,
+    last_n: Annotated[int, Field(description="At most so many, up to 1000.", ge=1)] = 10,
     tool_filter: Annotated[str, Field(description="Only calls of this tool.")] = "",
     session_id: Annotated[str, Field(description="Only calls of this session.")] = "",
     collection: Annotated[str, Field(description="Only calls about it.")] = "",
-    outcome: Annotated[str, Field(description='"ok", "failed" or the code of an error.')] = "",
-    since: Annotated[str, Field(description="Time or day, UTC.")] = "",
+    outcome: Annotated[str, Field(description="ok, failed (any error), or the code of one, as NOT_FOUND.")] = "",
+    since: Annotated[str, Field(description="ISO 8601, UTC: 2026-01-31 or 2026-01-31T08:00:00.")] = "",
     text: Annotated[str, Field(description="Only where the parameters have this.")] = "",
 ) -> Log:
     """List the last calls of tools, newest first: parameters, results, time taken."""
@@ -125,12 +136,13 @@ def retrieval_log(
 def whys(found: Explanations) -> Whys:
     """Return explanations as they are told to programs."""
     return Whys(
-        query=found.query,
+        query=shown_query(found.query),
         collection=found.collection,
         explanations=[_why(one) for one in found.documents],
         candidates=found.candidates,
         notes=list(found.notes),
         degraded=found.degraded,
+        not_found=list(found.unknown) or None,
     )
 
 

@@ -20,6 +20,15 @@ NOT_FOUND = "Document not found"
 _DEFAULT = "default"
 
 
+MOST_QUERY_CHARS = 200
+"""Of a longer query an answer repeats so much: who asked knows the rest, and would pay for it again."""
+
+
+def shown_query(query: str) -> str:
+    """Return ``query`` as an answer repeats it."""
+    return query if len(query) <= MOST_QUERY_CHARS else f"{query[:MOST_QUERY_CHARS]}…"
+
+
 def undefaulted(schema: dict[str, JSON]) -> None:
     """Leave out the default of a parameter that may be left out but has none."""
     schema.pop("default", None)

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -21,6 +22,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
 from pinakes.catalog.records import DocumentRecord
 from pinakes.documents.editing import FullDocument
+from pinakes.embedders.tokens import token_counter
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.text.fence import Fence, one_line
@@ -29,6 +31,9 @@ from pinakes.tools.declare import as_json
 from pinakes.types import JSON
 
 INDEX: Final = "pinakes://collections"
+_SPARE: Final = 500
+"""Tokens kept for what stands beside a text or a list."""
+
 PAGE: Final = 100
 """So many resources are listed at once, and so many documents of a collection are named in what is told of it."""
 
@@ -108,8 +113,10 @@ def list_resources(library: Library, cursor: str = "") -> Resources:
     return Resources(tuple(one for one, _ in shown), shown[-1][1] if len(found) > PAGE else "")
 
 
-def read_resource(library: Library, uri: str) -> Content:
+def read_resource(library: Library, uri: str, most_tokens: int = 0) -> Content:
     """Return what is at ``uri``; that is in the audit log.
+
+    ``most_tokens``: how long it may be; 0 = as long as it is. What is cut says so, and how to get the rest.
 
     Raises:
         NotFound: nothing is.
@@ -122,13 +129,15 @@ def read_resource(library: Library, uri: str) -> Content:
             raise NotFound(f"There is no resource {uri[:200]!r}.", hint=f"{INDEX} lists the collections.")
         name, doc_id = place["collection"], place["document"]
         if name is None:
-            return _json(INDEX, {"collections": [_told(held) for held in library.collecting.everything()]})
+            every: list[JSON] = [_told(held) for held in library.collecting.everything()]
+            told, left_out = _first(library, every, most_tokens)
+            return _json(INDEX, {"collections": told, **({"collections_left_out": left_out} if left_out else {})})
         record = library.collection(unquote(name))
         if doc_id is None:
-            return _collection(library, record)
+            return _collection(library, record, most_tokens)
         document = library.documents.get(unquote(doc_id), collection=record.name)
         call.found([document.uid], collection=record.name)
-        return _document(document)
+        return _document(library, document, most_tokens)
 
 
 def _following(connection: Connection, after: tuple[int, int] | None) -> Iterator[tuple[Resource, str]]:
@@ -160,7 +169,17 @@ def _of_document(record: CollectionRecord, one: DocumentRecord) -> Resource:
     return Resource(document_uri(record.name, one.uid), _name(one), about, _mime(one.kind))
 
 
-def _collection(library: Library, record: CollectionRecord) -> Content:
+def _first(library: Library, listed: list[JSON], most_tokens: int) -> tuple[list[JSON], int]:
+    """Return the first of a list, as many as fit, and how many are left out; ``most_tokens`` 0 = any number fits."""
+    if not most_tokens:
+        return listed, 0
+    counter = token_counter(library.settings.cache)
+    sizes = accumulate(counter.count(as_json(one)) + 1 for one in listed)
+    shown = bisect_right(list(sizes), most_tokens - _SPARE)
+    return listed[:shown], len(listed) - shown
+
+
+def _collection(library: Library, record: CollectionRecord, most_tokens: int) -> Content:
     with library.shelves.catalog.read() as connection:
         [held] = figures.held(connection, record.id)
         first = briefs.following(connection, record.id, 0, PAGE)
@@ -174,6 +193,7 @@ def _collection(library: Library, record: CollectionRecord) -> Content:
         }
         for one in first
     ]
+    documents, _ = _first(library, documents, most_tokens)
     left_out = held.documents - len(documents)
     return _json(collection_uri(record.name), {**_told(held), "documents": documents, "documents_left_out": left_out})
 
@@ -188,7 +208,7 @@ def _told(held: Held) -> dict[str, JSON]:
     }
 
 
-def _document(one: FullDocument) -> Content:
+def _document(library: Library, one: FullDocument, most_tokens: int) -> Content:
     fence, uri = Fence(), document_uri(one.collection, one.uid)
     meta: dict[str, JSON] = {
         "untrusted": True,
@@ -202,7 +222,16 @@ def _document(one: FullDocument) -> Content:
     if is_suspicious(f"{one.title}\n{one.text}"):
         meta["suspicious"] = True
         head += f" This text is suspicious: {WARNING}."
-    return Content(uri, _mime(one.kind), f"{head}\n{fence.around(one.text)}", meta)
+    shown, more = one.text, ""
+    counter = token_counter(library.settings.cache)
+    if most_tokens and not counter.fits(one.text, most_tokens - _SPARE):
+        end = counter.prefix(one.text, most_tokens - _SPARE)
+        shown = one.text[: one.text.rfind("\n", end // 2, end) + 1 or end]
+        line = shown.count("\n") + 1
+        how = f"get_documents(doc_ids={as_json([one.uid])},start_line={line})"
+        more = f"\nCut after {len(shown)} of {len(one.text)} characters. The rest: {how}"
+        meta |= {"truncated": True, "next": how}
+    return Content(uri, _mime(one.kind), f"{head}\n{fence.around(shown)}{more}", meta)
 
 
 def _name(one: DocumentRecord) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -15,14 +15,20 @@ from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import object_from, tool
 from pinakes.tools.exactness import exactness
-from pinakes.tools.parameters import asked_about, meant
+from pinakes.tools.parameters import asked_about, meant, shown_query
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
 from pinakes.types import Blame as Lines
 from pinakes.wording import counted
 
+_REST = "narrow it with path, filters or other words, or read a document at its lines"
+
 MAX_READ_CHARS = 20_000
+_MOST_NAMES = 1000
+"""Longest line of headings and column names, in characters."""
 """A longer text is cut after a line, or within one that is longer; the answer says how to go on."""
+
+_SHORTER = 0.8
 
 Collection = Annotated[str, Field(description="Collection; empty = the default one. `status` lists them.")]
 AsOf = Annotated[
@@ -36,6 +42,23 @@ class SearchAnswer:
     """The passages found."""
 
     results: Results
+    left_out: int = 0
+    """Passages that were found, too, but had no room."""
+
+    def within(self, fits: Callable[[str], bool]) -> SearchAnswer:
+        """Return the answer with as many of its passages as fit, one at least."""
+        if fits(self.as_text()):
+            return self
+        hits = self.results.hits
+        least, end = 1, max(1, len(hits))
+        while end - least > 1:
+            middle = (least + end) // 2
+            least, end = (middle, end) if fits(self._first(middle).as_text()) else (least, middle)
+        return self._first(least)
+
+    def _first(self, number: int) -> SearchAnswer:
+        hits = self.results.hits
+        return SearchAnswer(replace(self.results, hits=hits[:number]), len(hits) - number)
 
     def as_text(self) -> str:
         results = self.results
@@ -49,6 +72,8 @@ class SearchAnswer:
             head.append(f"Perhaps none of them answers the question (answerable {results.answerable:.2f}).")
         if not results.hits:
             return " ".join([*head, "Try other words or fewer filters."])
+        if self.left_out:
+            head.append(f"{self.left_out} more were left out: {_REST}.")
         fence = Fence()
         blocks = [
             _heading(i, hit, several=results.several) + "\n" + _with_blame(fence, _shown(hit), hit.blame or ())
@@ -59,7 +84,7 @@ class SearchAnswer:
     def as_data(self) -> dict[str, JSON]:
         results = self.results
         data = {
-            "query": results.query,
+            "query": shown_query(results.query),
             "collection": results.collection,
             "mode": results.mode,
             "fusion": results.fusion,
@@ -68,6 +93,8 @@ class SearchAnswer:
         }
         if results.degraded:
             data["degraded"] = results.degraded
+        if self.left_out:
+            data |= {"truncated": True, "next": f"{self.left_out} passages were left out: {_REST}."}
         if results.answerable is not None:
             data["answerable"] = round(results.answerable, 4)
         return data | ({"notes": list(results.notes)} if results.notes else {})
@@ -89,6 +116,27 @@ class ReadAnswer:
     link: str = ""
     blame: tuple[Lines, ...] = ()
     unknown: str = ""
+    again: Mapping[str, int | str] = field(default_factory=dict)
+    """The arguments that also hold for what comes next."""
+
+    def within(self, fits: Callable[[str], bool]) -> ReadAnswer:
+        """Return the answer with as much of the text as fits, up to the end of a line where there is one."""
+        answer, size = self, len(self.shown)
+        while size and not fits(answer.as_text()):
+            size = min(size - 1, int(size * _SHORTER))
+            answer = self._first(size)
+        return answer
+
+    def _first(self, size: int) -> ReadAnswer:
+        newline = self.shown.rfind("\n", 0, size)
+        shown = self.shown[: newline if newline > 0 else size]
+        line = self.start_line + shown.count("\n") + (newline > 0)
+        char = 0 if newline > 0 else (self.start_char if line == self.start_line else 0) + size
+        end = {"end_line": self.text.end_line} if self.text.end_line < self.text.total_lines else {}
+        go_on = {"start_line": line, **end, **({"start_char": char} if char else {}), **self.again}
+        last = self.start_line + shown.count("\n")
+        blame = tuple(one for one in self.blame if one.start_line <= last)
+        return replace(self, shown=shown, go_on=go_on, blame=blame)
 
     def as_text(self) -> str:
         document, fence = self.text.document, Fence()
@@ -172,6 +220,10 @@ def search(
         Literal["never", "auto"], Field(description="auto = first read files of the answer again that changed.")
     ] = "never",
     blame: Blame = False,
+    phrases: Annotated[
+        Literal["auto", "required", "preferred"],
+        Field(description='What "quotation marks" mean: passages must have the phrase, or come first with it.'),
+    ] = "auto",
 ) -> SearchAnswer:
     """Find the passages that answer a question, with path, lines and score.
 
@@ -192,6 +244,7 @@ def search(
             as_of=as_of or None,
             refresh=refresh,
             blame=blame,
+            phrases=phrases,
         )
     )
 
@@ -218,15 +271,16 @@ def read(
         )
     stop, following = _cut(text.text, start_char)
     go_on: dict[str, int | str] | None = None
+    again: dict[str, int | str] = {"version": version} if version else {"as_of": as_of} if as_of else {}
     if following < len(text.text):
         line, char = _place_of(text, following)
         go_on = {"start_line": line}
         go_on |= {"end_line": text.end_line} if text.end_line < text.total_lines else {}
         go_on |= {"start_char": char} if char else {}
-        go_on |= {"version": version} if version else {"as_of": as_of} if as_of else {}
+        go_on |= again
     told, reason = library.blames.of_text(text) if blame else ((), "")
     shown = text.text[start_char:stop]
-    return ReadAnswer(name, text, shown, *_place_of(text, start_char), go_on, library.link(text), told, reason)
+    return ReadAnswer(name, text, shown, *_place_of(text, start_char), go_on, library.link(text), told, reason, again)
 
 
 @tool(toolset="search")
@@ -254,12 +308,12 @@ def _heading(number: int, hit: Hit, *, several: bool) -> str:
     place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
     place += f", {page_words(hit.page, hit.page_end)}" if hit.page else ""
     place += f" in collection {hit.collection!r}" if several else ""
-    names = " › ".join(dict.fromkeys([hit.title, *hit.heading_path]))
+    names = one_line(" › ".join(dict.fromkeys([hit.title, *hit.heading_path])), _MOST_NAMES)
     score = f"{'~' if hit.approximate else ''}{hit.score:.2f} ({hit.confidence_word} match)"
     gone = hit.source_state == "missing"
     stale = f" · its file {'is gone' if gone else 'has changed'} since" if hit.changed else ""
     stale += f" · suspicious: {WARNING}" if hit.suspicious else ""
-    return f"[{number}] {one_line(place, 500)} · {one_line(names)} · score {score}{stale}{_copies(hit)}{_link(hit)}"
+    return f"[{number}] {one_line(place, 500)} · {names} · score {score}{stale}{_copies(hit)}{_link(hit)}"
 
 
 def _link(hit: Hit) -> str:
@@ -323,6 +377,7 @@ def _passage(hit: Hit, *, several: bool) -> dict[str, JSON]:
         "highlights": [list(span) for span in hit.highlights],
     }
     data |= {"link": hit.link} if hit.link else {}
+    data |= {"phrases": list(hit.phrases)} if hit.phrases else {}
     data |= {} if hit.blame is None else {"blame": [asdict(one) for one in hit.blame]}
     if hit.neighbours:
         data["neighbours"] = [asdict(one) for one in hit.neighbours]

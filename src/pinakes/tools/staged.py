@@ -8,17 +8,32 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from pinakes.embedders.tokens import token_counter
 from pinakes.errors import NotFound
 from pinakes.library import Library
-from pinakes.staged.expanding import MOST_NEIGHBOURS, Wanted
-from pinakes.staged.retrieval import MERGES, check_merge
+from pinakes.staged.expanding import MOST_NEIGHBOURS, Expanded, Wanted
+from pinakes.staged.merging import MOST_QUERIES, check_merge
+from pinakes.staged.retrieval import MERGES
 from pinakes.tools.declare import list_from, tool
 from pinakes.tools.errors import as_word
+from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.tools.parameters import elsewhere, looking_in, meant, undefaulted
-from pinakes.tools.staged_replies import DocumentChunk, DocumentTexts, SummaryHits, hits, noted, nothing, passage, text
+from pinakes.tools.staged_replies import (
+    DocumentChunk,
+    DocumentTexts,
+    SummaryHits,
+    answer_within,
+    hits,
+    how_to_go_on,
+    noted,
+    nothing,
+    passage,
+    text,
+)
 from pinakes.types import JSON
 
-_TOP_K = 5
+_OUTLINE_SHARE = 8
+"""One token in so many of a budget may go to outlines."""
 
 
 def _defaults_to(value: JSON) -> Any:
@@ -35,7 +50,7 @@ def _queries_from(value: JSON) -> JSON:
 
 Query = Annotated[str, Field(description="A question in plain words, or names and terms.")]
 TopK = Annotated[
-    int | SkipJsonSchema[None], Field(description="How many documents.", json_schema_extra=_defaults_to(_TOP_K))
+    int | SkipJsonSchema[None], Field(description="How many documents.", json_schema_extra=_defaults_to(TOP_K))
 ]
 Collection = Annotated[str, Field(description="Empty = the default one; `a,b` or `*` = several.")]
 TagsFilter = Annotated[
@@ -70,7 +85,7 @@ def search_summaries(
         )
     except NotFound:
         return _nothing_yet(library, collection, query)
-    return noted(hits(found), _on_top_k(library, top_k))
+    return noted(hits(found, token_counter(library.settings.cache)), _on_top_k(library, top_k))
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "hybrid", "documents"))
@@ -106,18 +121,30 @@ def hybrid_search(
         )
     except NotFound:
         return _nothing_yet(library, collection, query)
-    return noted(hits(found, scores=True), _on_top_k(library, top_k), _on_weights(semantic, keyword))
+    return noted(
+        hits(found, token_counter(library.settings.cache), scores=True),
+        _on_top_k(library, top_k),
+        _on_weights(semantic, keyword),
+    )
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "queries", "documents"))
 def multi_query_search(
     library: Library,
     queries: Annotated[
-        list[str], BeforeValidator(_queries_from), Field(description="The question in 2 or more different wordings.")
+        list[str],
+        BeforeValidator(_queries_from),
+        Field(
+            description="The question in 2 to 20 wordings.",
+            json_schema_extra={"minItems": 2, "maxItems": MOST_QUERIES},
+        ),
     ],
     top_k: TopK = None,
     collection: Collection = "",
-    fusion_method: Annotated[str, Field(description="rrf: by ranks; max: by the best score of each.")] = "rrf",
+    fusion_method: Annotated[
+        str,
+        Field(description="rrf: by ranks; max: by the best score of each.", json_schema_extra={"enum": list(MERGES)}),
+    ] = "rrf",
     tags_filter: TagsFilter = [],  # noqa: B006
 ) -> SummaryHits:
     """Ask one question in several wordings at once, when one wording may miss; results as of search_summaries."""
@@ -134,7 +161,7 @@ def multi_query_search(
         )
     except NotFound:
         return _nothing_yet(library, collection, "; ".join(asked))
-    return noted(hits(found), unknown, _on_top_k(library, top_k))
+    return noted(hits(found, token_counter(library.settings.cache)), unknown, _on_top_k(library, top_k))
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "similar", "documents"))
@@ -155,17 +182,18 @@ def find_similar(
             other_source=exclude_same_source,
             filters=_where(tags_filter),
         )
-    return noted(hits(found), _on_top_k(library, top_k))
+    return noted(hits(found, token_counter(library.settings.cache)), _on_top_k(library, top_k))
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("read", "documents"))
 def get_documents(
     library: Library,
-    doc_ids: Annotated[list[str], BeforeValidator(list_from), Field(description="doc_ids of a search.")],
+    doc_ids: Annotated[list[str], BeforeValidator(list_from), Field(description="doc_ids of a search; at most 100.")],
     include_chunks: Annotated[bool, Field(description="Also each chunk with its place.")] = False,
     collection: Collection = "",
     max_tokens: Annotated[
-        int, Field(description="Budget for all together; cut after a section, says where to go on. 0 = none.", ge=0)
+        int,
+        Field(description="Budget of the whole answer; cut after a section, says where to go on. 0 = as usual.", ge=0),
     ] = 0,
     section: Annotated[str, Field(description="Only the section under this heading, or this function or class.")] = "",
     start_line: Annotated[int, Field(description="Only from this line on.", ge=0)] = 0,
@@ -176,22 +204,38 @@ def get_documents(
 
     Look at token_count of the search first: a chunk or a section is often enough."""
     lines = (max(1, start_line), end_line) if start_line or end_line else None
-    wanted = Wanted(section.strip(), lines, include_chunks, outline)
+    wanted, name = Wanted(section.strip(), lines, include_chunks, outline), meant(library, collection)
+
+    def opened(room: int) -> DocumentTexts:
+        found = library.staged.expand(doc_ids, name, max_tokens=room, wanted=wanted)
+        return _texts(library, doc_ids, found, wanted, max_tokens // _OUTLINE_SHARE)
+
     try:
-        found = library.staged.expand(doc_ids, meant(library, collection), max_tokens=max_tokens, wanted=wanted)
+        return answer_within(max_tokens, opened, token_counter(library.settings.cache))
     except NotFound:
-        if meant(library, collection):
+        if name:
             raise
         return DocumentTexts(documents=[], total_tokens=0, not_found=doc_ids or None)
+
+
+def _texts(
+    library: Library, doc_ids: Sequence[str], found: Expanded, wanted: Wanted, outline_tokens: int
+) -> DocumentTexts:
+    """Return the answer that opened documents are; ``outline_tokens``: most of all outlines, 0 = any number."""
     there = {one.document.uid for one in found.documents}.union(found.left_out)
     missing = [uid for uid in dict.fromkeys(doc_ids) if uid not in there]
+    share = max(1, outline_tokens // max(1, len(found.documents))) if outline_tokens else 0
+    documents = [text(one, wanted, share) for one in found.documents]
+    next_ = how_to_go_on(documents, found.left_out)
     return DocumentTexts(
-        documents=[text(one, wanted) for one in found.documents],
+        documents=documents,
         total_tokens=found.tokens,
         tokens_saved=max(0, found.full_tokens - found.tokens),
         left_out=list(found.left_out) or None,
         not_found=missing or None,
         hint=elsewhere(library, missing) or None,
+        truncated=bool(next_) or None,
+        next=next_ or None,
     )
 
 
@@ -210,14 +254,13 @@ def get_document_chunk(
     """Read one chunk of a document: cheapest. Give chunk_index or chunk_query."""
     with looking_in(library, collection, doc_id, several=True) as name:
         found = library.staged.passage(doc_id, name, number=chunk_index, query=chunk_query, neighbours=neighbours)
-    return passage(found)
+    return passage(found, token_counter(library.settings.cache))
 
 
 def _most(library: Library, top_k: int | None) -> int:
     """Return how many documents are wanted: 5 or what the settings say where nobody does, at most what they allow."""
-    settings = library.settings.search
-    usual = settings.top_k if "top_k" in settings.model_fields_set else _TOP_K
-    return min(max(usual if top_k is None else top_k, 1), settings.max_top_k)
+    usual = usual_top_k(library.settings)
+    return min(max(usual if top_k is None else top_k, 1), library.settings.search.max_top_k)
 
 
 def _on_top_k(library: Library, top_k: int | None) -> str:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.analysis import estimated_token_starts
 from pinakes.catalog.briefs import Mark
 from pinakes.catalog.records import DocumentRecord
+from pinakes.embedders.tokens import TokenCounter
 from pinakes.staged.expanding import Opened, Passage, Wanted
-from pinakes.staged.retrieval import Found, FoundSummaries
+from pinakes.staged.found import Found, FoundSummaries
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
-from pinakes.tools.declare import Reply
+from pinakes.tools.declare import Reply, as_json
+from pinakes.tools.parameters import shown_query
 from pinakes.types import JSON, Heading
 
 _NOT_METADATA = ("tags", "source", "summary")
 _MOST_HEADINGS = 100
 _MOST_COPIES = 5
+_TOKENS_PER_HEADING = 40
+_TRIES = 6
+_LEAST_SHARE, _MOST_SHARE = 0.1, 0.95
+"""What is left of a budget that turned out too large, after one try."""
 
 
 class Copy(Reply):
@@ -110,6 +116,7 @@ class DocumentText(Reply):
     next_line: int | SkipJsonSchema[None] = None
     next_chunk: int | SkipJsonSchema[None] = None
     outline: list[OutlineEntry] | SkipJsonSchema[None] = None
+    outline_left_out: int | SkipJsonSchema[None] = None
     note: str | SkipJsonSchema[None] = None
     suspicious: bool | SkipJsonSchema[None] = None
 
@@ -117,7 +124,8 @@ class DocumentText(Reply):
 class DocumentTexts(Reply):
     """Documents that were opened. ``left_out`` are those that ``max_tokens`` had no room for.
 
-    ``not_found`` are ids that no document here has.
+    ``not_found`` are ids that no document here has. ``truncated``: something was cut or left out; ``next`` says with
+    which arguments to go on.
     """
 
     documents: list[DocumentText]
@@ -126,6 +134,8 @@ class DocumentTexts(Reply):
     left_out: list[str] | SkipJsonSchema[None] = None
     not_found: list[str] | SkipJsonSchema[None] = None
     hint: str | SkipJsonSchema[None] = None
+    truncated: bool | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
 
 
 class NeighbourChunk(Reply):
@@ -161,12 +171,12 @@ class DocumentChunk(Reply):
     suspicious: bool | SkipJsonSchema[None] = None
 
 
-def hits(found: FoundSummaries, *, scores: bool = False) -> SummaryHits:
+def hits(found: FoundSummaries, counter: TokenCounter, *, scores: bool = False) -> SummaryHits:
     """Return the answer of a search for documents; ``scores``: with those of meaning and words."""
     results = [_hit(one, scores=scores) for one in found.documents]
-    tokens = sum(len(estimated_token_starts(one.summary)) for one in results)
+    tokens = sum(counter.count(one.summary) for one in results)
     return SummaryHits(
-        query=found.query,
+        query=shown_query(found.query),
         results=results,
         total_candidates=found.total,
         search_time_ms=round(found.milliseconds, 2),
@@ -179,7 +189,7 @@ def hits(found: FoundSummaries, *, scores: bool = False) -> SummaryHits:
 def nothing(query: str) -> SummaryHits:
     """Return the answer of a search that found nothing."""
     notes = None if query.strip() else ["the query is empty"]
-    return SummaryHits(query=query, results=[], total_candidates=0, search_time_ms=0.0, notes=notes)
+    return SummaryHits(query=shown_query(query), results=[], total_candidates=0, search_time_ms=0.0, notes=notes)
 
 
 def noted(reply: SummaryHits, *notes: str) -> SummaryHits:
@@ -188,11 +198,43 @@ def noted(reply: SummaryHits, *notes: str) -> SummaryHits:
     return reply.model_copy(update={"notes": said or None})
 
 
-def text(opened: Opened, wanted: Wanted) -> DocumentText:
-    """Return the answer of a document that was opened."""
+def answer_within(most: int, opened: Callable[[int], DocumentTexts], counter: TokenCounter) -> DocumentTexts:
+    """Return what ``opened`` gives within a budget, for the largest budget tried that makes the whole answer fit.
+
+    That is measured as the answer is sent: texts that are escaped in JSON take more tokens than they have.
+    """
+    room, reply = most, opened(most)
+    for _ in range(_TRIES if most else 0):
+        size = counter.count(reply.as_text())
+        if size <= most or room <= 1:
+            break
+        texts = sum(counter.count(as_json(one.full_text)) for one in reply.documents)
+        share = (most - (size - texts)) / max(texts, 1)
+        room = max(1, min(room - 1, int(room * min(max(share, _LEAST_SHARE), _MOST_SHARE))))
+        reply = opened(room)
+    return reply
+
+
+def how_to_go_on(documents: Sequence[DocumentText], left_out: Sequence[str]) -> str:
+    """Say with which arguments to read what was cut or left out, "" where nothing was."""
+    said = []
+    for one in documents:
+        if one.next_line:
+            said.append(f"get_documents(doc_ids={as_json([one.doc_id])},start_line={one.next_line})")
+        elif one.cut:
+            said.append(f"get_document_chunk(doc_id={as_json(one.doc_id)},chunk_index={one.next_chunk})")
+    if left_out:
+        said.append(f"get_documents(doc_ids={as_json(list(left_out[:_MOST_COPIES]))})")
+        said[-1] += f" and {len(left_out) - _MOST_COPIES} more" if len(left_out) > _MOST_COPIES else ""
+    return "; ".join(said)
+
+
+def text(opened: Opened, wanted: Wanted, outline_tokens: int = 0) -> DocumentText:
+    """Return the answer of a document that was opened; ``outline_tokens``: about so many of headings, 0 = any."""
     document = opened.document
     partial = opened.cut or bool(wanted.section) or wanted.lines is not None
     outlined = opened.outline if wanted.outline else opened.outline[:_MOST_HEADINGS]
+    outlined = outlined[: max(1, outline_tokens // _TOKENS_PER_HEADING)] if outline_tokens else outlined
     return DocumentText(
         doc_id=document.uid,
         title=document.title,
@@ -211,14 +253,16 @@ def text(opened: Opened, wanted: Wanted) -> DocumentText:
         next_line=opened.go_on or None,
         next_chunk=opened.go_on_chunk if opened.cut else None,
         outline=[_entry(one) for one in outlined] or None,
+        outline_left_out=len(opened.outline) - len(outlined) or None,
         note=opened.note or None,
         suspicious=is_suspicious(f"{document.title}\n{opened.text}") or None,
     )
 
 
-def passage(found: Passage) -> DocumentChunk:
+def passage(found: Passage, counter: TokenCounter) -> DocumentChunk:
     """Return the answer of a passage that was read."""
     mark, beside = found.mark, found.neighbours
+    shown = sum(map(counter.count, (found.text, *dict(beside).values())))
     page, page_end = pages_of(found.pages, mark.start, mark.end)
     return DocumentChunk(
         doc_id=found.document.uid,
@@ -238,7 +282,7 @@ def passage(found: Passage) -> DocumentChunk:
         page_end=page_end,
         section=_section(mark),
         neighbours=[_neighbour(other, own) for other, own in beside] or None,
-        tokens_saved=max(0, found.document.token_count - sum(one.token_count for one in (mark, *dict(beside)))),
+        tokens_saved=max(0, found.document.token_count - shown),
         suspicious=is_suspicious("\n".join((found.document.title, found.text, *dict(beside).values()))) or None,
     )
 

@@ -44,7 +44,10 @@ class KnowledgeFile(Reply):
 
 
 class Manifest(Reply):
-    """What is known of the files: how many there are, and some of them, first those with errors."""
+    """What is known of the files: how many there are, and some of them, first those with errors.
+
+    ``files_left_out`` counts those behind them: ask again with a larger ``offset``.
+    """
 
     total_files: int
     total_indexed: int
@@ -89,7 +92,11 @@ class Resynced(Reply):
 @tool(toolset="observe", error_data=as_word)
 def kb_status(
     library: Library,
-    max_files: Annotated[int, Field(description="Most files listed, those with errors first.", ge=0, le=10_000)] = 100,
+    max_files: Annotated[int, Field(description="Most files listed, those with errors first.", ge=0, le=10_000)] = 10,
+    offset: Annotated[int, Field(description="Skip so many of them.", ge=0)] = 0,
+    status: Annotated[
+        Literal["all", "error", "skipped", "indexed"], Field(description="Only files that stand so.")
+    ] = "all",
 ) -> KnowledgeStatus:
     """See whether the folder of the knowledge base is followed, and which of its files are indexed or failed."""
     watched = _base(library)
@@ -103,7 +110,7 @@ def kb_status(
         collection=watched.collection,
         watcher_running=course is not None,
         watcher=course.doing if course else None,
-        manifest=_manifest(library.shelves, watched, max_files),
+        manifest=_manifest(library.shelves, watched, max_files, offset, "" if status == "all" else status),
     )
 
 
@@ -133,7 +140,7 @@ def _base(library: Library) -> Watched | None:
     return base if base is not None and caller.current().sees(base.collection) else None
 
 
-def _manifest(shelves: Shelves, watched: Watched, most: int) -> Manifest:
+def _manifest(shelves: Shelves, watched: Watched, most: int, offset: int, only: str) -> Manifest:
     with shelves.catalog.read() as connection:
         record = collections.find(connection, watched.collection)
         kept = sources.everything(connection, record.id) if record else []
@@ -142,7 +149,8 @@ def _manifest(shelves: Shelves, watched: Watched, most: int) -> Manifest:
         if ours is None:
             return Manifest(total_files=0, total_indexed=0, total_skipped=0, total_errors=0, files=[])
         counts = manifest.counts(connection, ours.id, _FAILING)
-        files = [_file(line) for line in manifest.lines(connection, ours.id, most, _FAILING)]
+        listed = manifest.lines(connection, ours.id, most, _FAILING, offset=offset, only=only)
+        files = [_file(line) for line in listed]
     total = sum(counts.values())
     return Manifest(
         total_files=total,
@@ -151,7 +159,7 @@ def _manifest(shelves: Shelves, watched: Watched, most: int) -> Manifest:
         total_errors=counts.get("error", 0),
         last_scan=ours.synced_at,
         files=files,
-        files_left_out=total - len(files),
+        files_left_out=max(0, (counts.get(only, 0) if only else total) - offset - len(files)),
     )
 
 

@@ -21,7 +21,8 @@ STDIO = """
 import sys
 from pinakes.serve import serve_stdio
 from pinakes.settings import load
-serve_stdio(load(home=sys.argv[1], embedding__provider="deterministic", toolsets=sys.argv[2:]))
+chosen = {"embedding__provider": "deterministic", "mcp__structured_content": True}
+serve_stdio(load(home=sys.argv[1], toolsets=sys.argv[2:], **chosen))
 """
 VOLATILE = {
     "search_time_ms",

@@ -49,14 +49,16 @@ STDIO = """
 import sys
 from pinakes.serve import serve_stdio
 from pinakes.settings import load
-serve_stdio(load(home=sys.argv[1], profile="kep", embedding__provider="deterministic"), *sys.argv[2:])
+chosen = {"embedding__provider": "deterministic", "mcp__structured_content": True}
+serve_stdio(load(home=sys.argv[1], profile="kep", **chosen), *sys.argv[2:])
 """
 
 SERVE = """
 import sys
 from pinakes.serve import serve
 from pinakes.settings import load
-settings = load(home=sys.argv[1], profile="kep", embedding__provider="deterministic", server__port=0)
+chosen = {"embedding__provider": "deterministic", "mcp__structured_content": True}
+settings = load(home=sys.argv[1], profile="kep", server__port=0, **chosen)
 serve(settings, on_ready=lambda url: print(url, flush=True))
 """
 
@@ -70,7 +72,12 @@ def write_corpus(folder: Path) -> Path:
 
 
 def settings_for(home: Path, **settings: object) -> Settings:
-    return load(home=home, profile="kep", environment={}, embedding__provider=PROVIDER, **settings)
+    return load(
+        home=home,
+        profile="kep",
+        environment={},
+        **({"embedding__provider": PROVIDER, "mcp__structured_content": True} | settings),
+    )
 
 
 def configure_folder(home: Path, location: Path | str, kind: str = "folder") -> None:

@@ -37,7 +37,9 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     home = tmp_path_factory.mktemp("agents")
-    settings = load(home=home, environment={}, embedding__provider="deterministic", server__port=0)
+    settings = load(
+        home=home, environment={}, embedding__provider="deterministic", mcp__structured_content=True, server__port=0
+    )
     with Library(settings) as library:
         put = partial(library.documents.put, source="manual")
         ids = {title: put(text, title=title).document.uid for title, text in TEXTS.items()}

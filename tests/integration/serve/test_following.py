@@ -24,6 +24,7 @@ from pinakes.upkeep.watched import read_again, watched_in
 
 LONG_S = 60.0
 SETTINGS: dict[str, Any] = {
+    "mcp__structured_content": True,
     "embedding__provider": "deterministic",
     "knowledge_base__enabled": True,
     "watch__settle_ms": 100,

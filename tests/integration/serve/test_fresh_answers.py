@@ -22,6 +22,7 @@ def server(tmp_path: Path) -> Iterator[Running]:
         home=tmp_path / "home",
         environment={},
         embedding__provider="deterministic",
+        mcp__structured_content=True,
         cache=str(tmp_path / "cache"),
         server__port=0,
         search__refresh_ms=30_000,

@@ -34,7 +34,9 @@ BY_HIT = {"answerable", "changed", "duplicates"}
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    settings = load(home=tmp_path_factory.mktemp("nowhere"), environment={}, server__port=0)
+    settings = load(
+        home=tmp_path_factory.mktemp("nowhere"), environment={}, server__port=0, mcp__structured_content=True
+    )
     with Library(empty(settings, tmp_path_factory.mktemp("empty"))) as opened:
         yield opened
 

@@ -28,7 +28,12 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
     def start(**settings: Any) -> Running:
         chosen = load(
-            home=tmp_path / "home", environment={}, embedding__provider="deterministic", server__port=0, **settings
+            home=tmp_path / "home",
+            environment={},
+            embedding__provider="deterministic",
+            mcp__structured_content=True,
+            server__port=0,
+            **settings,
         )
         library = Library(chosen)
         started.append((Running(create_app(library), chosen), library))

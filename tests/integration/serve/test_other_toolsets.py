@@ -25,7 +25,12 @@ URI = "https://example.org/keys.md"
 @pytest.fixture
 def place(tmp_path: Any) -> Iterator[Place]:
     settings = load(
-        home=tmp_path, environment={}, embedding__provider="deterministic", server__port=0, toolsets=TOOLSETS
+        home=tmp_path,
+        environment={},
+        embedding__provider="deterministic",
+        mcp__structured_content=True,
+        server__port=0,
+        toolsets=TOOLSETS,
     )
     with Library(settings) as library:
         put = library.documents.put

@@ -370,7 +370,8 @@ def never(library: object) -> Nothing:
     threading.Event().wait()
 
 rest.tools_of = lambda settings: (never,)
-settings = load(home=sys.argv[1], environment={}, embedding__provider="deterministic", server__port=0)
+chosen = {"embedding__provider": "deterministic", "mcp__structured_content": True}
+settings = load(home=sys.argv[1], environment={}, server__port=0, **chosen)
 serve(settings, on_ready=lambda url: print(url, flush=True))
 """
 

@@ -65,7 +65,7 @@ def test_the_first_run_answers_at_once_and_is_ready_when_all_is_read(
         health = httpx.get(f"{url}/health").json()
         assert (health["status"], health["indexed_documents"]) == ("starting", 0)
         assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
-    assert until_healthy(url)["indexed_documents"] == 3
+    assert until_healthy(url)["indexed_documents"] == 4
     assert httpx.post(f"{url}/search", json=QUESTION).json()["total_results"] > 0
     child.send_signal(signal.SIGTERM)
     out, err = child.communicate(timeout=30)
@@ -256,7 +256,7 @@ def test_a_reindex_reads_the_sources_again_and_builds_the_index_anew(
         library.add(str(corpus), "keps")
     before = {path.name for path in (home / "index").iterdir()}
     child = process(SERVE.replace("on_ready=", "reindex=True, on_ready="), home)
-    assert until_healthy(url_of(child))["indexed_documents"] == 3
+    assert until_healthy(url_of(child))["indexed_documents"] == 4
     assert {path.name for path in (home / "index").iterdir()} != before
     child.send_signal(signal.SIGTERM)
     assert child.wait(30) == 0

@@ -20,6 +20,7 @@ SEA = {"whale.md": "# Whale\n\nWhales eat krill, seals eat fish.\n", "heron.md":
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder, home = tmp_path_factory.mktemp("docs"), tmp_path_factory.mktemp("home")
     settings: dict[str, Any] = {"embedding__provider": "deterministic", "server__port": 0, "toolsets": ("search",)}
+    settings |= {"mcp__structured_content": True}
     with Library.open(home, **settings) as library:
         library.add(str(write_files(folder / "zoo")), "zoo")
         library.add(str(write_files(folder / "sea", SEA)), "sea")

@@ -28,7 +28,12 @@ def test_in_the_kernel_profile_that_is_search_timeout_to_be_tried_again(
         return embedder.embed([text])[0]
 
     settings = load(
-        home=tmp_path, environment={}, profile="kernel", embedding__provider="deterministic", server__port=0
+        home=tmp_path,
+        environment={},
+        profile="kernel",
+        embedding__provider="deterministic",
+        mcp__structured_content=True,
+        server__port=0,
     )
     with Library(settings) as library:
         library.documents.put("int kmalloc(void);", title="slab.c", kind="code")

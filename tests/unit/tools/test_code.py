@@ -30,7 +30,7 @@ FILES = {
 }
 RESULT = {
     *("content_id", "title", "source_path", "content_type", "similarity_score", "bm25_score", "combined_score"),
-    *("confidence", "context_lines", "explanation", "start_line", "end_line", "uri", "metadata"),
+    *("confidence", "context_lines", "explanation", "start_line", "end_line", "uri", "metadata", "heading_path"),
 }
 STATS = {"total_results", "processing_time", "query_embedding_time", "search_time", "ranking_time"}
 

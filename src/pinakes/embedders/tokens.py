@@ -1,0 +1,168 @@
+"""How many tokens a text costs its reader: one public tokenizer measures all budgets, whichever model embeds.
+
+It is the WordPiece vocabulary of BERT (30,522 entries, lower case), which comes with the default embedding model. Where
+that is not installed, tokens are estimated, rather too many than too few.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pinakes.analysis import estimated_token_starts
+from pinakes.embedders.token_memo import TokenMemo
+from pinakes.models import folders
+from pinakes.settings import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_FILE: Final = "tokenizer.json"
+_UNKNOWN: Final = "[UNK]"
+_PART: Final = 1 << 15
+"""Characters that the tokenizer gets at once."""
+
+_CHARS_PER_TOKEN: Final = 4
+"""Of a word that is one unknown token to BERT, because it is too long."""
+
+_UNSEEN: Final = re.compile(
+    "[\x80-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
+_PILED: Final = re.compile("[\u0300-\u036f]{3,}")
+_CONTROLS: Final = bytes({*range(32), 127} - set(b"\t\n\r"))
+"""What BERT drops and other readers do not: control characters, signs without width, accents piled up."""
+
+_LONG: Final = 1 << 11
+_MOST_WORD: Final = 100
+_LONG_WORD: Final = re.compile(r"\w{101}")
+_MOST_UNKNOWN: Final = 0.001
+_BLANKS: Final = (b" " * 8, b"\n\n\n", b"\t\t\t", b" \n \n", b"\n\r\n\r", b"\r\r\r")
+_BLANK: Final = re.compile(r"\s{17,}")
+_BLANKS_PER_TOKEN: Final = 16
+
+
+class TokenCounter:
+    """Counts tokens. Thread-safe. ``estimated``: the tokenizer is not installed."""
+
+    def __init__(self, tokenizer: Tokenizer | None) -> None:
+        self._tokenizer = tokenizer
+        self._memo = TokenMemo(tokenizer) if tokenizer else None
+        self._unknown = tokenizer.token_to_id(_UNKNOWN) if tokenizer else None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether counts are estimates."""
+        return self._tokenizer is None
+
+    def count(self, text: str) -> int:
+        """Return how many tokens ``text`` has, in time linear in its length."""
+        known = self._of_long(text)
+        return sum(map(self._of_part, _parts(text))) if known is None else known
+
+    def fits(self, text: str, most: int) -> bool:
+        """Say whether ``text`` has at most ``most`` tokens, which is cheap where it is much shorter or much longer."""
+        if len(text) * 4 <= most:  # a character is at most four bytes, and no token has less than one
+            return True
+        spent = 0
+        for part in _parts(text):
+            spent += self._of_part(part)
+            if spent > most:
+                return False
+        return True
+
+    def prefix(self, text: str, most: int) -> int:
+        """Return the length of the longest beginning of ``text`` that has at most ``most`` tokens, or nearly so."""
+        spent = begin = 0
+        for part in _parts(text):
+            tokens = self._of_part(part)
+            if spent + tokens > most:
+                return begin + self._within(part, most - spent)
+            spent, begin = spent + tokens, begin + len(part)
+        return len(text)
+
+    def _within(self, part: str, most: int) -> int:
+        least, end = 0, len(part)
+        while end - least > 1:
+            middle = (least + end) // 2
+            least, end = (middle, end) if self._of_part(part[:middle]) <= most else (least, middle)
+        return least
+
+    def _of_long(self, text: str) -> int | None:
+        """Return the tokens of a long text, several times faster; None where it has words that BERT does not know."""
+        if self._memo is None or len(text) < _LONG or _has_long_word(text):
+            return None
+        text = text.encode("utf-8", "replace").decode()
+        ids, _ = self._memo.ids([text])
+        if np.count_nonzero(ids == self._unknown) > _MOST_UNKNOWN * len(ids):
+            return None
+        return len(ids) + _unseen(text)
+
+    def _of_part(self, part: str) -> int:
+        unseen = _unseen(part)
+        if self._tokenizer is None:
+            return len(estimated_token_starts(part)) + unseen
+        part = part.encode("utf-8", "replace").decode()
+        encoding = self._tokenizer.encode(part, add_special_tokens=False)
+        ids = encoding.ids
+        tokens = len(ids) + unseen
+        if self._unknown in ids:
+            unknown = (span for number, span in zip(ids, encoding.offsets, strict=True) if number == self._unknown)
+            tokens += sum(_of_unknown(part[start:end]) - 1 for start, end in unknown)
+        return tokens
+
+
+def token_counter(cache: Path) -> TokenCounter:
+    """Return the counter that the models in the folder ``cache`` allow; an estimating one until they are there."""
+    folder = cache.expanduser() / "models" / DEFAULT_MODEL.replace("/", "--") / "weights"
+    if folders.read_manifest(folder) is None or not (folder / _FILE).is_file():
+        return _ESTIMATING
+    return _counter(folder)
+
+
+@lru_cache(maxsize=8)
+def _counter(folder: Path) -> TokenCounter:
+    from tokenizers import Tokenizer
+
+    found = Tokenizer.from_file(str(folder / _FILE))
+    found.no_truncation()
+    found.no_padding()
+    return TokenCounter(found)
+
+
+_ESTIMATING = TokenCounter(None)
+
+
+def _has_long_word(text: str) -> bool:
+    return any(len(word) > _MOST_WORD and _LONG_WORD.search(word) is not None for word in text.split())
+
+
+def _unseen(text: str) -> int:
+    """Return how many tokens stand for what BERT drops."""
+    data = text.encode("utf-8", "replace")
+    dropped = len(data) - len(data.translate(None, _CONTROLS))
+    if len(data) != len(text):
+        dropped += len(_UNSEEN.findall(text)) + sum(len(one) - 2 for one in _PILED.findall(text))
+    if any(blank in data for blank in _BLANKS):
+        dropped += sum(len(one) // _BLANKS_PER_TOKEN for one in _BLANK.findall(text))
+    return dropped
+
+
+def _of_unknown(word: str) -> int:
+    return max(1, -(-len(word) // _CHARS_PER_TOKEN) if word.isascii() else len(word))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Cut ``text``, at a space where there is one nearby."""
+    start = 0
+    while start < len(text):
+        end = start + _PART
+        if end < len(text):
+            space = max(text.rfind(" ", end - 256, end), text.rfind("\n", end - 256, end))
+            end = space + 1 if space > start else end
+        yield text[start:end]
+        start = end

@@ -1,0 +1,53 @@
+"""What a search for documents found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pinakes.catalog.briefs import Mark
+from pinakes.catalog.records import DocumentRecord
+from pinakes.text.suspicion import is_suspicious
+from pinakes.types import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document worth a look.
+
+    ``score`` is 0 to 1; where questions were merged by ranks it is the sum of 1 / (60 + rank). ``passage``: where its
+    best passage lies. ``semantic`` and ``keyword`` are the cosine of that and its BM25 as a share of the best, None
+    where it was not scored so. ``approximate``: of a vector that is still to be made. ``changed``: its file is not as
+    it was indexed, or gone; None where there is no file or that cannot be known. ``copies``: documents that say the
+    same, but for a version or date.
+    """
+
+    document: DocumentRecord
+    collection: str
+    summary: Summary
+    score: float
+    semantic: float | None = None
+    keyword: float | None = None
+    passage: Mark | None = None
+    approximate: bool = False
+    changed: bool | None = None
+    copies: tuple[DocumentRecord, ...] = ()
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether what is shown of it has instructions aimed at a model."""
+        return is_suspicious(f"{self.document.title}\n{self.summary.text}")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSummaries:
+    """The answer of level 1, best first. ``total`` counts the documents that passed the filters.
+
+    ``degraded`` says in words what did not contribute, None when everything did; ``notes`` what was done to the query.
+    """
+
+    query: str
+    documents: tuple[Found, ...]
+    total: int
+    milliseconds: float
+    degraded: str | None = None
+    notes: tuple[str, ...] = ()
