@@ -170,6 +170,7 @@ def recut(
     tokens: int | None = None,
 ) -> None:
     """Give a document these chunks in place of those it has; that is no new version of it."""
+    tokens = sum(chunk.token_count for chunk in cut) if tokens is None else tokens
     counts = {"token_count": tokens, "chunk_count": len(cut), "chunker": chunker}
     connection.execute(_UPDATE.values(**counts), {"document": document_id})
     connection.execute(_DROP_CHUNKS, {"document": document_id})

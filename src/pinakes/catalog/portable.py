@@ -31,7 +31,7 @@ DOCUMENT: tuple[str, ...] = (
     "group_key",
 )
 DOCUMENT += ("content_hash", "summary", "summary_by", "pages", "version", "created_at", "updated_at")
-DOCUMENT += ("notes", "lines", "reader", "chunker")
+DOCUMENT += ("notes", "lines", "reader", "chunker", "token_count")
 CHUNK = ("start", "end", "start_line", "end_line", "token_count", "header", "heading_path", "symbols")
 SOURCE = ("kind", "location", "part", "options", "synced_at")
 FILE = ("path", "fingerprint", "content_hash", "status", "reason", "code")

@@ -120,6 +120,7 @@ class DocumentLine(_Line):
     lines: list[_Number] | None = None
     reader: str = ""
     chunker: str = ""
+    token_count: _Number | None = None
     version: _Version
     created_at: _Time
     updated_at: _Time

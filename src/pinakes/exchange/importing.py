@@ -294,6 +294,7 @@ class _Arriving:
             uid=self.uids[line.uid],
             created_at=line.created_at,
             chunker=line.chunker,
+            tokens=line.token_count,
         )
 
     def _chunk(self, line: DocumentLine, number: int) -> Chunk:

@@ -73,7 +73,7 @@ def test_the_first_run_answers_at_once_and_is_ready_when_all_is_read(
     assert (child.returncode, out) == (0, b"")
     assert "KEPs found." in words
     for figure in (
-        "KEPs: 3",
+        "KEPs: 4",
         "Files: 9",
         "Skipped files: ",
         "Search modes: hybrid, vector, keyword",
@@ -101,7 +101,7 @@ def test_a_signal_ends_the_server_and_the_next_start_reads_nothing_again(
     assert child.returncode == 0
     ready, keps = err.decode().splitlines()
     assert ready == "Ready to be searched:"
-    assert re.fullmatch(r"  keps  3 KEPs, \d+ passages", keps)
+    assert re.fullmatch(r"  keps  4 KEPs, \d+ passages", keps)
 
 
 def test_a_start_with_nothing_to_serve_says_how_to_add_something(tmp_path: Path) -> None:
