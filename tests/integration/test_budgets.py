@@ -25,7 +25,7 @@ def test_passages_count_and_are_only_those_of_the_text_before_the_cut(library: L
     [opened] = found.documents
     assert found.tokens == opened.tokens + sum(mark.token_count for mark, _ in opened.chunks) <= budget
     assert all(mark.end <= len(opened.text) for mark, _ in opened.chunks)
-    assert bool(opened.chunks) == (budget >= 300)
+    assert bool(opened.chunks) == (budget >= 1000)
 
 
 def test_passages_without_a_budget_are_all_there_and_the_tokens_those_of_the_text(library: Library) -> None:

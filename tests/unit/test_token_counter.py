@@ -9,12 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes.embedders.tokens import TokenCounter, token_counter
+from pinakes.models import weights
 from pinakes.settings import Settings
 
-COUNTERS = [TokenCounter(None), token_counter(Settings().cache)]
+
+@pytest.fixture(scope="module", params=["estimated", "counted"])
+def counter(request: pytest.FixtureRequest) -> TokenCounter:
+    if request.param == "estimated":
+        return TokenCounter(None)
+    weights.install(Settings().embedding, Settings().cache)
+    return token_counter(Settings().cache)
 
 
-@pytest.mark.parametrize("counter", COUNTERS)
 @pytest.mark.parametrize(
     ("text", "least", "most"),
     [
@@ -33,7 +39,6 @@ def test_no_text_is_cheaper_than_it_looks(counter: TokenCounter, text: str, leas
     assert least <= counter.count(text) <= most
 
 
-@pytest.mark.parametrize("counter", COUNTERS)
 @given(text=st.text(max_size=300), repeated=st.integers(1, 400), most=st.integers(0, 500))
 def test_what_fits_and_what_is_kept_agree_with_the_count(
     counter: TokenCounter, text: str, repeated: int, most: int
@@ -52,5 +57,5 @@ def test_tokens_are_estimated_where_the_tokenizer_is_not_installed(tmp_path: Pat
     assert counter.count("keys are rotated") == 4
 
 
-def test_half_a_character_is_counted(tmp_path: Path) -> None:
-    assert all(counter.count("a \ud800 b") >= 2 for counter in COUNTERS)
+def test_half_a_character_is_counted(counter: TokenCounter) -> None:
+    assert counter.count("a \ud800 b") >= 2

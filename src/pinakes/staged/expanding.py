@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +37,7 @@ MOST_NEIGHBOURS = 5
 class Opened:
     """A document, or a part of it: ``text`` from ``start_line`` to ``end_line``, counted from 1, ends included.
 
-    ``tokens`` are those of the text, in the unit of the collection. ``cut``: the budget ended before what was asked
+    ``tokens`` are those of the text, as those of a passage are. ``cut``: the budget ended before what was asked
     for; ``go_on`` is then the line, ``go_on_chunk`` the passage, to read on from; the line is 0 where not one fits.
     ``outline`` are headings or definitions: all of them where they were asked for, of a document that was cut those
     not in ``text``. ``note`` says in words what could not be done.
@@ -62,8 +62,8 @@ class Opened:
 class Expanded:
     """Documents that were opened, in the order asked for; those there are no such documents of are left out.
 
-    ``left_out`` are ids of those that the budget had no room for. ``tokens`` are those of the texts.
-    ``full_tokens``: of all documents asked for, whole.
+    ``left_out`` are ids of those that the budget had no room for. ``tokens`` are those of the texts, and where there is
+    a budget of the passages beside them. ``full_tokens``: of all documents asked for, whole.
     """
 
     documents: tuple[Opened, ...]
@@ -131,7 +131,7 @@ def expand(
             opened.append(sheet.opened(wanted, max_tokens - used if max_tokens else 0))
             used += opened[-1].tokens
             used += sum(mark.token_count for mark, _ in opened[-1].chunks) if max_tokens else 0
-    return Expanded(tuple(opened), tuple(left_out), sum(one.tokens for one in opened), full)
+    return Expanded(tuple(opened), tuple(left_out), used, full)
 
 
 def outline(
@@ -166,7 +166,7 @@ def passage(
     """
     with shelves.catalog.read() as connection:
         brief = only(briefs.of_uids(connection, [record.id for record in records], [uid]), uid)
-        marks = briefs.marks(connection, brief.id)
+        marks = _in_tokens_of(brief, briefs.marks(connection, brief.id))
         text, pages = documents.text(connection, brief.id), documents.pages(connection, brief.id)
     record = next(record for record in records if record.id == brief.collection_id)
     score: float | None = None
@@ -239,12 +239,9 @@ class _Sheet:
         self._brief = brief
         self._collection = collection
         self._text = text
-        self._marks = marks
+        self._marks = _in_tokens_of(brief, marks)
         self._total_lines = max(1, text.count("\n") + (not text.endswith("\n")))
         self._headings: tuple[Heading, ...] | None = None
-        passages = sum(mark.token_count for mark in marks)
-        self._per_unit = brief.token_count / passages if passages and brief.token_count else 1.0
-        """Tokens of the document for each that its passages have, which may be counted otherwise and overlap."""
 
     @property
     def headings(self) -> tuple[Heading, ...]:
@@ -304,7 +301,7 @@ class _Sheet:
         start, end = span
         if (start, end) == (0, len(self._text)):
             return self._brief.token_count
-        return round(self._per_unit * sum(mark.token_count * _share(mark, start, end) for mark in self._marks))
+        return round(sum(mark.token_count * _share(mark, start, end) for mark in self._marks))
 
     def _cut(self, span: Span, most: int) -> int:
         """Return where a part is to end that has at most so many tokens: heading, passage, line, word or there."""
@@ -322,11 +319,10 @@ class _Sheet:
         """Return the offset up to which there are ``most`` tokens."""
         used = 0.0
         for mark in self._marks:
-            whole = mark.token_count * self._per_unit
-            cost = whole * _share(mark, *span)
+            cost = mark.token_count * _share(mark, *span)
             if used + cost > most:
                 length = max(1, mark.end - mark.start)
-                return max(mark.start, span[0]) + int((most - used) / max(whole, 1) * length)
+                return max(mark.start, span[0]) + int((most - used) / max(mark.token_count, 1) * length)
             used += cost
         return span[1]
 
@@ -383,6 +379,16 @@ def _check(wanted: Wanted) -> None:
         first, last = wanted.lines
         if first < 1 or (last and last < first):
             raise InvalidInput(f"There are no lines {first} to {last}.", hint="They count from 1.")
+
+
+def _in_tokens_of(brief: DocumentRecord, marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """Return the passages with the tokens of their document, which its chunker may count otherwise; they overlap."""
+    counts = np.array([mark.token_count for mark in marks], np.int64)
+    if not counts.sum() or not brief.token_count:
+        return tuple(marks)
+    ends = np.rint(np.cumsum(counts) * (brief.token_count / counts.sum())).astype(np.int64)
+    shares = np.diff(ends, prepend=0).tolist()
+    return tuple(replace(mark, token_count=share) for mark, share in zip(marks, shares, strict=True))
 
 
 def _share(mark: Mark, start: int, end: int) -> float:

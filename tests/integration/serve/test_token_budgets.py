@@ -12,6 +12,7 @@ from serve_support import Running
 
 from pinakes.embedders.tokens import token_counter
 from pinakes.library import Library
+from pinakes.models import weights
 from pinakes.serve.app import create_app
 from pinakes.settings import Settings, load
 from pinakes.tools import tools_of
@@ -65,6 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     for number in range(150):
         (folder / f"empty-file-with-a-long-name-{number}.md").write_text("", "utf-8")
     settings = load(home=home, environment={}, embedding__provider="deterministic", server__port=0, toolsets=TOOLSETS)
+    weights.install(load(home=home, environment={}).embedding, settings.cache)  # tokens are counted, not estimated
     with Library(settings) as library:
         ids = {
             name: library.documents.put(text, title=name, uri=f"{name}.md", kind="markdown").document.uid
