@@ -30,14 +30,24 @@ _PART: Final = 1 << 15
 _CHARS_PER_TOKEN: Final = 4
 """Of a word that is one unknown token to BERT, because it is too long."""
 
-_UNSEEN: Final = re.compile(
-    "[\x80-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+_UNSEEN: Final = np.array(
+    [
+        *range(0x80, 0xA0),
+        *(0xAD, 0x61C, 0x180E, 0xFEFF),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0000, 0xE01F0),
+    ],
+    np.uint32,
 )
+_ACCENTS: Final = range(0x300, 0x370)
 _PILED: Final = re.compile("[\u0300-\u036f]{3,}")
 _CONTROLS: Final = bytes({*range(32), 127} - set(b"\t\n\r"))
 """What BERT drops and other readers do not: control characters, signs without width, accents piled up."""
 
-_LONG: Final = 1 << 11
+_LONG: Final = 1 << 8
 _MOST_WORD: Final = 100
 _LONG_WORD: Final = re.compile(r"\w{101}")
 _MOST_UNKNOWN: Final = 0.001
@@ -138,7 +148,10 @@ _ESTIMATING = TokenCounter(None)
 
 
 def _has_long_word(text: str) -> bool:
-    return any(len(word) > _MOST_WORD and _LONG_WORD.search(word) is not None for word in text.split())
+    words = text.split()
+    if max(map(len, words), default=0) <= _MOST_WORD:
+        return False
+    return any(map(_LONG_WORD.search, [word for word in words if len(word) > _MOST_WORD]))
 
 
 def _unseen(text: str) -> int:
@@ -146,7 +159,11 @@ def _unseen(text: str) -> int:
     data = text.encode("utf-8", "replace")
     dropped = len(data) - len(data.translate(None, _CONTROLS))
     if len(data) != len(text):
-        dropped += len(_UNSEEN.findall(text)) + sum(len(one) - 2 for one in _PILED.findall(text))
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        foreign = codes[codes >= _UNSEEN[0]]
+        dropped += int(np.isin(foreign, _UNSEEN).sum())
+        if ((foreign >= _ACCENTS.start) & (foreign < _ACCENTS.stop)).any():
+            dropped += sum(len(one) - 2 for one in _PILED.findall(text))
     if any(blank in data for blank in _BLANKS):
         dropped += sum(len(one) // _BLANKS_PER_TOKEN for one in _BLANK.findall(text))
     return dropped
