@@ -62,8 +62,8 @@ class Opened:
 class Expanded:
     """Documents that were opened, in the order asked for; those there are no such documents of are left out.
 
-    ``left_out`` are ids of those that the budget had no room for. ``tokens`` are those of the texts, and where there is
-    a budget of the passages beside them. ``full_tokens``: of all documents asked for, whole.
+    ``left_out`` are ids of those that the budget had no room for. ``tokens`` are those of the texts.
+    ``full_tokens``: of all documents asked for, whole.
     """
 
     documents: tuple[Opened, ...]
@@ -131,7 +131,7 @@ def expand(
             opened.append(sheet.opened(wanted, max_tokens - used if max_tokens else 0))
             used += opened[-1].tokens
             used += sum(mark.token_count for mark, _ in opened[-1].chunks) if max_tokens else 0
-    return Expanded(tuple(opened), tuple(left_out), used, full)
+    return Expanded(tuple(opened), tuple(left_out), sum(one.tokens for one in opened), full)
 
 
 def outline(
