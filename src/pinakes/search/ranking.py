@@ -22,7 +22,7 @@ from pinakes.types import Float32, Int64
 _DECIMALS = 6
 """Scores that differ by less are equal, and the older passage is first: sums of vectors differ so by how they came."""
 
-_FEEDBACK_PASSAGES = 5
+_FEEDBACK_PASSAGES = 10
 _FEEDBACK_SPREAD = 0.03
 """A passage whose score is lower than the best by this much speaks with 1/e of its voice."""
 

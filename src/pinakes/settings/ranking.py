@@ -48,7 +48,7 @@ class SearchSettings(Section):
         0.7, ge=0, le=1, description="Share of the whole document's BM25 beside that of the passage."
     )
     bm25_attained: float = Field(
-        0.5,
+        0.35,
         ge=0,
         le=1,
         description="The best passage's BM25 counts in full only from this share of what the query's words could give "

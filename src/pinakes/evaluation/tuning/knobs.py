@@ -166,7 +166,7 @@ def _fusion(settings: Settings) -> list[Knob]:
         Knob("weights", (now, *weights)),
         _each("search.document_cosine_share", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), settings),
         _each("search.document_bm25_share", (0.0, 0.25, 0.5, 0.7, 0.85, 1.0), settings),
-        _each("search.bm25_attained", (0.0, 0.2, 0.3, 0.4, 0.5, 0.7), settings),
+        _each("search.bm25_attained", (0.0, 0.2, 0.35, 0.5, 0.7), settings),
         _each("search.feedback_weight", (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0), settings),
         Knob("fusion", tuple(ways)),
     ]
