@@ -14,6 +14,7 @@ from typing import Self
 
 from pinakes.analysis import STOP_WORDS
 from pinakes.settings import ChatSettings, SummarySettings
+from pinakes.summarizers.boilerplate import ENDED, is_notice, without_furniture
 from pinakes.types import Document, Summary
 
 MAX_CHARS = 600
@@ -21,6 +22,9 @@ MAX_CHARS = 600
 
 LOOKED_AT_CHARS = 10_000
 """What stands further behind is not looked at: it seldom says what the whole is about."""
+
+MAX_LOOKED_AT_CHARS = 5 * LOOKED_AT_CHARS
+"""So far is looked on where all before is lists, tables and the like."""
 
 _MAX_SENTENCES_SEEN = 50
 _MAX_SENTENCE_CHARS = 320
@@ -50,8 +54,8 @@ _IMAGE = re.compile(r"!\[[^\]\n]{0,300}\](?:\((?:data:[^)\n]*|[^)\n]{0,1000})\)|
 _LINK = re.compile(r"\[([^\]\n]{1,300})\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,300}\])")
 _ROLE = re.compile(r":[\w.+:-]{1,60}:`([^`<\n]{1,300}?)(?:\s{0,9}<[^`>\n]{0,300}>)?`")
 _MARKS = re.compile(r"\*\*|__|``?|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|\\(?=[!-/:-@\[-`{-~])")
+_ADMONITION = re.compile(r"^[>\s]*\[![A-Za-z]+\]")
 _LINK_ALONE = re.compile(r"\[[^\]\n]+\](?:\([^)\n]*\)|\[[^\]\n]*\])?\W*")
-_ENDED = (".", "!", "?", "。", "！", "？", ".)", '."', ".”", ".'")
 _RULE = re.compile(r"\s*([-=*_~^\"'`#.:+])\1{2,}\s*")
 _HEADING = re.compile(r"\ {0,3}#{1,6}\s+(.*)")
 _TABLE = re.compile(r"\s*(?:\||\+[-=+]{3,})|.*\|.*\|")
@@ -61,12 +65,7 @@ _MARKUP = re.compile(r"\s*(?:\.\. |:[\w-]+:|```|~~~|[=~^\"'`]{3,}\s*$)")
 _LEAD = re.compile(
     r"(?:abstract|about|description|executive summary|introduction|overview|purpose|summary|synopsis)\b", re.I
 )
-_BOILERPLATE = re.compile(
-    r"copyright|\(c\) \d{4}|all rights reserved|spdx-|licen[sc]ed? (?:under|to)|without warrant|permission is hereby"
-    r"|redistribution and use|table of contents|this (?:page|file|document) (?:is|was) (?:auto|generated)|do not edit"
-    r"|\bcookies\b|click here|subscribe to|coding[:=]|\bvim:"
-)
-_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*(?:\s+(?=[\"'“‘(\[]?[^\Wa-z_])|(?<=[。！？])|\Z)")
+_END = re.compile(r"(?<=[.!?。！？।॥؟۔።։។။])[\"'”’)\]]*(?:\s+(?=[\"'“‘(\[]?[^\Wa-z_])|(?<=[。！？])|\Z)")
 _SHORT_FORM_CHARS = 10
 _SHORT_FORM = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Sec|[A-Z])\.$")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -107,18 +106,26 @@ class Extractive:
 
     def summarize(self, document: Document, symbols: Sequence[str] = ()) -> Summary:
         """Return sentences of the text; where there are none its first words, else the title."""
-        found = self._of_code(document, symbols) if document.kind == "code" else self._of_text(document)
-        text = found or _beginning(document) or document.title.strip() or "(no text)"
+        text = self.sentences(document, symbols) or _beginning(document) or document.title.strip() or "(no text)"
         return Summary(text, "extractive")
 
+    def sentences(self, document: Document, symbols: Sequence[str] = ()) -> str:
+        """Return sentences of the text, "" where it has none."""
+        return self._of_code(document, symbols) if document.kind == "code" else self._of_text(document)
+
     def _of_text(self, document: Document) -> str:
-        lines = document.text[:LOOKED_AT_CHARS]
         if document.kind == "text" and document.language not in (None, "rst"):
             return ""  # data: it has no sentences
-        return _chosen(_sentences(lines), document.title, self._most)
+        text, notices = document.text, ""
+        for start in range(0, min(len(text), MAX_LOOKED_AT_CHARS), LOOKED_AT_CHARS):
+            found, passed_over = _sentences(text[start : start + LOOKED_AT_CHARS], document.title)
+            if told := _chosen(found, document.title, self._most):
+                return told
+            notices = notices or _chosen(passed_over, document.title, self._most)
+        return notices
 
     def _of_code(self, document: Document, symbols: Sequence[str]) -> str:
-        said = _chosen(_sentences(_leading_comment(document.text)), document.title, self._most)
+        said = _chosen(_sentences(_leading_comment(document.text), document.title)[0], document.title, self._most)
         names = list(dict.fromkeys(symbols))
         if not names:
             return said
@@ -153,20 +160,28 @@ def _leading_comment(text: str) -> str:
     return "\n\n".join(said)
 
 
-def _sentences(text: str) -> list[_Sentence]:
-    """Return what may stand in a summary, in order: no headings, tables, code, links alone, nothing short or twice."""
+def _sentences(text: str, title: str) -> tuple[list[_Sentence], list[_Sentence]]:
+    """Return what may stand in a summary, in order, and notices, which may where there is nothing else.
+
+    Those are no headings, tables, code, links alone, nothing short or twice. What stands between two notices of a
+    paragraph belongs to them.
+    """
     seen: set[str] = set()
     found: list[_Sentence] = []
-    for paragraph, leading in _paragraphs(_CLUTTER.sub(" ", text)):
-        for sentence in _split(paragraph):
+    notices: list[_Sentence] = []
+    for paragraph, leading in _paragraphs(without_furniture(_CLUTTER.sub(" ", text), title)):
+        parts = list(_split(paragraph))
+        noticed = [place for place, sentence in enumerate(parts) if is_notice(sentence)]
+        for place, sentence in enumerate(parts):
             written = _WORD.findall(sentence)
             if sentence in seen or not _is_long(sentence, len(written)):
                 continue
             seen.add(sentence)
-            found.append(_Sentence(sentence, frozenset(map(str.lower, written)) - STOP_WORDS, leading))
+            one = _Sentence(sentence, frozenset(map(str.lower, written)) - STOP_WORDS, leading)
+            (notices if noticed and noticed[0] <= place <= noticed[-1] else found).append(one)
             if len(found) == _MAX_SENTENCES_SEEN:
-                return found
-    return found
+                return found, notices
+    return found, notices
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
@@ -204,7 +219,7 @@ def _plain(line: str) -> str:
     """Return a line without the marks of Markdown and reStructuredText."""
     if not any(sign in line for sign in "*_`[!\\:"):
         return line.strip().lstrip("> ")
-    line = _ROLE.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", line)))
+    line = _ROLE.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", _ADMONITION.sub("", line))))
     return _MARKS.sub("", line).strip().lstrip("> ")
 
 
@@ -230,19 +245,19 @@ def _is_long(sentence: str, words: int) -> bool:
 
 
 def _tells(sentence: str) -> bool:
-    """Say whether a sentence is of words rather than of figures and signs, and no boilerplate."""
+    """Say whether a sentence is of words rather than of figures and signs, and no question and no opening of a list."""
     length = len(sentence)
     letters = sum(map(str.isalpha, sentence))
     digits = sum(map(str.isdigit, sentence))
     signs = length - letters - digits - sentence.count(" ")
     if digits > _MOST_DIGITS * length or signs > _MOST_SIGNS * length:
         return False
-    return not (sentence.isupper() or sentence.endswith((":", "?")) or _BOILERPLATE.search(sentence.lower()))
+    return not sentence.endswith((":", "?"))
 
 
 def _chosen(sentences: Sequence[_Sentence], title: str, most: int) -> str:
     """Return the sentences that tell most, in their order."""
-    sentences = [one for one in sentences if one.text.endswith(_ENDED)] or sentences
+    sentences = [one for one in sentences if one.text.endswith(ENDED)] or sentences
     if not sentences:
         return ""
     spread = Counter(word for sentence in sentences for word in sentence.words)
@@ -289,7 +304,14 @@ def _short(sentence: str) -> str:
 
 def _beginning(document: Document) -> str:
     """Return the first lines of a text that has no sentences, as one; not the title, which is shown beside it."""
-    rows = (line for line in document.text[: 8 * _MAX_SENTENCE_CHARS].split("\n") if not _MARKUP.match(line))
+    text = document.text[: 8 * _MAX_SENTENCE_CHARS]
+    prose = _CLUTTER.sub(lambda match: match[0] if match["fence"] else " ", text)
+    prose = "" if document.kind == "text" else without_furniture(prose, document.title)
+    return _first_lines(prose, document.title) or _first_lines(text, document.title)
+
+
+def _first_lines(text: str, title: str) -> str:
+    rows = (line for line in text.split("\n") if not _MARKUP.match(line))
     lines = (_plain(line).strip("#|-*> \t") for line in rows)
-    said = dict.fromkeys(line for line in lines if any(map(str.isalnum, line)) and line != document.title)
+    said = dict.fromkeys(line for line in lines if any(map(str.isalnum, line)) and line != title)
     return _short("; ".join(" ".join(line.split()) for line in said))
