@@ -1,7 +1,8 @@
 """Summaries of documents: those they were given, those a model wrote, and else sentences of their texts.
 
-Sentences are taken when somebody looks, and by a server ahead of that: it costs less than a millisecond, nothing at all
-while documents are added, and they are always those of the text as it is. What a model wrote is kept in the catalogue.
+Sentences are taken when somebody looks, and by a server ahead of that: it costs about a millisecond, nothing at all
+while documents are added, and they are always those of the text as it is, by the rules of this program: they are not
+stored, so that no version of them is. What a model wrote is kept in the catalogue.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pinakes.ports import Summarizer
 from pinakes.shelves import Shelves
 from pinakes.summarizers import Extractive, open_summarizer, writer_of
 from pinakes.summarizers.chat import ChatSummarizer
-from pinakes.summarizers.extractive import LOOKED_AT_CHARS
+from pinakes.summarizers.extractive import LOOKED_AT_CHARS, MAX_LOOKED_AT_CHARS, is_data
 from pinakes.types import Document, DocumentKind, Float32, Metadata, Summary, SummaryWriter
 
 _REMEMBERED = 20_000
@@ -170,7 +171,11 @@ class Summaries:
         settings = self._shelves.settings.summary
         if settings.writer == "none":
             return Summary("", "none")
-        made = Extractive(settings.max_sentences).summarize(_document(brief, text), _symbols(connection, brief))
+        extractive, symbols = Extractive(settings.max_sentences), _symbols(connection, brief)
+        document = _document(brief, text)
+        if len(text) == LOOKED_AT_CHARS and not (is_data(document) or extractive.sentences(document, symbols)):
+            document = _document(brief, briefs.beginnings(connection, [brief.id], MAX_LOOKED_AT_CHARS)[brief.id])
+        made = extractive.summarize(document, symbols)
         with self._lock:
             self._known[_key(brief)] = made
             while len(self._known) > _REMEMBERED:

@@ -82,6 +82,13 @@ def test_a_summary_is_that_of_the_text_as_it_is_now(zoo: Library, docs: Path) ->
     assert otter.summary.text == "Since last year the otters live in the big lake of the park."
 
 
+def test_a_summary_is_looked_for_behind_a_long_list(library: Library) -> None:
+    names = "".join(f"- [Language {number}](https://{number}.example/wiki)\n" for number in range(400))
+    library.documents.put(f"# Otter\n\n{names}\nThe otter lives in the big lake of the park.\n", title="Otter")
+    [otter] = library.staged.summaries("otter", top_k=1).documents
+    assert otter.summary.text == "The otter lives in the big lake of the park."
+
+
 def test_a_document_is_found_by_its_given_summary_though_its_text_says_nothing_of_it(library: Library) -> None:
     for number in range(30):
         library.documents.put(f"Page {number} is about the weather of that week.", title=f"Page {number}")

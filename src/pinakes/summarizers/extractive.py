@@ -114,8 +114,8 @@ class Extractive:
         return self._of_code(document, symbols) if document.kind == "code" else self._of_text(document)
 
     def _of_text(self, document: Document) -> str:
-        if document.kind == "text" and document.language not in (None, "rst"):
-            return ""  # data: it has no sentences
+        if is_data(document):
+            return ""
         text, notices = document.text, ""
         for start in range(0, min(len(text), MAX_LOOKED_AT_CHARS), LOOKED_AT_CHARS):
             found, passed_over = _sentences(text[start : start + LOOKED_AT_CHARS], document.title)
@@ -132,6 +132,11 @@ class Extractive:
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         defined = f"Defines {', '.join(names[:_MAX_NAMES])}{more}."
         return f"{said} {defined}" if said else defined
+
+
+def is_data(document: Document) -> bool:
+    """Say whether a document is of a kind that has no sentences."""
+    return document.kind == "text" and document.language not in (None, "rst")
 
 
 class Nothing:

@@ -164,8 +164,13 @@ def test_a_comment_further_down_is_not_the_leading_one() -> None:
     assert summarize(text, "x.c", kind="code", symbols=("x",)) == "Defines x."
 
 
+ODD = ("a", "a@", "·", " · ", "A > ", "[a\n", "© ", "1\n", "A: b\n", "A\n", "cookies ", ". . ", "www.", "2024 ")
+
+
 @pytest.mark.parametrize("kind", ["markdown", "code"])
-@pytest.mark.parametrize("unit", ["[", "{{", "![", "[a](", ":", ":a:", "`", "A. ", " ", "\t", "*", "- [", "x [a]: "])
+@pytest.mark.parametrize(
+    "unit", ["[", "{{", "![", "[a](", ":", ":a:", "`", "A. ", " ", "\t", "*", "- [", "x [a]: ", *ODD]
+)
 @pytest.mark.parametrize("before", ["", "# ", "/* "])
 def test_no_text_takes_long(before: str, unit: str, kind: DocumentKind) -> None:
     text = before + unit * (LOOKED_AT_CHARS // len(unit)) + "x"
