@@ -164,7 +164,23 @@ def test_a_comment_further_down_is_not_the_leading_one() -> None:
     assert summarize(text, "x.c", kind="code", symbols=("x",)) == "Defines x."
 
 
-ODD = ("a", "a@", "·", " · ", "A > ", "[a\n", "© ", "1\n", "A: b\n", "A\n", "cookies ", ". . ", "www.", "2024 ")
+ODD = (
+    "x [a]: ",
+    "a",
+    "a@",
+    "·",
+    " · ",
+    "A > ",
+    "[a\n",
+    "© ",
+    "1\n",
+    "A: b\n",
+    "A\n",
+    "cookies ",
+    ". . ",
+    "www.",
+    "2024 ",
+)
 
 
 @pytest.mark.parametrize("kind", ["markdown", "code"])
