@@ -8,6 +8,7 @@
 ``{"path": {"glob": "mm/**/*.c"}}``           matches the pattern, as in .gitignore
 ``{"path": "mm/*.c"}``                        the same, unless there is a path called so (``*``, ``?``, ``[``)
 ``{"path": "docs/"}``                         what is in this folder
+``{"file_type": ".md"}``                      what ``md`` means: with and without its dot
 ``{"tags": ["draft", "howto"]}``              has any of these tags
 ============================================  =====================================================
 
@@ -39,6 +40,9 @@ COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "<=": operator.le,
     "<": operator.lt,
 }
+FILE_TYPES: Final = frozenset(("file_type", "file_extension", "extension"))
+"""Fields that hold the extension of a file, some with its dot and some without: either is meant by both."""
+
 _EXAMPLE = 'Write for example {"status": "beta"}, {"number": {"gte": 100}} or {"path": {"glob": "docs/**"}}.'
 _WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(?![=<>])(.*)", re.DOTALL)
 _WORDS = {"=": "in", "==": "in", "!=": "ne", ">=": "gte", ">": "gt", "<=": "lte", "<": "lt"}
@@ -140,13 +144,17 @@ def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
 def in_words(condition: Condition) -> str:
     """Return ``condition`` as it would be written on the command line, long values cut."""
     if condition.none_of:
-        return f"{condition.field} != {listed(condition.none_of)}"
+        return f"{condition.field} != {listed(_shown(condition, condition.none_of))}"
     if condition.any_of or condition.glob:
-        return f"{condition.field} = {listed(condition.any_of or condition.glob)}"
+        return f"{condition.field} = {listed(_shown(condition, condition.any_of or condition.glob))}"
     closed = not (condition.low_open or condition.high_open)
     if isinstance(condition.low, str) and condition.low == condition.high and closed:
         return f"{condition.field} beginning with {listed([condition.low])}"
     return " and ".join(f"{condition.field} {sign} {listed([bound])}" for sign, bound in limits(condition))
+
+
+def _shown(condition: Condition, values: Collection[JSON]) -> Collection[JSON]:
+    return [one for one in values if not str(one).startswith(".")] if condition.field in FILE_TYPES else values
 
 
 def listed(values: Collection[JSON], most: int = 5) -> str:
@@ -254,16 +262,24 @@ def _differs(field: str, value: JSON) -> Condition:
     texts = _texts(field, value)
     if field == "path" and any(set("*?") & set(text) for text in texts):
         raise InvalidFilter("A filter cannot leave out a pattern of paths.", hint="Name whole paths.")
-    return Condition(field, none_of=_places(texts) if field == "path" else texts)
+    return Condition(field, none_of=_places(texts) if field == "path" else _either(field, texts))
 
 
 def _equals(field: str, value: JSON) -> Condition:
     texts = _texts(field, value)
     if field != "path":
-        return Condition(field, any_of=texts)
+        return Condition(field, any_of=_either(field, texts))
     if any(_MAGIC.search(text) or text.endswith("/") for text in texts):
         return _like(field, [str(one) for one in _listed(value)])
     return Condition(field, any_of=_places(texts))
+
+
+def _either(field: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return extensions with and without their dots, other values as they are."""
+    if field not in FILE_TYPES:
+        return tuple(texts)
+    bare = dict.fromkeys(text.lstrip(".") for text in texts)
+    return tuple(form for text in bare for form in ((text, f".{text}") if text else (text,)))
 
 
 def _places(texts: Iterable[str]) -> tuple[str, ...]:

@@ -103,7 +103,8 @@ class TestIndexing:
     def test_what_is_said_of_a_content_wins_over_what_its_name_says(self, empty: Library) -> None:
         answer(empty, "index_content", content_type="documentation", source_path="examples/a.c", content="int a;\n")
         assert found(empty, query="int a", content_types=["source_file"]) == []
-        [result] = found(empty, query="int a", content_types=["documentation"])
+        for types in (["documentation"], ["Documentation"], "DOCUMENTATION", "config, documentation"):
+            [result] = found(empty, query="int a", content_types=types)
         assert result["content_type"] == "documentation"
         types = answer(empty, "get_index_status")["system_stats"]["content_by_type"]
         assert types == {"source_file": 0, "documentation": 1, "config": 0}

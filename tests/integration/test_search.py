@@ -233,6 +233,36 @@ def test_filters_apply_before_the_best_are_taken(mode: Any, filled: Library) -> 
         assert found.total_candidates == 1
 
 
+@pytest.mark.parametrize("field", ["file_type", "File-Type", "file_extension", "extension"])
+@pytest.mark.parametrize(
+    "written", ["md", ".md", ".Md", ["md"], [".MD", "txt"], {"ne": ".py"}, {"ne": ["PY", "c"]}]
+)
+def test_a_file_type_is_met_with_and_without_its_dot(field: str, written: Any, library: Library, docs: Path) -> None:
+    files = {"one.md": "# One\n\nHerons and krill.\n", "two.py": "# Herons\nx = 1\n"}
+    library.add(str(write_files(docs, files)))
+    library.documents.put("Herons.", title="Three", path="c.py", metadata={"extension": ".py", "file_extension": "PY"})
+    library.documents.put("Herons.", title="Four", path="d.md", metadata={"extension": "md", "file_extension": ".MD"})
+    found = {hit.path for hit in library.search("herons", filters={field: written}, top_k=10).hits}
+    if field.casefold().startswith("file") and not field.endswith("extension"):
+        assert found == {"one.md", "d.md"}
+    elif isinstance(written, dict):
+        assert found == {"one.md", "two.py", "d.md"}
+    else:
+        assert found == {"d.md"}
+
+
+@pytest.mark.parametrize("query", ["herons file_type:md", "herons file_type:.md", "herons file_type:.MD"])
+def test_a_file_type_in_a_query_is_met_with_and_without_its_dot(query: str, library: Library, docs: Path) -> None:
+    library.add(str(write_files(docs, {"one.md": "# One\n\nHerons.\n", "two.py": "# Herons\nx = 1\n"})))
+    assert [hit.path for hit in library.search(query).hits] == ["one.md"]
+
+
+def test_a_file_type_that_no_document_has_is_told_as_it_was_meant(library: Library, docs: Path) -> None:
+    library.add(str(write_files(docs, {"one.md": "# One\n\nHerons.\n"})))
+    [note] = library.search("herons", filters={"file_type": ".mdx"}).notes
+    assert note == "no document has file_type = 'mdx': did you mean 'md'?"
+
+
 def test_total_candidates_counts_what_passed_the_filter(filled: Library) -> None:
     assert filled.search("heron").total_candidates == 151
     assert filled.search("heron", filters={"path": "part1/*"}).total_candidates == 50

@@ -24,6 +24,8 @@ METADATA = {
     "path": "keps/sig-auth/2086-name/README.md",
     "stages": {"alpha": {"milestone": "v1.20"}, "beta": None},
     "empty": "",
+    "file_type": "md",
+    "file_extension": ".yaml",
 }
 
 
@@ -96,6 +98,14 @@ METADATA = {
         ({"empty": ""}, True),
         ({"status": "beta", "number": 1}, False),
         ({"nothing": "here"}, False),
+        ({"file_type": ".MD"}, True),
+        ({"file_type": ["py", "md"]}, True),
+        ({"file_extension": "yaml"}, True),
+        ({"file_extension": ".yaml"}, True),
+        ({"file_type": {"ne": ".md"}}, False),
+        ({"file_type": ""}, False),
+        ({"file_type": "."}, False),
+        ({"file_type": "m"}, False),
     ],
 )
 def test_a_filter(written: dict[str, Any] | None, passes: bool) -> None:

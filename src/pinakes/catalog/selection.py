@@ -195,7 +195,7 @@ def _doubt(connection: Connection, collection_id: int, condition: Condition) -> 
     if connection.execute(_documents_with(connection, collection_id, condition).limit(1)).first():
         return None
     values = _distinct(connection, fields.c.value, fields.c.collection_id == collection_id, fields.c.name == field)
-    near = [one for text in map(str, condition.any_of) for one in nearest(text, values)]
+    near = list(dict.fromkeys(one for text in map(str, condition.any_of) for one in nearest(text, values)))
     there = f"did you mean {listed(near)}?" if near else f"there are {listed(values)}"
     return f"no document has {in_words(condition)}: {there}"
 

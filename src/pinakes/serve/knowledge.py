@@ -266,12 +266,8 @@ def answered(
 
 
 def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
-    """Return ``given`` with the names and spellings of this interface made the library's."""
-    filters = {("path" if name == "file_path" else name): value for name, value in (given or {}).items()}
-    kind = filters.get("file_type")
-    if isinstance(kind, str):
-        filters["file_type"] = kind.removeprefix(".")
-    return filters
+    """Return ``given`` with the names of this interface made the library's."""
+    return {("path" if name == "file_path" else name): value for name, value in (given or {}).items()}
 
 
 def rendered(settings: Settings, request: SearchRequest, results: Results) -> dict[str, JSON]:

@@ -24,6 +24,16 @@ _SEARCH_STAGES = frozenset({"follow", "mend", "understand", "keyword", "vector",
 """Of a search that finds candidates; its other stages put them into their order."""
 
 
+def _type_from(value: JSON) -> JSON:
+    """Return a content type as it is called, however it is capitalised."""
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _types_from(value: JSON) -> JSON:
+    given = list_from(value)
+    return [_type_from(one) for one in given] if isinstance(given, list) else given
+
+
 class Found(Reply):
     """One passage that was found. Scores and confidence are 0 to 1; lines count from 1. ``uri`` leads to the original.
 
@@ -146,7 +156,7 @@ def semantic_search(
     max_results: Annotated[int, Field(description="Most results.", ge=1)] = 20,
     similarity_threshold: Annotated[float, Field(description="Least similarity_score.", ge=0, le=1)] = 0.0,
     content_types: Annotated[
-        list[ContentType], BeforeValidator(list_from), Field(description="Only these; empty = all.")
+        list[ContentType], BeforeValidator(_types_from), Field(description="Only these; empty = all.")
     ] = [],  # noqa: B006 - pydantic copies it
     file_paths: Annotated[
         list[str], BeforeValidator(list_from), Field(description="Only paths like these: mm/*.c, drivers/net/**.")
@@ -190,7 +200,7 @@ def semantic_search(
 @tool(toolset="code", read_only=False, idempotent=True, error_data=as_code)
 def index_content(
     library: Library,
-    content_type: Annotated[ContentType, Field(description="What it is there for.")],
+    content_type: Annotated[ContentType, BeforeValidator(_type_from), Field(description="What it is there for.")],
     source_path: Annotated[str, Field(description="Its path; decides how it is read.", min_length=1, max_length=4096)],
     content: Annotated[str, Field(description="All of its text.", min_length=1)],
     title: Annotated[str, Field(description="What it is called; empty = as it calls itself.")] = "",

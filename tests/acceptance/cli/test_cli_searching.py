@@ -83,6 +83,8 @@ def test_filters_paths_and_modes_narrow_the_search(orchard):
 
     assert paths("-f", "status=beta") == {"bees.md"}
     assert paths("--path", "*.py") == {"code/press.py"}
+    for written in ("file_type=py", "file_type=.py", "FILE_TYPE=.PY"):
+        assert paths("-f", written) == {"code/press.py"}
     assert paths("--path", "*.py", "--path", "bees.md") == {"code/press.py", "bees.md"}
     assert paths("--mode", "keyword") == {"bees.md", "guide.md"}
     assert paths("--min-score", "2") == set()

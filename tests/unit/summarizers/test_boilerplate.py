@@ -140,10 +140,15 @@ def test_where_nothing_is_left_it_is_what_there_is(text: str, expected: str | No
 
 
 def test_a_licence_around_the_words_on_a_file_does_not_hide_them() -> None:
-    text = (
-        "/*\n * Copyright (C) 2010 The Keepers. All rights reserved.\n *\n"
-        " * Opens the sluice when the river is too high.\n *\n * This program is free software; you can redistribute it and/or modify it under the terms of the "
-        "GNU General Public License as published by others.\n */\nint x;\n"
-    )
+    text = """/*
+ * Copyright (C) 2010 The Keepers. All rights reserved.
+ *
+ * Opens the sluice when the river is too high.
+ *
+ * This program is free software; you can redistribute it and/or modify it under the terms of the GNU
+ * General Public License as published by others.
+ */
+int x;
+"""
     told = Extractive(4).summarize(Document(text, "sluice.c", "code", "c"), ("open_sluice",)).text
     assert told == "Opens the sluice when the river is too high. Defines open_sluice."
