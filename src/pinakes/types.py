@@ -95,6 +95,10 @@ class ReadingNote:
     line: int | None = None
     count: int = 1
 
+    def __str__(self) -> str:
+        """Return the words, with the line where there is one."""
+        return self.message if self.line is None else f"{self.message} (line {self.line:,})"
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

@@ -234,9 +234,7 @@ def test_filters_apply_before_the_best_are_taken(mode: Any, filled: Library) -> 
 
 
 @pytest.mark.parametrize("field", ["file_type", "File-Type", "file_extension", "extension"])
-@pytest.mark.parametrize(
-    "written", ["md", ".md", ".Md", ["md"], [".MD", "txt"], {"ne": ".py"}, {"ne": ["PY", "c"]}]
-)
+@pytest.mark.parametrize("written", ["md", ".md", ".Md", ["md"], [".MD", "txt"], {"ne": ".py"}, {"ne": ["PY", "c"]}])
 def test_a_file_type_is_met_with_and_without_its_dot(field: str, written: Any, library: Library, docs: Path) -> None:
     files = {"one.md": "# One\n\nHerons and krill.\n", "two.py": "# Herons\nx = 1\n"}
     library.add(str(write_files(docs, files)))

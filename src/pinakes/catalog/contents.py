@@ -35,7 +35,8 @@ class FailedFile:
 class Maker:
     """So many documents of one ``kind`` and ``language`` that one reader and one chunker made, each with its version.
 
-    ``path`` is that of the document where no reader is recorded. ``by_hand``: no file gives them.
+    ``path`` is that of the document where no reader is recorded. ``source_id``: whose files give them, None where no
+    file does; ``failed``: these could not be read the last time.
     """
 
     reader: str
@@ -43,17 +44,23 @@ class Maker:
     kind: str
     language: str | None
     path: str
-    by_hand: bool
+    source_id: int | None
+    failed: bool
     count: int
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether no file gives them."""
+        return self.source_id is None
 
 
 def makers(connection: Connection, collection_id: int) -> list[Maker]:
     """Return what made the documents of a collection."""
     path = case((documents.c.reader == "", documents.c.path), else_="")
     made = (documents.c.reader, documents.c.chunker, documents.c.kind, documents.c.language, path.label("path"))
-    by_hand = documents.c.source_id.is_(None).label("by_hand")
-    query = select(*made, by_hand, func.count()).where(documents.c.collection_id == collection_id)
-    return [Maker(*row) for row in connection.execute(query.group_by(*made, by_hand))]
+    of_files = (documents.c.source_id, documents.c.id.in_(_FAILED).label("failed"))
+    query = select(*made, *of_files, func.count()).where(documents.c.collection_id == collection_id)
+    return [Maker(*row) for row in connection.execute(query.group_by(*made, *of_files))]
 
 
 def types_of(connection: Connection, uids: Collection[str]) -> dict[str, str]:
@@ -124,3 +131,4 @@ _TYPES = (
     .select_from(documents.join(fields, fields.c.document_id == documents.c.id))
     .where(documents.c.uid.in_(_UIDS), *_STATED)
 )
+_FAILED = select(files.c.document_id).where(files.c.status == "error", files.c.document_id.is_not(None))

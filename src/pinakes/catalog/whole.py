@@ -26,6 +26,7 @@ class Content(DocumentRecord):
     inherited: dict[str, JSON]
     given: dict[str, JSON] | None
     pages: list[int] | None
+    notes: tuple[ReadingNote, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,13 @@ def chunks_of(connection: Connection, content: Content) -> list[ChunkText]:
 def _content(row: Any) -> Content:
     values = row._asdict()
     own = values["metadata"]
-    return Content(**values | {"metadata": {**values["inherited"], **own}, "own": own})
+    notes = tuple(ReadingNote(**note) for note in values["notes"] or ())
+    return Content(**values | {"metadata": {**values["inherited"], **own}, "own": own, "notes": notes})
 
 
-_EVERY = RECORD.add_columns(documents.c.text, documents.c.source_id, documents.c.given, documents.c.pages)
+_EVERY = RECORD.add_columns(
+    documents.c.text, documents.c.source_id, documents.c.given, documents.c.pages, documents.c.notes
+)
 _OF_ID = _EVERY.where(documents.c.id == bindparam("document"))
 _ROWS = _EVERY.where(documents.c.collection_id == bindparam("collection"))
 _OF_UIDS = _ROWS.where(documents.c.uid.in_(bindparam("uids", expanding=True)))

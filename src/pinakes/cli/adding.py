@@ -14,7 +14,7 @@ from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import Purse
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable
-from pinakes.types import JSON, ReadingNote
+from pinakes.types import JSON
 from pinakes.wording import counted
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def show_report(screen: Screen, report: Report) -> None:
     if report.reread:
         screen.report(f"  again    {report.reread:,} changed as older readers or chunkers had made them")
     if report.notes:
-        _show_left_out(screen, "noted", [(path, _told(note)) for path, note in report.notes])
+        _show_left_out(screen, "noted", [(path, str(note)) for path, note in report.notes])
     for reason in report.excluded:
         screen.report(printable(f"  rules    {reason[:1].lower()}{reason[1:]}"))
     if not any(files.values()) and not report.skipped and not report.failed:
@@ -191,10 +191,6 @@ def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]
         screen.report(printable(f"    {len(paths):,} × {reason} ({', '.join(named)}{more})"))
     if len(common) > _NAMED_REASONS:
         screen.report(f"    … and {len(common) - _NAMED_REASONS:,} other reasons")
-
-
-def _told(note: ReadingNote) -> str:
-    return note.message if note.line is None else f"{note.message} (line {note.line:,})"
 
 
 def report_document(report: Report) -> dict[str, JSON]:

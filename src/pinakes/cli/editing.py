@@ -257,7 +257,8 @@ def _value(text: str) -> JSON:
 
 def _tell(session: Session, written: Written, *, done: str = "") -> None:
     document, screen = written.document, session.screen
-    about = {"outcome": written.outcome, "degraded": written.degraded, "document": asdict(document)}
+    about: dict[str, JSON] = {"outcome": written.outcome, "degraded": written.degraded, "document": asdict(document)}
+    about |= {"notes": [asdict(note) for note in written.notes]} if written.notes else {}
     screen.document(about)
     screen.show(
         printable(
@@ -267,6 +268,8 @@ def _tell(session: Session, written: Written, *, done: str = "") -> None:
     )
     if written.degraded:
         screen.say(f"found by words only until a model is there: {written.degraded}")
+    for note in written.notes:
+        screen.say(f"note: {note}")
 
 
 def _show(session: Session, document: FullDocument) -> None:

@@ -109,8 +109,11 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
 def upgrade_lines(session: Session, state: CollectionStatus) -> list[str]:
     """Return what older or newer versions of Pinakes made of a collection, in words, and what makes it again."""
     left = state.upgrade
-    if left is None or left.is_done:
+    if left is None:
         return []
+    kept = f"{counted(left.kept, 'document')} of older readers or chunkers, whose files are gone: kept as they were"
+    if left.is_done:
+        return [kept] if left.kept else []
     of = counted(left.documents, "document")
     index = {
         "older": f"the index is of an older version ({left.version}; now {left.present}) and answers until it is built "
@@ -125,6 +128,8 @@ def upgrade_lines(session: Session, state: CollectionStatus) -> list[str]:
         lines.append(f"{counted(left.to_read, 'document')} of files, made by older readers or chunkers")
     if left.to_cut:
         lines.append(f"{counted(left.to_cut, 'document')} without files, cut by older chunkers")
+    if left.kept:
+        lines.append(kept)
     if left.made_by:
         lines.append("made by " + ", ".join(f"{name} ({count:,})" for name, count in left.made_by.items()))
     if left.index != "newer":

@@ -32,7 +32,8 @@ from pinakes.documents.checking import (
 from pinakes.errors import Conflict, InvalidInput, NotFound, Refused
 from pinakes.readers.code import language_of
 from pinakes.readers.decode import scrub
-from pinakes.text.secrets.masking import Masking
+from pinakes.text.embedded_data import without_data
+from pinakes.text.secrets.masking import CODE, Masking
 from pinakes.types import JSON, Document, DocumentKind, Metadata, ReadingNote
 
 KINDS = ("markdown", "code", "text")
@@ -57,6 +58,8 @@ class Draft:
     path: str = ""
     language: str | None = None
     if_version: int | None = None
+    notes: Sequence[ReadingNote] = ()
+    """What a reader, through which the text came, dropped, doubted or masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ class Prepared:
     """What is to be written: ``new`` in place of ``base``, or as a document that was not there (None).
 
     ``new`` has no chunks yet; ``recut``: it needs some, cut under ``cut_title``. Its ``summary`` None: one is to be
-    made. ``by_file``: ``new`` belongs to a file that was left out and gives it again.
+    made. ``by_file``: ``new`` belongs to a file that was left out and gives it again. ``notes`` are on what was given
+    now: what of it was masked or left out.
     """
 
     new: NewDocument
@@ -86,6 +90,7 @@ class Prepared:
     recut: bool = True
     cut_title: str = ""
     by_file: bool = False
+    notes: tuple[ReadingNote, ...] = ()
 
     @property
     def stands_on(self) -> tuple[str, int, str] | None:
@@ -108,7 +113,7 @@ def as_new(base: Content) -> NewDocument:
 
 
 def putting(draft: Draft, masking: Masking) -> Plan:
-    """Return the plan to put a document, which may be there already; what is secret in it is masked.
+    """Return the plan to put a document, which may be there already; what is secret in it is masked, data left out.
 
     Its ``content_hash`` is that of the text as it was given.
 
@@ -134,10 +139,10 @@ def putting(draft: Draft, masking: Masking) -> Plan:
         own = _with(own, tags=list(tags) if isinstance(tags, tuple) else tags, source=source or old.get("source"))
         document = Document(draft.text, draft.title, draft.kind, _language(draft))
         recut = base is None or as_new(base).document != document
-        document = replace(document, notes=notes)
+        same_text = base is not None and base.text == draft.text
+        document = replace(document, notes=notes or (base.notes if base is not None and same_text else ()))
         summary, by = draft.summary or None, "given"
         if summary is None:
-            same_text = base is not None and base.text == draft.text
             summary, by = (base.summary, base.summary_by) if base is not None and same_text else (None, "")
         new = NewDocument(
             uri=draft.uri or (base.uri if base else ""),
@@ -152,23 +157,25 @@ def putting(draft: Draft, masking: Masking) -> Plan:
             summary_by=by if summary else "",
             given={},
         )
-        return Prepared(new, base, "updated" if base else "created", recut, draft.title)
+        return Prepared(new, base, "updated" if base else "created", recut, draft.title, notes=notes)
 
     return plan
 
 
 def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
-    """Return the plan to change a document; what is secret in the change is masked.
+    """Return the plan to change a document; what is secret in the change is masked, data in a new text left out.
 
     Raises:
         InvalidInput: something of it cannot be used.
     """
     title = None if edit.title is None else checked_title(edit.title)
     text = None if edit.text is None else checked_text(edit.text)
-    given = masking.value(_given(edit))
+    fields = _given(edit)
+    given = masking.value(fields)
     summary = None if edit.summary is None else masking.text(checked_summary(edit.summary))
     digest = None if text is None else _hash(text)
-    read = masking.document(Document(text or "", title or ""))
+    read = without_data(masking.document(Document(text or "", title or "", metadata=fields)))
+    notes = (*read.notes, *_beside(masking, summary=(edit.summary or "").strip()))
     title, text = title and read.title, text and read.text
 
     def plan(connection: Connection, collection_id: int) -> Prepared:
@@ -190,13 +197,14 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
             document = replace(document, text=text, pages=())
         recut = document != new.document
         if recut:
-            noted = replace(document, notes=read.notes)
+            kept = base.notes if document.text == base.text else ()
+            noted = replace(document, notes=tuple(dict.fromkeys((*kept, *read.notes))))
             new = replace(new, document=noted, title=document.title, path=_renamed(base, document.title))
         if document.text != base.text:
             new = replace(new, content_hash=digest or base.content_hash, summary=None, summary_by="")
         if summary is not None:
             new = replace(new, summary=summary or None, summary_by="given" if summary else "")
-        return Prepared(new, base, recut=recut, cut_title=document.title)
+        return Prepared(new, base, recut=recut, cut_title=document.title, notes=notes)
 
     return plan
 
@@ -232,6 +240,8 @@ def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
         if base is not None:
             new = replace(state_as_new(state), source_id=None, given={}, uid="", created_at="")
             recut = new.document != as_new(base).document
+            if state.text == base.text:
+                new = replace(new, document=replace(new.document, notes=base.notes))
             return Prepared(new, base, "restored", recut, title_to_cut(state))
         return _back(connection, state)
 
@@ -364,8 +374,8 @@ def _checked(draft: Draft) -> Draft:
 
 
 def _masked(draft: Draft, masking: Masking) -> tuple[Draft, tuple[ReadingNote, ...]]:
-    """Return ``draft`` with what is secret in it masked, and notes that name it."""
-    read = masking.document(Document(draft.text, draft.title, metadata=draft.metadata or {}))
+    """Return ``draft`` with what is secret in it masked and without embedded data, and notes that name both."""
+    read = without_data(masking.document(Document(draft.text, draft.title, metadata=draft.metadata or {})))
     masked = replace(
         draft,
         text=read.text,
@@ -377,7 +387,21 @@ def _masked(draft: Draft, masking: Masking) -> tuple[Draft, tuple[ReadingNote, .
         summary=None if draft.summary is None else masking.text(draft.summary),
         source=masking.text(draft.source or ""),
     )
-    return masked, read.notes
+    beside = _beside(
+        masking,
+        uri=draft.uri,
+        path=draft.path,
+        tags=list(draft.tags or ()),
+        summary=draft.summary or "",
+        source=draft.source or "",
+    )
+    return masked, (*draft.notes, *read.notes, *beside)
+
+
+def _beside(masking: Masking, **fields: JSON) -> tuple[ReadingNote, ...]:
+    """Return a note on the credentials that are masked in fields beside text, title and metadata."""
+    names = [name for name, value in fields.items() if masking.value(value) != value]
+    return (ReadingNote(CODE, f"a credential in {' and '.join(names)} was masked"),) if names else ()
 
 
 def _given(edit: Edit) -> dict[str, JSON]:

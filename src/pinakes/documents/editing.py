@@ -31,7 +31,7 @@ from pinakes.ingest import keeping_of
 from pinakes.shelves import Shelves
 from pinakes.summarizing import Summaries
 from pinakes.text.secrets.masking import Masking, masking_of
-from pinakes.types import DocumentKind, Filter, Metadata, Summary
+from pinakes.types import DocumentKind, Filter, Metadata, ReadingNote, Summary
 
 __all__ = ["ChunkText", "Documents", "Draft", "Edit", "FullDocument", "Version", "Written"]
 
@@ -77,13 +77,14 @@ class Written:
     """A document as it was written. ``degraded`` says why its passages wait for their vectors, None where they do not.
 
     ``unchanged``: it was so already, and nothing was written. ``embed_s``: how long the model took for it and what was
-    put with it, in seconds.
+    put with it, in seconds. ``notes`` name what of it was masked or left out, never the secret itself.
     """
 
     document: FullDocument
     outcome: Literal["created", "updated", "unchanged"]
     degraded: str | None = None
     embed_s: float = 0.0
+    notes: tuple[ReadingNote, ...] = ()
 
 
 @dataclass(slots=True)
@@ -118,6 +119,7 @@ class Documents:
         path: str = "",
         language: str | None = None,
         if_version: int | None = None,
+        notes: Sequence[ReadingNote] = (),
     ) -> Written:
         """Put a document; where it is there already, it becomes what is given. See ``Draft`` and ``put_many``.
 
@@ -127,7 +129,7 @@ class Documents:
             Conflict: it is not ``if_version``.
             ModelMismatch: the collection was embedded by another model.
         """
-        draft = Draft(text, title, uri, kind, tags, metadata, summary, source, path, language, if_version)
+        draft = Draft(text, title, uri, kind, tags, metadata, summary, source, path, language, if_version, notes)
         return _only(self.put_many([draft], collection=collection))
 
     def put_many(self, drafts: Sequence[Draft], *, collection: str | None = None) -> list[Written | PinakesError]:
@@ -315,7 +317,7 @@ class Documents:
         with self.shelves.catalog.read() as connection:
             shown = iter(self._full(connection, name, contents, chunks=False))
         return [
-            Written(next(shown), one.outcome, one.degraded, one.embed_s) if isinstance(one, Wrote) else one
+            Written(next(shown), one.outcome, one.degraded, one.embed_s, one.notes) if isinstance(one, Wrote) else one
             for one in results
         ]
 

@@ -29,7 +29,7 @@ from pinakes.settings import FieldType
 from pinakes.shelves import Shelves
 from pinakes.summarizers import writer_of
 from pinakes.summarizing import Summaries
-from pinakes.types import Chunk, Float32
+from pinakes.types import Chunk, Float32, ReadingNote
 
 _ATTEMPTS = 50
 
@@ -38,13 +38,15 @@ _ATTEMPTS = 50
 class Wrote:
     """What became of a plan. ``degraded`` says why passages wait for their vectors.
 
-    ``embed_s``: how long the model took for all that was written with it, in seconds.
+    ``embed_s``: how long the model took for all that was written with it, in seconds. ``notes``: what of it was masked
+    or left out.
     """
 
     content: Content
     outcome: Literal["created", "updated", "unchanged"]
     degraded: str | None = None
     embed_s: float = 0.0
+    notes: tuple[ReadingNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,7 @@ class Writer:
         """
         for number, one in list(batch.ready.items()):
             if one.is_needless and one.prepared.base is not None:
-                batch.settle(number, Wrote(one.prepared.base, "unchanged"))
+                batch.settle(number, Wrote(one.prepared.base, "unchanged", notes=one.prepared.notes))
         if not batch.ready:
             return
         with self._shelves.catalog.write() as connection:
@@ -290,7 +292,8 @@ class Writer:
             inherited, op, recut = base.inherited, prepared.op, prepared.recut
             documents.rewrite(connection, document_id, new, keeping, op=op, inherited=inherited, recut=recut)
         content = whole.of_id(connection, document_id)
-        batch.settle(number, Wrote(content, "updated" if base else "created", batch.degraded, batch.embed_s))
+        outcome: Literal["created", "updated"] = "updated" if base else "created"
+        batch.settle(number, Wrote(content, outcome, batch.degraded, batch.embed_s, prepared.notes))
         return new.group_key, base.group_key if base else ""
 
     def _embed_waiting(self, name: str, batch: _Batch) -> None:

@@ -19,7 +19,7 @@ from pinakes.readers.decode import declared_charset, to_utf8
 from pinakes.readers.limits import Limits, passwords_in
 from pinakes.readers.office import MIME_TYPES
 from pinakes.readers.recognise import other_extension
-from pinakes.text.embedded_data import data_notes, without_embedded_data
+from pinakes.text.embedded_data import data_notes, without_data, without_embedded_data
 from pinakes.types import Document, ReadingNote
 
 __all__ = [
@@ -154,17 +154,7 @@ def read(
         data, notes = cleaned.text.encode(), (*notes, *data_notes(source, cleaned.findings))
     document = reader_for(path, Limits(max_chars, timeout_s, tuple(passwords), ocr)).read(data, path)
     document = replace(document, reader=reader, notes=(*notes, *document.notes))
-    return _without_data(document if mask is None else mask(document))
-
-
-def _without_data(document: Document) -> Document:
-    """Return ``document`` without embedded data, which ``notes`` name."""
-    cleaned = without_embedded_data(document.text)
-    if not cleaned.findings:
-        return document
-    notes = data_notes(document.text, cleaned.findings, document.lines)
-    pages = cleaned.moved(document.pages)
-    return replace(document, text=cleaned.text, pages=pages, notes=(*document.notes, *notes))
+    return without_data(document if mask is None else mask(document))
 
 
 def reader_of(path: str, data: bytes = b"") -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-from pinakes.types import ReadingNote
+from pinakes.types import Document, ReadingNote
 
 _MIN_RUN_CHARS: Final = 160
 """A word of so many characters that looks drawn by lot is data; the longest hash in use has 128."""
@@ -111,6 +112,16 @@ def without_embedded_data(text: str) -> Cleaned:
         parts += [text[position : one.start], one.mark]
         position = one.end
     return Cleaned("".join([*parts, text[position:]]), tuple(found))
+
+
+def without_data(document: Document) -> Document:
+    """Return ``document`` without embedded data, which ``notes`` name."""
+    cleaned = without_embedded_data(document.text)
+    if not cleaned.findings:
+        return document
+    notes = data_notes(document.text, cleaned.findings, document.lines)
+    pages = cleaned.moved(document.pages)
+    return replace(document, text=cleaned.text, pages=pages, notes=(*document.notes, *notes))
 
 
 def data_notes(text: str, findings: Sequence[Finding], lines: Sequence[int] = ()) -> tuple[ReadingNote, ...]:

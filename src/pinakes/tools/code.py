@@ -90,13 +90,17 @@ class IndexingStats(Reply):
 
 
 class IndexReply(Reply):
-    """A content that was indexed. ``embedding_id`` is not there while it is pending."""
+    """A content that was indexed. ``embedding_id`` is not there while it is pending.
+
+    ``notes`` name what was dropped, doubted or masked, with the line where it stands.
+    """
 
     content_id: str
     status: str
     embedding_id: str | SkipJsonSchema[None] = None
     previous_content_id: str | SkipJsonSchema[None] = None
     indexing_stats: IndexingStats
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 class ContentStatus(Reply):
@@ -230,6 +234,7 @@ def index_content(
             embedding_time=done.embed_s,
             storage_time=done.store_s,
         ),
+        notes=list(map(str, done.notes)) or None,
     )
 
 

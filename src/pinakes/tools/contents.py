@@ -19,7 +19,7 @@ from pinakes.content_types import CONTENT_TYPES, FIELD, ContentType, content_typ
 from pinakes.documents.editing import Written
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
-from pinakes.types import Document, Metadata
+from pinakes.types import Document, Metadata, ReadingNote
 
 Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
 """Of a content: all of it is embedded; some of it waits for that; it could not be read; it could not be read again,
@@ -52,7 +52,8 @@ class Overview:
 @dataclass(frozen=True, slots=True)
 class Indexed:
     """A content that was put in. ``previous`` is the id of what stood at its path before; ``embedding_id`` names its
-    first vector, None while it waits. ``length`` is in characters; the times are in seconds.
+    first vector, None while it waits. ``length`` is in characters; the times are in seconds. ``notes`` name what was
+    dropped, doubted or masked.
     """
 
     status: ContentStatus
@@ -62,6 +63,7 @@ class Indexed:
     length: int
     embed_s: float
     store_s: float
+    notes: tuple[ReadingNote, ...] = ()
 
 
 def index(
@@ -109,6 +111,7 @@ def index(
         length=len(content),
         embed_s=embed_s,
         store_s=time.perf_counter() - start - embed_s,
+        notes=written.notes,
     )
 
 
@@ -210,6 +213,7 @@ def _put(
         source=path,
         path=path,
         language=document.language,
+        notes=document.notes,
     )
 
 

@@ -229,13 +229,15 @@ def _put(library: Library, asked: _Asked) -> KnowledgeReply:
         metadata=metadata,
     )
     count = written.document.chunk_count
+    notes = [f"The chunks are found by words only: {written.degraded}"] if written.degraded else []
+    notes += map(str, written.notes)
     return KnowledgeReply(
         operation="ingest",
         chunks_created=count,
         chunk_ids=[chunk_id(asked.uri, index) for index in range(count)],
         uri=asked.uri,
         message=f"Successfully ingested document into {count} chunks",
-        notes=[f"The chunks are found by words only: {written.degraded}"] if written.degraded else None,
+        notes=notes or None,
     ).about([written.document.uid])
 
 

@@ -35,7 +35,10 @@ Version = Annotated[int, Field(description="Only if this is its version; 0 = wha
 
 
 class Ingested(Reply):
-    """A document that was stored. ``outcome`` says what that changed, ``degraded`` why it is found by words only."""
+    """A document that was stored. ``outcome`` says what that changed, ``degraded`` why it is found by words only.
+
+    ``notes`` name what was masked or left out, with the line where it stands.
+    """
 
     doc_id: str
     title: str
@@ -47,6 +50,7 @@ class Ingested(Reply):
     outcome: Literal["created", "updated", "unchanged"]
     version: int
     degraded: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 class Batch(Reply):
@@ -60,12 +64,16 @@ class Batch(Reply):
 
 
 class Updated(Reply):
-    """A document that was changed; ``changed`` is false where it was so already."""
+    """A document that was changed; ``changed`` is false where it was so already.
+
+    ``notes`` name what was masked or left out, with the line where it stands.
+    """
 
     doc_id: str
     status: str = "updated"
     changed: bool
     version: int
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 class Deleted(Reply):
@@ -232,7 +240,12 @@ def update_document(
             if_version=if_version or None,
         )
     document = written.document
-    return Updated(doc_id=document.uid, changed=written.outcome != "unchanged", version=document.version)
+    return Updated(
+        doc_id=document.uid,
+        changed=written.outcome != "unchanged",
+        version=document.version,
+        notes=list(map(str, written.notes)) or None,
+    )
 
 
 @tool(toolset="manage", read_only=False, destructive=True, idempotent=True, error_data=as_word)
@@ -368,6 +381,7 @@ def _ingested(written: Written) -> Ingested:
         outcome=written.outcome,
         version=document.version,
         degraded=written.degraded,
+        notes=list(map(str, written.notes)) or None,
     )
 
 

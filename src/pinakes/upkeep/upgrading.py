@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pinakes import chunking, readers
-from pinakes.catalog import collections, contents
+from pinakes.catalog import collections, contents, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.documents import recutting
 from pinakes.errors import IndexCorrupt, PinakesError
 from pinakes.indexes import versions
 from pinakes.ingest import Event
+from pinakes.ingest.rereading import present_versions
 from pinakes.shelves import Shelves
 from pinakes.upkeep.watched import free
 
@@ -36,7 +37,8 @@ class UpgradeStatus:
     ``version`` is that of the ``index``, ``present`` that of one that is built now, both in words. Of the ``documents``
     of an older index ``indexed`` are in the one that is built in its place. ``to_read`` documents were read or cut by
     older versions and are read again by the next sync of their source; ``to_cut`` are documents that no file gives and
-    that older versions cut. ``made_by`` counts both by reader or chunker: "pdf:1" → 3.
+    that older versions cut. ``made_by`` counts both by reader or chunker: "pdf:1" → 3. ``kept`` are documents whose
+    files are gone (``on_delete = keep``), so that they stay as older versions made them.
     """
 
     index: IndexState
@@ -47,6 +49,7 @@ class UpgradeStatus:
     to_read: int
     to_cut: int
     made_by: Mapping[str, int]
+    kept: int = 0
 
     @property
     def is_done(self) -> bool:
@@ -60,10 +63,15 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> UpgradeStatus:
     done, total = shelves.rebuilder.progress(record) if state in ("older", "building") else (0, 0)
     with shelves.catalog.read() as connection:
         makers = contents.makers(connection, record.id)
-    to_read, to_cut, made_by = 0, 0, Counter[str]()
+        known = sources.everything(connection, record.id)
+    read_to_the_end = {one.id for one in known if one.read_by == present_versions()}
+    to_read, to_cut, kept, made_by = 0, 0, 0, Counter[str]()
     for maker in makers:
         read = not maker.by_hand and readers.is_older(maker.reader, maker.path)
         cut = chunking.is_older(maker.chunker, maker.kind, maker.language)
+        if (read or cut) and maker.source_id in read_to_the_end and not maker.failed:
+            kept += maker.count  # what is there was read since
+            continue
         if read:
             made_by[maker.reader or readers.first_reader_of(maker.path)] += maker.count
         elif cut:
@@ -79,6 +87,7 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> UpgradeStatus:
         to_read=to_read,
         to_cut=to_cut,
         made_by=dict(made_by.most_common()),
+        kept=kept,
     )
 
 

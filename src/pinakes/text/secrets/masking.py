@@ -33,10 +33,10 @@ class Masking:
         if not self.masks:
             return replace(document, notes=(*document.notes, *notes)) if notes else document
         title, metadata = self.text(document.title), self.value(document.metadata)
-        if not notes and title == document.title and metadata == document.metadata:
-            return document
+        if (title, metadata) != (document.title, document.metadata):
+            notes.append(ReadingNote(CODE, "a credential in title or metadata was masked"))
         if not notes:
-            notes = [ReadingNote(CODE, "a credential in title or metadata was masked")]
+            return document
         text = masked(document.text, found)
         return replace(document, text=text, title=title, metadata=metadata, notes=(*document.notes, *notes))
 
