@@ -42,7 +42,7 @@ Every error says what happened and with which value (``message``), and what to d
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -96,9 +96,13 @@ class InvalidSetting(InvalidInput):
 
 
 class NotFound(PinakesError):
-    """The named thing does not exist."""
+    """The named thing does not exist. ``ids`` are those of documents that do not, where it is about such."""
 
     code = "NOT_FOUND"
+
+    def __init__(self, message: str, *, hint: str = "", ids: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.ids = tuple(ids)
 
 
 class Conflict(PinakesError):
@@ -313,6 +317,14 @@ def worded(error: BaseException) -> str:
 def exit_code(error: PinakesError | type[PinakesError]) -> int:
     """Return the process exit code for ``error`` or its kind: that of the nearest class in ``STATUS``."""
     return _nearest(error)[1]
+
+
+def codes() -> list[str]:
+    """Return the codes that errors have."""
+    kinds: list[type[PinakesError]] = [PinakesError]
+    for kind in kinds:  # which grows by what is below
+        kinds += (one for one in kind.__subclasses__() if one.__module__ == __name__)
+    return sorted({kind.code for kind in kinds})
 
 
 def kind_of(code: object) -> type[PinakesError]:

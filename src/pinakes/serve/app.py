@@ -89,6 +89,7 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
     api.include_router(sources.routes(service))
     api.include_router(rest.routes(service, api))
     api.include_router(websocket.routes(service))
+    openapi.follow_settings(api, settings)
     if access.needs_keys(settings.server):
         openapi.want_key(api, (route for route, need in access.NEEDED.items() if need is None))
     api.add_exception_handler(PinakesError, _our_error)

@@ -15,6 +15,7 @@ from pinakes.filters import nearest
 from pinakes.library import CollectionStatus
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
+from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 
 MODES = ["hybrid", "vector", "keyword"]
@@ -47,7 +48,7 @@ class SearchRequest(BaseModel):
         Literal["hybrid", "vector", "keyword", "auto"],
         Field(description="How to search; auto = by what the query is like, with a note of what was chosen."),
     ] = "hybrid"
-    top_k: Annotated[int, Field(ge=1, description="How many passages, at most `search.max_top_k` (50).")] = 5
+    top_k: Annotated[int, Field(ge=1, description="How many passages.")] = TOP_K
     min_score: Annotated[float, Field(ge=0, le=1, description="Leave out passages that score less.")] = 0.0
     filters: Annotated[
         dict[str, Any] | None,
@@ -250,7 +251,7 @@ def answered(
         request.query,
         names,
         mode=mode or request.search_type,
-        top_k=request.top_k,
+        top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(service.settings),
         filters=_filters(request.filters),
         fusion=request.fusion,
         phrases=request.phrases,

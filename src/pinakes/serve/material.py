@@ -29,6 +29,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from pinakes.embedders.tokens import token_counter
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.serve.greeting import PROTOCOL_VERSIONS
 from pinakes.serve.service import Service
@@ -71,8 +72,10 @@ class _Material:
         return ListPromptsResult(prompts=[Prompt.model_validate(prompt_listing(one)) for one in offered])
 
     async def prompt(self, _context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        settings = self._service.settings
         with _told():
-            text = prompted(self._service.settings, params.name, params.arguments or {})
+            counter = token_counter(settings.cache)
+            text = prompted(settings, params.name, params.arguments or {}, counter)
         message = PromptMessage(role="user", content=TextContent(type="text", text=text))
         return GetPromptResult(messages=[message])
 

@@ -21,7 +21,7 @@ from pinakes.serve.material import offer_material
 from pinakes.serve.offers import Offers
 from pinakes.serve.service import Service
 from pinakes.tools import Tool, tools_of
-from pinakes.tools.budgets import within_budget
+from pinakes.tools.budgets import with_short_query, within_budget
 from pinakes.tools.limits import listing_for
 
 PATH = "/mcp"
@@ -121,7 +121,7 @@ class _DeclaredTool(McpTool):
         """Run the tool in a thread; a failure becomes a result that says so."""
         tool, settings = self._tool, self._service.settings
         budget = tool.budget(arguments, settings.mcp.max_tokens)
-        outcome = await self._service.answer(tool, arguments, budget)
+        outcome = with_short_query(tool, await self._service.answer(tool, arguments, budget))
         outcome = within_budget(tool, arguments, outcome, token_counter(settings.cache), budget)
         return ToolResult(
             content=[TextContent(type="text", text=outcome.text)],

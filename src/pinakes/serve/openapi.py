@@ -11,7 +11,9 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 
 from pinakes.serve.envelope import PREFIX
+from pinakes.settings import Settings
 from pinakes.tools import Tool
+from pinakes.tools.limits import limit_counts, listing_for, usual_top_k
 from pinakes.types import JSON
 
 ANY_TOOL = f"{PREFIX}/tools/{{name}}"
@@ -27,13 +29,15 @@ _REFUSED = {
 }
 
 
-def document(api: FastAPI, tools: Sequence[Tool], models: Sequence[type[BaseModel]]) -> dict[str, JSON]:
+def document(
+    api: FastAPI, tools: Sequence[Tool], models: Sequence[type[BaseModel]], settings: Settings
+) -> dict[str, JSON]:
     """Return what ``api`` answers below ``/api/v1``; components are ``models`` and whatever the paths refer to."""
     whole = api.openapi()
     schemas = {**_schemas_of(models), **whole.get("components", {}).get("schemas", {})}
     paths = {path: about for path, about in whole["paths"].items() if path.startswith(PREFIX) and path != ANY_TOOL}
     for tool in tools:
-        paths[f"{PREFIX}/tools/{tool.name}"] = {"post": _operation(tool, schemas)}
+        paths[f"{PREFIX}/tools/{tool.name}"] = {"post": _operation(tool, schemas, settings)}
     used = _used([paths, *({"$ref": _SCHEMAS + model.__name__} for model in models)], schemas)
     return {
         "openapi": whole["openapi"],
@@ -42,6 +46,20 @@ def document(api: FastAPI, tools: Sequence[Tool], models: Sequence[type[BaseMode
         "components": {"schemas": {name: schemas[name] for name in sorted(used)}, "securitySchemes": _KEY},
         "security": [{"key": []}, {}],
     }
+
+
+def follow_settings(api: FastAPI, settings: Settings) -> None:
+    """Have the document of ``api`` show how many results there are by default, and at most, as ``settings`` have it."""
+    describe = api.openapi
+
+    def described() -> dict[str, JSON]:
+        whole = describe()
+        asked: dict[str, JSON] = whole["components"]["schemas"]["SearchRequest"]["properties"]
+        asked["top_k"]["default"] = usual_top_k(settings)
+        limit_counts(asked, settings)
+        return whole
+
+    api.openapi = described  # type: ignore[method-assign]
 
 
 def want_key(api: FastAPI, free: Iterable[str]) -> None:
@@ -66,7 +84,7 @@ def _schemas_of(models: Sequence[type[BaseModel]]) -> dict[str, JSON]:
     return schemas
 
 
-def _operation(tool: Tool, schemas: dict[str, JSON]) -> dict[str, JSON]:
+def _operation(tool: Tool, schemas: dict[str, JSON], settings: Settings) -> dict[str, JSON]:
     """Return how ``tool`` is called; what it answers goes to ``schemas``."""
     summary, _, more = tool.description.partition("\n")
     answer: dict[str, JSON] = {"$ref": f"{_SCHEMAS}ToolExecutionResponse"}
@@ -77,13 +95,17 @@ def _operation(tool: Tool, schemas: dict[str, JSON]) -> dict[str, JSON]:
         schemas[name] = _hoisted(output, tool.name, schemas)
         result = {"properties": {"result": {"$ref": _SCHEMAS + name}}}
         answer = {"allOf": [answer, {"properties": {"data": result}}]}
+    asked = listing_for(tool, settings)["inputSchema"]
     refusal = {"content": {"application/json": {"schema": {"$ref": f"{_SCHEMAS}ErrorResponse"}}}}
     return {
         "operationId": tool.name,
         "summary": summary.strip(),
         **({"description": more.strip()} if more.strip() else {}),
         "tags": [tool.toolset.capitalize()],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": tool.schema()}}},
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": asked}},
+        },
         "responses": {
             "200": {"description": "What the tool answers.", "content": {"application/json": {"schema": answer}}},
             "413": {"description": "The body is too large."},

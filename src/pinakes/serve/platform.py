@@ -23,7 +23,9 @@ from pinakes.errors import (
 )
 from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
 from pinakes.serve.service import Service
+from pinakes.settings import Settings
 from pinakes.tools.knowledge import manage_knowledge
+from pinakes.tools.limits import limit_counts
 from pinakes.types import JSON
 
 _LIMIT = 20
@@ -108,7 +110,7 @@ def routes(service: Service) -> APIRouter:
         response_model=AskResponse,
         response_model_exclude_none=True,
         openapi_extra={
-            "requestBody": {"required": True, "content": {"application/json": {"schema": Question.model_json_schema()}}}
+            "requestBody": {"required": True, "content": {"application/json": {"schema": _asked(service.settings)}}}
         },
         responses=_refusals({400: "It cannot be asked.", 500: "No answer could be made.", 503: "There is no model."}),
     )
@@ -123,6 +125,13 @@ def routes(service: Service) -> APIRouter:
         return await _answered(service, writer, body)
 
     return router
+
+
+def _asked(settings: Settings) -> dict[str, JSON]:
+    """Return the schema of a question, with as many chunks as the settings allow."""
+    schema: dict[str, JSON] = Question.model_json_schema()
+    limit_counts(schema["properties"], settings)
+    return schema
 
 
 async def _answered(service: Service, writer: Writer, body: Mapping[str, JSON]) -> Response:

@@ -21,7 +21,7 @@ from pinakes.serve.envelope import wrapped as wrapped
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool, tools_of
-from pinakes.tools.declare import listing
+from pinakes.tools.limits import listing_for
 from pinakes.types import JSON
 
 
@@ -108,7 +108,8 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
     async def list_tools(category: str = "", tag: str = "", search: str = "") -> Response:
         """List the tools with their schemas: all, or those of a category, with a tag, or with some text in them."""
         who = caller.current()
-        return wrapped(discovered([tool for tool in tools.values() if tool.is_for(who)], category, tag, search))
+        visible = [tool for tool in tools.values() if tool.is_for(who)]
+        return wrapped(discovered(visible, service.settings, category, tag, search))
 
     @router.post(
         "/tools/{name}",
@@ -135,7 +136,7 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
     @router.get("/openapi", response_model=dict[str, Any])
     async def describe() -> Response:
         """Describe this interface as an OpenAPI document: every tool is a path of its own."""
-        return as_response(openapi.document(api, list(tools.values()), MODELS))
+        return as_response(openapi.document(api, list(tools.values()), MODELS, service.settings))
 
     return router
 
@@ -161,9 +162,11 @@ def executed(tool: Tool, outcome: Outcome, seconds: float) -> Response:
     return wrapped(data, result)
 
 
-def discovered(tools: Iterable[Tool], category: str = "", tag: str = "", search: str = "") -> dict[str, JSON]:
+def discovered(
+    tools: Iterable[Tool], settings: Settings, category: str = "", tag: str = "", search: str = ""
+) -> dict[str, JSON]:
     """Return what ``GET /api/v1/tools`` tells of ``tools``; capitals make no difference."""
-    every = [described(tool) for tool in tools]
+    every = [described(tool, settings) for tool in tools]
     wanted = search.casefold()
     chosen = [
         tool
@@ -180,9 +183,9 @@ def discovered(tools: Iterable[Tool], category: str = "", tag: str = "", search:
     }
 
 
-def described(tool: Tool) -> dict[str, JSON]:
+def described(tool: Tool, settings: Settings) -> dict[str, JSON]:
     """Return a tool as ``ToolInfo`` has it; its category is named after its toolset."""
-    told = listing(tool)
+    told = listing_for(tool, settings)
     schema = told["inputSchema"]
     return {
         **told,

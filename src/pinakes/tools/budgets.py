@@ -24,6 +24,13 @@ _LEAST: Final = 24
 _RECORD_FIELDS: Final = 40
 """An object with more fields than this is a table of entries, of which some may be left out."""
 
+MOST_QUERY_CHARS: Final = 200
+"""Of a longer query an answer over MCP repeats so much: who asked knows the rest, and would pay for it again."""
+
+_ECHOES: Final = ("query", "question")
+_PAGED: Final = frozenset(("kb_status",))
+"""Tools whose answers say how to go on, which is another place where they are cut."""
+
 _MOST_DEPTH: Final = 12
 _NAMED_IDS: Final = 5
 _SUMMARY_CHARS: Final = (400, 240, 120, 60)
@@ -40,7 +47,7 @@ _NEXT: Final[Mapping[str, str]] = {
     "find_similar": _SEARCHED,
     "get_document_chunk": "Ask with neighbours=0, or for the chunk before or after by its chunk_index.",
     "retrieval_log": "Ask with a smaller last_n, or narrow it with tool_filter, outcome, since or text.",
-    "collection_stats": "The command `pinakes collections` and HTTP have all of it.",
+    "collection_stats": "Ask with a smaller max_entries; HTTP gives all that is asked for.",
     "document_history": "Ask with version=0 for the list alone; get_documents reads the text part by part.",
     "metadata_report": "Ask for one collection, with missing=0 or with the fields that matter.",
     "list_sources": "Ask for one collection.",
@@ -111,6 +118,21 @@ class _Cut:
         }
 
 
+def with_short_query(tool: Tool, outcome: Outcome) -> Outcome:
+    """Return ``outcome`` with the first characters of a long query that it repeats."""
+    data = outcome.data or {}
+    cut: dict[str, JSON] = {
+        name: f"{query[:MOST_QUERY_CHARS]}…"
+        for name in _ECHOES
+        if isinstance(query := data.get(name), str) and len(query) > MOST_QUERY_CHARS
+    }
+    if not cut:
+        return outcome
+    data = {**data, **cut}
+    is_json = outcome.text.startswith("{")
+    return replace(outcome, text=tool.json(data) if is_json else outcome.text, data=data)
+
+
 def within_budget(
     tool: Tool, arguments: Mapping[str, JSON], outcome: Outcome, counter: TokenCounter, most: int
 ) -> Outcome:
@@ -130,6 +152,8 @@ def within_budget(
         cut = _Cut(counter)
         kept = cut.shrunk(data, room, "")
         assert isinstance(kept, dict)
+        if tool.name in _PAGED:
+            kept.pop("next", None)
         made = _told(tool, outcome, kept, _how(tool, arguments, cut, most))
         size = counter.count(made.text)
         if size <= most:

@@ -13,6 +13,7 @@ from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.parameters import Collection, asked_about
 
 _SHARE_DIGITS = 4
+_MOST_MISSING = 1000
 
 
 class FieldShare(Reply):
@@ -46,6 +47,8 @@ class MetadataReport(Reply):
     """The metadata of each collection."""
 
     collections: list[CollectionMetadata]
+    truncated: bool | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
 
 
 @tool(toolset="search")
@@ -55,13 +58,27 @@ def metadata_report(
     fields: Annotated[
         list[str], BeforeValidator(list_from), Field(description="Only these fields, of every document; empty = all.")
     ] = [],  # noqa: B006 - pydantic copies it
-    missing: Annotated[int, Field(description="Name so many documents that lack a field.", ge=0, le=1000)] = 10,
+    missing: Annotated[
+        int, Field(description="Name so many documents that lack a field.", ge=0, le=_MOST_MISSING)
+    ] = 10,
 ) -> MetadataReport:
     """Tell which metadata fields documents have, how many have them, and which lack what they should have."""
     name = asked_about(library, collection) or None
-    return MetadataReport(
-        collections=[_told(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
+    told = [_told(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
+    left_out = max((_most_left_out(one) for one in told), default=0)
+    if not left_out:
+        return MetadataReport(collections=told)
+    most = min(left_out, _MOST_MISSING)
+    how = (
+        f"metadata_report(missing={most})" if most > missing else "Ask for one collection, with the fields that matter."
     )
+    return MetadataReport(collections=told, truncated=True, next=how)
+
+
+def _most_left_out(told: CollectionMetadata) -> int:
+    """Return how many documents would have to be named for all to be, 0 where all are."""
+    wanted = [one.lacking for one in told.fields if one.required and one.lacking > len(one.missing)]
+    return max(wanted + [told.problem_count] * (told.problem_count > len(told.problems)), default=0)
 
 
 def _told(report: Completeness, fields: list[str]) -> CollectionMetadata:

@@ -54,14 +54,15 @@ RETRYABLE = frozenset(
 
 
 def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
-    """Tell of ``error`` as ``{"error": message}``, with a ``hint`` where there is one.
+    """Tell of ``error`` as ``{"error": message}``, with a ``hint`` and unknown ids (``not_found``) where there are any.
 
     What nobody foresaw is told by its type: ``{"error": "KeyError: 'x'"}``.
     """
     unforeseen = surprise(error)
     if unforeseen is not None:
         return {"error": worded(unforeseen)}
-    return {"error": error.message, **({"hint": error.hint} if error.hint else {})}
+    told: dict[str, JSON] = {"error": error.message, **({"hint": error.hint} if error.hint else {})}
+    return told | ({"not_found": list(error.ids)} if isinstance(error, NotFound) and error.ids else {})
 
 
 def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:

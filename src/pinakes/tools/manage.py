@@ -11,7 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.documents.editing import Draft, Written
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.library import Library
-from pinakes.tools.declare import Reply, Tool, list_from, object_from, tool
+from pinakes.tools.declare import Reply, Tool, as_json, list_from, object_from, tool
 from pinakes.tools.errors import as_status, as_word
 from pinakes.tools.parameters import Collection, looking_in, meant, undefaulted
 from pinakes.types import JSON
@@ -120,6 +120,8 @@ class Statistics(Reply):
     index_size_bytes: int
     tags_left_out: int = 0
     sources_left_out: int = 0
+    truncated: bool | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
 
 
 class Listed(Reply):
@@ -280,7 +282,11 @@ def get_document_metadata(library: Library, doc_id: DocId, collection: Collectio
 
 
 @tool(toolset="manage", error_data=as_word)
-def collection_stats(library: Library, collection: Collection = "") -> Statistics:
+def collection_stats(
+    library: Library,
+    collection: Collection = "",
+    max_entries: Annotated[int, Field(description="Most tags, and most sources, named.", ge=0, le=100_000)] = 30,
+) -> Statistics:
     """Tell what a collection holds: documents, tokens, tags, sources, sizes, dates."""
     named = meant(library, collection)
     name = library.chosen(named)
@@ -291,13 +297,17 @@ def collection_stats(library: Library, collection: Collection = "") -> Statistic
             raise
         return _NOTHING.model_copy(update={"collection": name})
     told = Statistics.model_validate(stats, from_attributes=True)
-    tags, sources = _most_frequent(told.tag_distribution), _most_frequent(told.source_distribution)
+    every = told.tag_distribution, told.source_distribution
+    tags, sources = (_most_frequent(one, max_entries) for one in every)
+    most = max(map(len, every))
     return told.model_copy(
         update={
             "tag_distribution": tags,
             "source_distribution": sources,
             "tags_left_out": len(told.tag_distribution) - len(tags),
             "sources_left_out": len(told.source_distribution) - len(sources),
+            "truncated": most > max_entries or None,
+            "next": f"collection_stats(collection={as_json(name)},max_entries={most})" if most > max_entries else None,
         }
     )
 
@@ -327,11 +337,11 @@ _NOTHING = Statistics(
 )
 
 
-def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
+def _most_frequent(counts: Mapping[str, int], most: int) -> dict[str, int]:
     """Return the most frequent of ``counts``, in the order in which they are there."""
-    if len(counts) <= _MOST_ENTRIES:
+    if len(counts) <= most:
         return dict(counts)
-    first = set(sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_ENTRIES])
+    first = set(sorted(counts, key=lambda name: (-counts[name], name))[:most])
     return {name: count for name, count in counts.items() if name in first}
 
 

@@ -10,16 +10,19 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.audit import as_data
 from pinakes.calls import caller
-from pinakes.catalog.audit import Wanted
-from pinakes.errors import NotFound
+from pinakes.catalog.audit import FAILED, OK, Wanted
+from pinakes.errors import InvalidInput, NotFound, codes
+from pinakes.filters import nearest
 from pinakes.library import Library
-from pinakes.search.explaining import Arm, Explanation, Explanations
+from pinakes.search.explaining import MOST_DOCUMENTS, Arm, Explanation, Explanations
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
-from pinakes.tools.parameters import Collection, asked_about, meant, shown_query
+from pinakes.tools.limits import most_items
+from pinakes.tools.parameters import Collection, asked_about, elsewhere, meant, undefaulted
 from pinakes.types import JSON
 
 _MOST_ENTRIES = 1000
+_OUTCOMES = (OK, FAILED, *codes())
 _SCORE_DIGITS = 4
 
 
@@ -59,7 +62,10 @@ class Why(Reply):
 
 
 class Whys(Reply):
-    """The documents that were asked about, in that order; ``not_found`` are ids that no document here has."""
+    """The documents that were asked about, in that order.
+
+    ``not_found`` are ids that no document here has; ``hint`` says which of them another collection has.
+    """
 
     query: str
     collection: str
@@ -68,13 +74,40 @@ class Whys(Reply):
     notes: list[str]
     degraded: str | SkipJsonSchema[None] = None
     not_found: list[str] | SkipJsonSchema[None] = None
+    hint: str | SkipJsonSchema[None] = None
 
 
 class Log(Reply):
-    """Calls, newest first; ``total_entries`` counts those that are shown."""
+    """Calls, newest first; ``total_entries`` counts those that are shown. ``truncated``: there are more."""
 
     entries: list[dict[str, Any]]
     total_entries: int
+    truncated: bool | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
+
+
+def _outcomes(schema: dict[str, JSON]) -> None:
+    undefaulted(schema)
+    schema["enum"] = list(_OUTCOMES)
+
+
+def _moment(schema: dict[str, JSON]) -> None:
+    undefaulted(schema)
+    schema["format"] = "date-time"
+
+
+def _outcome(written: str) -> str:
+    """Return an outcome as it is recorded, "" for any.
+
+    Raises:
+        InvalidInput: there is none of that name.
+    """
+    known = {one.casefold(): one for one in _OUTCOMES}
+    found = known.get(written.strip().casefold(), "")
+    if written.strip() and not found:
+        near = nearest(written.upper(), _OUTCOMES) or _OUTCOMES
+        raise InvalidInput(f"There is no outcome {written[:50]!r}.", hint=f"Use {', '.join(near)}, or leave it out.")
+    return found
 
 
 @tool(toolset="observe", error_data=as_word)
@@ -82,7 +115,12 @@ def explain_retrieval(
     library: Library,
     query: Annotated[str, Field(description="The query.")],
     doc_ids: Annotated[
-        list[str], BeforeValidator(list_from), Field(description="Documents, found or not; at most 50.")
+        list[str],
+        BeforeValidator(list_from),
+        Field(
+            description=f"Documents, found or not; at most {MOST_DOCUMENTS}.",
+            json_schema_extra=most_items(MOST_DOCUMENTS),
+        ),
     ],
     collection: Collection = "",
     tags_filter: Annotated[
@@ -92,13 +130,14 @@ def explain_retrieval(
     """Show why documents rank where they do for a query, or are not found: scores, ranks, words they have or lack."""
     where, name = {"tags": tags_filter} if tags_filter else None, meant(library, collection)
     try:
-        return whys(library.explain(query, doc_ids, name, filters=where))
+        told = whys(library.explain(query, doc_ids, name, filters=where))
+        return told.model_copy(update={"hint": elsewhere(library, told.not_found or ()) or None})
     except NotFound:
         if name:
             raise
         missing = list(dict.fromkeys(doc_ids)) or None
         return Whys(
-            query=shown_query(query),
+            query=query,
             collection=library.chosen(),
             explanations=[],
             candidates=0,
@@ -110,16 +149,26 @@ def explain_retrieval(
 @tool(toolset="observe", error_data=as_word)
 def retrieval_log(
     library: Library,
-    last_n: Annotated[int, Field(description="At most so many, up to 1000.", ge=1)] = 10,
+    last_n: Annotated[
+        int,
+        Field(
+            description=f"At most so many, up to {_MOST_ENTRIES}.", ge=1, json_schema_extra={"maximum": _MOST_ENTRIES}
+        ),
+    ] = 10,
     tool_filter: Annotated[str, Field(description="Only calls of this tool.")] = "",
     session_id: Annotated[str, Field(description="Only calls of this session.")] = "",
     collection: Annotated[str, Field(description="Only calls about it.")] = "",
-    outcome: Annotated[str, Field(description="ok, failed (any error), or the code of one, as NOT_FOUND.")] = "",
-    since: Annotated[str, Field(description="ISO 8601, UTC: 2026-01-31 or 2026-01-31T08:00:00.")] = "",
+    outcome: Annotated[
+        str, Field(description="failed: any error; or the code of one.", json_schema_extra=_outcomes)
+    ] = "",
+    since: Annotated[
+        str, Field(description="From this time on, or a day alone: 2026-01-31; UTC.", json_schema_extra=_moment)
+    ] = "",
     text: Annotated[str, Field(description="Only where the parameters have this.")] = "",
 ) -> Log:
     """List the last calls of tools, newest first: parameters, results, time taken."""
     who = caller.current()
+    outcome = _outcome(outcome)
     wanted = Wanted(
         tool=tool_filter,
         session=session_id,
@@ -129,14 +178,18 @@ def retrieval_log(
         since=since,
         text=text,
     )
-    entries = library.audit.entries(min(last_n, _MOST_ENTRIES), wanted)
-    return Log(entries=[as_data(entry) for entry in entries], total_entries=len(entries))
+    entries = library.audit.entries(min(last_n, _MOST_ENTRIES + 1), wanted)
+    shown = [as_data(entry) for entry in entries[:_MOST_ENTRIES]]
+    if len(entries) == len(shown):
+        return Log(entries=shown, total_entries=len(shown))
+    how = f"At most {_MOST_ENTRIES} entries are shown: narrow it with since, tool_filter, outcome or text."
+    return Log(entries=shown, total_entries=len(shown), truncated=True, next=how)
 
 
 def whys(found: Explanations) -> Whys:
     """Return explanations as they are told to programs."""
     return Whys(
-        query=shown_query(found.query),
+        query=found.query,
         collection=found.collection,
         explanations=[_why(one) for one in found.documents],
         candidates=found.candidates,

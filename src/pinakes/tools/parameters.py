@@ -20,15 +20,6 @@ NOT_FOUND = "Document not found"
 _DEFAULT = "default"
 
 
-MOST_QUERY_CHARS = 200
-"""Of a longer query an answer repeats so much: who asked knows the rest, and would pay for it again."""
-
-
-def shown_query(query: str) -> str:
-    """Return ``query`` as an answer repeats it."""
-    return query if len(query) <= MOST_QUERY_CHARS else f"{query[:MOST_QUERY_CHARS]}…"
-
-
 def undefaulted(schema: dict[str, JSON]) -> None:
     """Leave out the default of a parameter that may be left out but has none."""
     schema.pop("default", None)
@@ -68,7 +59,8 @@ def looking_in(library: Library, collection: str, doc_id: str = "", *, several: 
     try:
         yield name
     except NotFound as error:
-        raise NotFound(NOT_FOUND, hint=elsewhere(library, [doc_id])) from error
+        ids = [doc_id] if doc_id else []
+        raise NotFound(NOT_FOUND, hint=elsewhere(library, ids), ids=ids) from error
 
 
 def _has_default(library: Library) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias, get_type_hints
 
 from pydantic import Field
 
+from pinakes.embedders.tokens import TokenCounter
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.settings import Settings, Toolset
 from pinakes.text.fence import Fence
@@ -16,6 +17,8 @@ from pinakes.types import JSON
 Prompt: TypeAlias = Callable[..., str]
 
 _TOOLSET: Toolset = "retrieve"
+_SPARE = 100
+"""Tokens kept for what says that a prompt was cut."""
 
 Question = Annotated[str, Field(description="What the user wants to know.")]
 Summaries = Annotated[str, Field(description="What a search returned: documents with summaries and scores, as JSON.")]
@@ -96,8 +99,8 @@ def prompt_listing(prompt: Prompt) -> dict[str, JSON]:
     }
 
 
-def prompted(settings: Settings, name: str, arguments: Mapping[str, str]) -> str:
-    """Return the text of a prompt.
+def prompted(settings: Settings, name: str, arguments: Mapping[str, str], counter: TokenCounter | None = None) -> str:
+    """Return the text of a prompt, where a ``counter`` counts within ``mcp.max_tokens``: what is cut then says so.
 
     Raises:
         NotFound: there is none of that name.
@@ -110,4 +113,24 @@ def prompted(settings: Settings, name: str, arguments: Mapping[str, str]) -> str
     wanted = list(inspect.signature(offered[name]).parameters)
     if set(arguments) != set(wanted):
         raise InvalidInput(f"The prompt {name!r} takes {' and '.join(wanted)}.", hint="Give each, and no other.")
-    return offered[name](**arguments)
+    most = settings.mcp.max_tokens
+    if counter is None or not most:
+        return offered[name](**arguments)
+    return _within(offered[name], arguments, counter, most)
+
+
+def _within(prompt: Prompt, arguments: Mapping[str, str], counter: TokenCounter, most: int) -> str:
+    """Return the text of a prompt, of whose longest argument so much is left out that ``most`` tokens are enough."""
+    text, size = prompt(**arguments), 0
+    longest = max(arguments, key=lambda name: len(arguments[name]))
+    given = arguments[longest]
+    end = len(given)
+    while end and (size := counter.count(text)) > most:
+        kept = counter.count(given[:end]) - (size - most) - (_SPARE if end == len(given) else 1)
+        end = min(end - 1, counter.prefix(given, max(0, kept)))
+        line = given.rfind("\n", end // 2, end) + 1
+        end = line or end
+        shown = f"{end} of the {len(given)} characters of {longest} are above"
+        how = f"{shown}: ask for {prompt.__name__} again with the rest."
+        text = f"{prompt(**{**arguments, longest: given[:end]})}\n\n(Cut at {most} tokens. {how})"
+    return text

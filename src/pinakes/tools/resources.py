@@ -34,6 +34,8 @@ INDEX: Final = "pinakes://collections"
 _SPARE: Final = 500
 """Tokens kept for what stands beside a text or a list."""
 
+_LISTED: Final = "resources/list lists all of them, page by page."
+
 PAGE: Final = 100
 """So many resources are listed at once, and so many documents of a collection are named in what is told of it."""
 
@@ -131,7 +133,8 @@ def read_resource(library: Library, uri: str, most_tokens: int = 0) -> Content:
         if name is None:
             every: list[JSON] = [_told(held) for held in library.collecting.everything()]
             told, left_out = _first(library, every, most_tokens)
-            return _json(INDEX, {"collections": told, **({"collections_left_out": left_out} if left_out else {})})
+            cut = {"collections_left_out": left_out, "truncated": True, "next": _LISTED} if left_out else {}
+            return _json(INDEX, {"collections": told, **cut})
         record = library.collection(unquote(name))
         if doc_id is None:
             return _collection(library, record, most_tokens)
@@ -195,7 +198,9 @@ def _collection(library: Library, record: CollectionRecord, most_tokens: int) ->
     ]
     documents, _ = _first(library, documents, most_tokens)
     left_out = held.documents - len(documents)
-    return _json(collection_uri(record.name), {**_told(held), "documents": documents, "documents_left_out": left_out})
+    cut: dict[str, JSON] = {"truncated": True, "next": _LISTED} if left_out else {}
+    told = {**_told(held), "documents": documents, "documents_left_out": left_out, **cut}
+    return _json(collection_uri(record.name), told)
 
 
 def _told(held: Held) -> dict[str, JSON]:

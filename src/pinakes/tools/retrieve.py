@@ -13,9 +13,9 @@ from pinakes.library import CollectionStatus, Library, Text
 from pinakes.text.fence import Fence, one_line
 from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING, is_suspicious
-from pinakes.tools.declare import object_from, tool
+from pinakes.tools.declare import as_json, object_from, tool
 from pinakes.tools.exactness import exactness
-from pinakes.tools.parameters import asked_about, meant, shown_query
+from pinakes.tools.parameters import asked_about, meant
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
 from pinakes.types import Blame as Lines
@@ -84,7 +84,7 @@ class SearchAnswer:
     def as_data(self) -> dict[str, JSON]:
         results = self.results
         data = {
-            "query": shown_query(results.query),
+            "query": results.query,
             "collection": results.collection,
             "mode": results.mode,
             "fusion": results.fusion,
@@ -170,7 +170,11 @@ class ReadAnswer:
         data |= {"link": self.link} if self.link else {}
         data |= {"blame": [asdict(one) for one in self.blame]} if self.blame else {}
         data |= {"notes": [f"it is not known who wrote these lines: {self.unknown}"]} if self.unknown else {}
-        return data | ({"go_on": dict(self.go_on)} if self.go_on is not None else {})
+        if self.go_on is None:
+            return data
+        again = "".join(f",{name}={as_json(value)}" for name, value in self.go_on.items())
+        how = f"read(document={as_json(document.uid)}{again})"
+        return data | {"go_on": dict(self.go_on), "truncated": True, "next": how}
 
     @property
     def _suspicious(self) -> bool:

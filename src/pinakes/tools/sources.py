@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from pydantic.json_schema import SkipJsonSchema
+
 from pinakes.library import Library
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.parameters import Collection, asked_about
@@ -18,13 +20,18 @@ class Sources(Reply):
     """The sources of one collection, or of all: see ``Standing``. ``failing_left_out`` counts files not listed."""
 
     sources: list[dict[str, Any]]
+    truncated: bool | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
 
 
 @tool(toolset="search")
 def list_sources(library: Library, collection: Collection = "") -> Sources:
     """List what the collections are filled from: last sync, commit, documents, skipped and failed files, next run."""
     every = library.syncing.everything(asked_about(library, collection) or None)
-    return Sources(sources=[as_data(one) for one in every])
+    told = [as_data(one) for one in every]
+    if not any(one["failing_left_out"] for one in told):
+        return Sources(sources=told)
+    return Sources(sources=told, truncated=True, next="The command `pinakes status --problems` names every file.")
 
 
 def as_data(one: Standing) -> dict[str, JSON]:

@@ -11,12 +11,12 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.embedders.tokens import token_counter
 from pinakes.errors import NotFound
 from pinakes.library import Library
-from pinakes.staged.expanding import MOST_NEIGHBOURS, Expanded, Wanted
+from pinakes.staged.expanding import MOST_DOCUMENTS, MOST_NEIGHBOURS, Expanded, Wanted
 from pinakes.staged.merging import MOST_QUERIES, check_merge
 from pinakes.staged.retrieval import MERGES
 from pinakes.tools.declare import list_from, tool
 from pinakes.tools.errors import as_word
-from pinakes.tools.limits import TOP_K, usual_top_k
+from pinakes.tools.limits import TOP_K, most_items, usual_top_k
 from pinakes.tools.parameters import elsewhere, looking_in, meant, undefaulted
 from pinakes.tools.staged_replies import (
     DocumentChunk,
@@ -188,7 +188,14 @@ def find_similar(
 @tool(toolset="retrieve", error_data=as_word, tags=("read", "documents"))
 def get_documents(
     library: Library,
-    doc_ids: Annotated[list[str], BeforeValidator(list_from), Field(description="doc_ids of a search; at most 100.")],
+    doc_ids: Annotated[
+        list[str],
+        BeforeValidator(list_from),
+        Field(
+            description=f"doc_ids of a search; at most {MOST_DOCUMENTS}.",
+            json_schema_extra=most_items(MOST_DOCUMENTS),
+        ),
+    ],
     include_chunks: Annotated[bool, Field(description="Also each chunk with its place.")] = False,
     collection: Collection = "",
     max_tokens: Annotated[

@@ -15,7 +15,6 @@ from pinakes.staged.found import Found, FoundSummaries
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
 from pinakes.tools.declare import Reply, as_json
-from pinakes.tools.parameters import shown_query
 from pinakes.types import JSON, Heading
 
 _NOT_METADATA = ("tags", "source", "summary")
@@ -176,7 +175,7 @@ def hits(found: FoundSummaries, counter: TokenCounter, *, scores: bool = False) 
     results = [_hit(one, scores=scores) for one in found.documents]
     tokens = sum(counter.count(one.summary) for one in results)
     return SummaryHits(
-        query=shown_query(found.query),
+        query=found.query,
         results=results,
         total_candidates=found.total,
         search_time_ms=round(found.milliseconds, 2),
@@ -189,7 +188,7 @@ def hits(found: FoundSummaries, counter: TokenCounter, *, scores: bool = False) 
 def nothing(query: str) -> SummaryHits:
     """Return the answer of a search that found nothing."""
     notes = None if query.strip() else ["the query is empty"]
-    return SummaryHits(query=shown_query(query), results=[], total_candidates=0, search_time_ms=0.0, notes=notes)
+    return SummaryHits(query=query, results=[], total_candidates=0, search_time_ms=0.0, notes=notes)
 
 
 def noted(reply: SummaryHits, *notes: str) -> SummaryHits:

@@ -68,6 +68,8 @@ class KnowledgeStatus(Reply):
     watcher_running: bool | SkipJsonSchema[None] = None
     watcher: str | SkipJsonSchema[None] = None
     manifest: Manifest | SkipJsonSchema[None] = None
+    truncated: bool | SkipJsonSchema[None] = None
+    next: str | SkipJsonSchema[None] = None
 
 
 class Failure(Reply):
@@ -103,6 +105,10 @@ def kb_status(
     if watched is None:
         return KnowledgeStatus(enabled=False, message=_OFF)
     course = Beacon(library.shelves.home, watched).told()
+    files = _manifest(library.shelves, watched, max_files, offset, "" if status == "all" else status)
+    behind = offset + len(files.files)
+    wanted = "" if status == "all" else f',status="{status}"'
+    how = f"kb_status(offset={behind},max_files={max(1, max_files)}{wanted})" if files.files_left_out else None
     return KnowledgeStatus(
         enabled=True,
         message=(course.message or None) if course else None,
@@ -110,7 +116,9 @@ def kb_status(
         collection=watched.collection,
         watcher_running=course is not None,
         watcher=course.doing if course else None,
-        manifest=_manifest(library.shelves, watched, max_files, offset, "" if status == "all" else status),
+        manifest=files,
+        truncated=bool(how) or None,
+        next=how,
     )
 
 
