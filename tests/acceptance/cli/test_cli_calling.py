@@ -91,7 +91,7 @@ def test_a_value_may_come_from_a_file_or_stdin(pinakes: Any, tmp_path: Path, mon
 def test_what_goes_wrong_in_a_tool_is_its_answer_and_the_exit_code(filled: Any) -> None:
     done = filled("call", "get_document_metadata", "-a", "doc_id=nothing", "--json")
     assert done.code == 3
-    assert done.document == {"error": "Document not found"}
+    assert done.document == {"error": "Document not found", "not_found": ["nothing"]}
     plain = filled("call", "read", "-a", "document=nothing")
     assert plain.code == 3
     assert plain.out == ""
@@ -143,7 +143,7 @@ def test_a_running_server_answers_the_same(filled: Any, url: str) -> None:
 def test_a_running_server_tells_what_goes_wrong(filled: Any, url: str) -> None:
     done = filled("call", "get_document_metadata", "-a", "doc_id=nothing", "--json", "--url", url)
     assert done.code == 3
-    assert done.document == {"error": "Document not found"}
+    assert done.document == {"error": "Document not found", "not_found": ["nothing"]}
     for words in ((), ("-a", "query=pollen", "-a", "collection=nowhere")):
         here, there = (
             filled("call", "search_summaries", *words),

@@ -71,7 +71,10 @@ def test_an_agent_keeps_documents_over_mcp_and_http_alike(serve: Serve) -> None:
     [found] = called(server, "search_summaries", query="unused days")["results"]
     assert found["doc_id"] == over_mcp["doc_id"]
     assert called(server, "delete_document", doc_id=found["doc_id"]) == {"doc_id": found["doc_id"], "deleted": True}
-    assert called(server, "update_document", doc_id=found["doc_id"], title="X") == {"error": "Document not found"}
+    assert called(server, "update_document", doc_id=found["doc_id"], title="X") == {
+        "error": "Document not found",
+        "not_found": [found["doc_id"]],
+    }
     told = server.client.post("/api/v1/tools/ingest_document", json={"title": "", "text": "x"})
     assert told.status_code == 200
     assert told.json()["data"]["result"] == {"status": "error", "error": "Title must not be empty"}

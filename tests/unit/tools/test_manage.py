@@ -98,7 +98,11 @@ class TestIngesting:
         assert done["collection"] == "handbook"
         assert ingest(library)["collection"] == "default"
         assert [one[:2] for one in state(library)] == [("default", 1), ("handbook", 1)]
-        told = {"error": "Document not found", "hint": f"Give collection 'handbook' for {done['doc_id']!r}."}
+        told = {
+            "error": "Document not found",
+            "hint": f"Give collection 'handbook' for {done['doc_id']!r}.",
+            "not_found": [done["doc_id"]],
+        }
         assert answer(library, "get_document_metadata", doc_id=done["doc_id"]) == told
         assert answer(library, "update_document", doc_id=done["doc_id"], title="Mine") == told
         assert answer(library, "delete_document", doc_id=done["doc_id"], collection="default") == told
@@ -278,7 +282,7 @@ class TestChanging:
         assert answer(library, "delete_document", doc_id=doc_id) == {"doc_id": doc_id, "deleted": True}
         assert library.search("unused days").hits == ()
         for name in ("get_document_metadata", "delete_document", "update_document"):
-            assert answer(library, name, doc_id=doc_id) == {"error": "Document not found"}
+            assert answer(library, name, doc_id=doc_id) == {"error": "Document not found", "not_found": [doc_id]}
         assert answer(library, "collection_stats")["document_count"] == 0
         restored = answer(library, "restore_document", doc_id=doc_id)
         assert (restored["doc_id"], restored["title"], restored["status"]) == (doc_id, "Leave", "restored")
@@ -337,7 +341,8 @@ class TestSeeing:
         assert answer(library, "list_collections") == {"collections": [empty]}
         stats = answer(library, "collection_stats")
         assert (stats["collection"], stats["document_count"], stats["oldest_document"]) == ("default", 0, "")
-        assert answer(library, "get_document_metadata", doc_id=UNKNOWN) == {"error": "Document not found"}
+        told = {"error": "Document not found", "not_found": [UNKNOWN]}
+        assert answer(library, "get_document_metadata", doc_id=UNKNOWN) == told
         assert state(library) == []
 
     def test_collections_are_listed_with_what_they_hold(self, library: Library) -> None:

@@ -273,7 +273,10 @@ def test_similar_documents_are_found_without_the_one_itself(library: Library) ->
     assert {one["title"] for one in found["results"]} == {"Badger homes", "Otter", "Guide"}
     others = call(library, "find_similar", doc_id=uid, exclude_same_source=True)["results"]
     assert {one["title"] for one in others} == {"Otter", "Guide"}
-    assert call(library, "find_similar", doc_id="nobody") == {"error": "Document not found"}
+    assert call(library, "find_similar", doc_id="nobody") == {
+        "error": "Document not found",
+        "not_found": ["nobody"],
+    }
 
 
 def test_what_is_like_another_is_counted_as_it_is_found(library: Library) -> None:
@@ -394,11 +397,12 @@ def test_ids_of_another_collection_are_not_found(library: Library) -> None:
     assert call(library, "get_documents", doc_ids=[elsewhere["doc_id"]])["documents"] == []
     assert call(library, "get_documents", doc_ids=[elsewhere["doc_id"]], collection="*")["documents"]
     hint = f"Give collection 'other' for {elsewhere['doc_id']!r}."
-    assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == {"error": "Document not found", "hint": hint}
+    told = {"error": "Document not found", "not_found": [elsewhere["doc_id"]]}
+    assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == told | {"hint": hint}
     opened = call(library, "get_documents", doc_ids=["nobody", elsewhere["doc_id"]])
     assert (opened["not_found"], opened["hint"]) == (["nobody", elsewhere["doc_id"]], hint)
     with calling(Caller("agent", scope="write", collections=("default",))):
-        assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == {"error": "Document not found"}
+        assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == told
         assert "hint" not in call(library, "get_documents", doc_ids=[elsewhere["doc_id"]])
     both = call(library, "search_summaries", query="badgers", collection="*", top_k=9)
     assert {one["collection"] for one in both["results"]} == {"default", "other"}
