@@ -1,8 +1,8 @@
 """``python -m benchmarks.quality.answerable [--save]``: fit the probability that the hits hold an answer, and test it.
 
 An answer is there for the questions of a set on its own documents, where one of the first five documents has it; a
-question whose answer is not among them takes no part. None is there when the documents that answer are filtered out, and
-for questions of other sets. The questions that people wrote to have no answer are not fitted on: they are the test. The
+question whose answer is not among them takes no part. None is there when the documents that answer are filtered out,
+and for questions of other sets. Questions that people wrote to have no answer are not fitted on: they are the test. The
 project's own questions, which avoid the words of what answers them, take no part.
 ``--save`` keeps the fit on all sets with the product. Homes are those of ``python -m benchmarks.quality``, with
 all passages embedded.
