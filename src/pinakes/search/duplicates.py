@@ -8,6 +8,7 @@ or a filter names it.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
@@ -26,8 +27,9 @@ _MOST_WORDS = 5000
 """Of longer passages only equal ones are the same."""
 
 _WORD = re.compile(r"\w+|§")
-_NUMBERED = re.compile(r"[\w.,:/+-]*\d[\w.,:/+-]*")
-"""Numbers, identifiers, dates and amounts, with the signs that belong to them."""
+_RUN = re.compile(r"[\w.,:/+-]+")
+_DIGIT = re.compile(r"\d")
+"""What has a digit among these signs is a number, identifier, date or amount."""
 
 
 class Placed(Protocol):
@@ -68,10 +70,14 @@ def repetitions(
     words = lru_cache(maxsize=None)(lambda one: tuple(_WORD.findall(texts[one].lower())))
     numbers = lru_cache(maxsize=None)(lambda one: numbers_in(texts[one]))
     shingles = lru_cache(maxsize=None)(lambda one: _shingles(words(one)))
-    first: dict[tuple[str, ...], int] = {}
+    first: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     same: dict[int, int] = {}
     for one in (one for one in ids if one in texts):
-        if (better := first.setdefault((*words(one), *sorted(numbers(one))), one)) != one:
+        alike = first[words(one)]
+        better = next((other for other in alike if numbers(other) == numbers(one)), None)
+        if better is None:
+            alike.append(one)
+        else:
             same[one] = better
     rows = np.array([row for row, one in enumerate(ids) if one in texts and one not in same], np.int64)
     known = vectors.shape[1] > 0  # an index that never had a vector does not know how long they are
@@ -89,7 +95,7 @@ def repetitions(
 
 def numbers_in(text: str) -> frozenset[str]:
     """Return the numbers, identifiers, dates and amounts of a text, lower-cased, without the signs around them."""
-    return frozenset(one.strip(".,:/+-").lower() for one in _NUMBERED.findall(text))
+    return frozenset(one.strip(".,:/+-").lower() for one in _RUN.findall(text) if _DIGIT.search(one))
 
 
 def signature(text: str) -> tuple[str, ...]:
