@@ -58,15 +58,23 @@ def comparable(text: str, place: Placed, named: frozenset[str]) -> str:
 
 
 def repetitions(
-    ids: Sequence[int], vectors: Float32, texts_of: Callable[[Sequence[int]], Mapping[int, str]]
+    ids: Sequence[int],
+    vectors: Float32,
+    texts_of: Callable[[Sequence[int]], Mapping[int, str]],
+    surely: int | None = None,
 ) -> dict[int, int]:
     """Return passage → the earlier one of ``ids`` that says all it says, for those that add nothing.
 
     ``vectors`` float32 (n, dim), unit length, NaN where there is none. A passage adds nothing when its words are those
     of an earlier one, without regard to case and punctuation, or when at least 0.9 of its runs of five words are there;
-    and all of its numbers and identifiers are there.
+    and all of its numbers and identifiers are there. Behind the first ``surely`` (None: all), only passages that are
+    near another one are looked at: texts take time to be read.
     """
-    texts = texts_of(ids)
+    known = vectors.shape[1] > 0  # an index that never had a vector does not know how long they are
+    near = np.triu(~((vectors @ vectors.T < _NEAR_COSINE) & known), 1)
+    compared = near.any(axis=0) | near.any(axis=1)
+    compared[:surely] = True
+    texts = texts_of([ids[row] for row in np.flatnonzero(compared).tolist()])
     words = lru_cache(maxsize=None)(lambda one: tuple(_WORD.findall(texts[one].lower())))
     numbers = lru_cache(maxsize=None)(lambda one: numbers_in(texts[one]))
     shingles = lru_cache(maxsize=None)(lambda one: _shingles(words(one)))
@@ -79,12 +87,9 @@ def repetitions(
             alike.append(one)
         else:
             same[one] = better
-    rows = np.array([row for row, one in enumerate(ids) if one in texts and one not in same], np.int64)
-    known = vectors.shape[1] > 0  # an index that never had a vector does not know how long they are
-    near = ~((vectors[rows] @ vectors[rows].T < _NEAR_COSINE) & known)
-    for earlier, later in zip(*(rows[found].tolist() for found in np.nonzero(np.triu(near, 1))), strict=True):
+    for earlier, later in zip(*(found.tolist() for found in np.nonzero(near)), strict=True):
         one, other = ids[earlier], ids[later]
-        if one in same or other in same:
+        if one in same or other in same or one not in texts or other not in texts:
             continue
         if _holds(shingles(one), shingles(other)) and numbers(other) <= numbers(one):
             same[other] = one

@@ -87,8 +87,10 @@ def _best(
     most, repeated = max(2 * request.top_k, diversity.pool if diversity else 0), dict[int, list[tuple[int, float]]]()
     head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
     while settings.fold_duplicates:
-        head, repeated = _folded(head, index, passages, named)
-        if len(head.rows) >= request.top_k or most >= len(ranked.rows):
+        surely = most if diversity else most // 2
+        compared = head.rows[:surely]
+        head, repeated = _folded(head, index, passages, named, surely)
+        if np.isin(compared, head.rows).sum() >= request.top_k or surely >= len(ranked.rows):
             break
         most *= 2
         head = ranked.best(most, request.min_score)
@@ -97,15 +99,16 @@ def _best(
 
 
 def _folded(
-    head: Ranked, index: Index, passages: Passages, named: frozenset[str]
+    head: Ranked, index: Index, passages: Passages, named: frozenset[str], surely: int
 ) -> tuple[Ranked, dict[int, list[tuple[int, float]]]]:
     """Return ``head`` without passages that repeat a better one, and which each of the others stands for.
 
-    Versions that are ``named`` are told apart.
+    Versions that are ``named`` are told apart. ``surely``: see ``repetitions``.
     """
     ids = head.candidates.ids[head.rows].tolist()
     scores = dict(zip(ids, head.scores.tolist(), strict=True))
-    same = repetitions(ids, head.candidates.vectors_of(head.rows, index), partial(passages.comparable, named=named))
+    vectors = head.candidates.vectors_of(head.rows, index)
+    same = repetitions(ids, vectors, partial(passages.comparable, named=named), surely)
     repeated = defaultdict[int, list[tuple[int, float]]](list)
     for other, one in same.items():
         repeated[one].append((other, scores[other]))

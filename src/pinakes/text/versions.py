@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 _DATE = r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _VERSION = r"v?\d{1,3}(?:\.\d{1,3}){1,3}|v\d{1,3}"
@@ -13,6 +14,7 @@ _IN_IDENTIFIER = re.compile(r"[A-Z]{2,}-\Z")
 _PLACEHOLDER = "§"
 
 
+@lru_cache(maxsize=4096)
 def versions_in(text: str) -> frozenset[str]:
     """Return the versions, without a leading "v", and the dates (2026-03-01) that ``text`` names.
 
