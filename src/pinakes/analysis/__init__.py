@@ -229,8 +229,7 @@ class Analyzer:
                 words.update(cut.raw(piece))
         alone = dict[str, frozenset[str]]()
         for word in words:
-            have = self._with_forms([cut.normal(word)])
-            those = wanted.intersection(others.get(term, term) for term in have if term in every)
+            those = self._meant(word, every, others)
             if not those:
                 continue
             if len(word) == 1 or not (word[0].isalnum() and word[-1].isalnum()):
@@ -247,6 +246,15 @@ class Analyzer:
             found += [(span, alone[word]) for span, word in cut.standing_alone(text, set(alone))]
         found.sort(key=itemgetter(0))
         return found
+
+    def _meant(self, word: str, every: frozenset[str], others: Mapping[str, str]) -> frozenset[str]:
+        """Return which terms of ``every`` a word of a text gives, those of ``others`` as what they stand in for."""
+        plain = len(word) > 1 and word.isalnum()
+        have = self._pieces.get(word) if plain else None
+        if have is None:
+            have = self._learn_piece(word) if plain else frozenset(self._with_forms([cut.normal(word)]))
+        those = every.intersection(have)
+        return those if those.isdisjoint(others) else frozenset(others.get(term, term) for term in those)
 
     def _with_forms(self, words: Sequence[str]) -> set[str]:
         terms = {*self.terms_of(words), *NAMES.intersection(words)}

@@ -86,14 +86,14 @@ def _best(
     """Return the best candidates, and which others each of them stands for, with their scores."""
     most, repeated = max(2 * request.top_k, diversity.pool if diversity else 0), dict[int, list[tuple[int, float]]]()
     head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
+    surely = most if diversity else request.top_k
     while settings.fold_duplicates:
-        surely = most if diversity else most // 2
-        compared = head.rows[:surely]
-        head, repeated = _folded(head, index, passages, named, surely)
-        if np.isin(compared, head.rows).sum() >= request.top_k or surely >= len(ranked.rows):
+        whole = head
+        head, repeated = _folded(whole, index, passages, named, surely)
+        if np.isin(whole.rows[:surely], head.rows).sum() >= request.top_k or surely >= len(ranked.rows):
             break
-        most *= 2
-        head = ranked.best(most, request.min_score)
+        most = most if surely < most else 2 * most
+        surely, head = most, ranked.best(most, request.min_score)
     head = diversity.of(head) if diversity else head
     return Ranked(head.candidates, head.rows[: request.top_k], head.scores[: request.top_k]), repeated
 
