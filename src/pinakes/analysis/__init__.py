@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -51,6 +52,9 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NUMBER = re.compile(r"[vV]?\d+")
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\w|[^\w\s]")
 _CACHE_SIZE = 200_000
+_QUERY_WORDS = 2_000
+"""So many words of queries are remembered with all that they are searched for as."""
+
 _LONGEST = 255
 """Of a longer word the beginning is its term; nobody writes the rest of it into a query in another way."""
 
@@ -108,6 +112,7 @@ class Analyzer:
         self._known: dict[str, tuple[str, ...]] = {}
         self._variants: dict[str, _Variants] = {}
         self._pieces: dict[str, frozenset[str]] = {}
+        self._query_terms = lru_cache(_QUERY_WORDS)(self._of_query_word)
         self.stems = Stems()
 
     def terms(self, text: str) -> list[str]:
@@ -180,7 +185,7 @@ class Analyzer:
         names = cut.names_in_query(words)
         found: dict[str, QueryTerm] = {}
         for word in _content(words, names):
-            for term in self._query_terms(word, is_name=word in names):
+            for term in self._query_terms(word, word in names):
                 before = found.get(term.text)
                 if before is None:
                     found[term.text] = term
@@ -203,7 +208,7 @@ class Analyzer:
 
     def word_terms(self, word: str) -> list[QueryTerm]:
         """Return the terms of one word of a query, of ``query_words``, the whole first."""
-        return self._query_terms(word, is_name=word in NAMES)
+        return list(self._query_terms(word, word in NAMES))
 
     def all_terms(self, text: str) -> frozenset[str]:
         """Return the terms of ``text``, those of other forms of its words and the names in capitals among them."""
@@ -332,22 +337,22 @@ class Analyzer:
                 found[word] = None
         return tuple(found)
 
-    def _query_terms(self, word: str, *, is_name: bool) -> list[QueryTerm]:
+    def _of_query_word(self, word: str, is_name: bool) -> tuple[QueryTerm, ...]:
         if is_name:
-            return [QueryTerm(word, is_name=True)]
+            return (QueryTerm(word, is_name=True),)
         terms = self.terms_of([word])
         parts = _lower_parts(word)
         if len(parts) != len(terms):  # of a run of characters without spaces, or of a name with signs
-            return [QueryTerm(term) for term in terms]
+            return tuple(QueryTerm(term) for term in terms)
         with self._lock:
             others = [tuple(self._others(part)) for part in parts]
             plain = parts[0] if len(parts) == 1 and word.isalpha() else ""
             inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0
-        return [
+        return tuple(
             QueryTerm(term, part_weight if at else 1.0, other, plain, inflected, part if part.isalpha() else "")
             for at, (term, part, other) in enumerate(zip(terms, parts, others, strict=True))
-        ]
+        )
 
     def _of_word(self, word: str) -> list[str]:
         if word.isalpha() and word.islower() and word.isascii():
