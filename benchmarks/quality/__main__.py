@@ -38,7 +38,7 @@ def main() -> int:
     arguments = _arguments()
     chosen = [one for one in available() if not arguments.sets or one.name in arguments.sets]
     settings = {name.replace(".", "__"): value for name, _, value in (s.partition("=") for s in arguments.settings)}
-    print(f"{'set':<13}{'mode':<9}{'questions':>9}" + "".join(f"{name:>12}" for name in SHOWN) + f"{'p50 ms':>9}")
+    print(f"{'set':<17}{'mode':<9}{'questions':>9}" + "".join(f"{name:>12}" for name in SHOWN) + f"{'p50 ms':>9}")
     runs = {one.name: _measure(one, arguments, settings) for one in chosen}
     some = (
         [] if arguments.all_embedded else [_progress(one, arguments.work, settings, runs[one.name]) for one in chosen]
@@ -73,9 +73,9 @@ def _arguments() -> argparse.Namespace:
 
 def _measure(one: QuestionSet, arguments: argparse.Namespace, settings: Mapping[str, str]) -> Run:
     golden = one.golden()
-    with Library.open(arguments.work / "homes" / one.name, profile=one.profile or None, **settings) as library:
+    with Library.open(arguments.work / "homes" / one.home, profile=one.profile or None, **settings) as library:
         if not arguments.as_is:
-            report = library.add(str(one.documents(arguments.work / "corpora" / one.name)), include=one.include)
+            report = library.add(str(one.documents(arguments.work / "corpora" / one.home)), include=one.include)
             if report.chunks:
                 print(f"{one.name}: {report.chunks} chunks in {sum(report.seconds.values()):.0f} s", file=sys.stderr)
         record, catalog, search = library.collection(), library.shelves.catalog, library.settings.search
@@ -90,11 +90,14 @@ def _measure(one: QuestionSet, arguments: argparse.Namespace, settings: Mapping[
 
 
 def _progress(one: QuestionSet, work: Path, settings: Mapping[str, str], run: Run) -> progressive.Progress | None:
+    if one.corpus:
+        return None  # what is approximate depends on the documents: measured once for them
+
     def reopen(home: Path, **others: Any) -> Library:
         return Library.open(home, profile=one.profile or None, **{**settings, **others})
 
     figures = {mode: measured.overall.metrics["ndcg@10"] for mode, measured in run.modes.items()}
-    with reopen(work / "homes" / one.name) as full:
+    with reopen(work / "homes" / one.home) as full:
         questions = one.golden().questions
         measured = progressive.measure(one.name, full, figures, asker(one, full), questions, reopen, remote=True)
     if measured is not None:
@@ -109,7 +112,7 @@ def _show(name: str, measured: Measured, kinds: bool) -> None:
     for label, what, figures in rows:
         values = "".join(f"{figures.metrics[metric]:>12.4f}" for metric in SHOWN)
         time = f"{measured.latency.p50_ms:>9.1f}" if label else ""
-        print(f"{label:<13}{what:<9}{figures.questions:>9}{values}{time}", flush=True)
+        print(f"{label:<17}{what:<9}{figures.questions:>9}{values}{time}", flush=True)
 
 
 def _gate(path: Path, runs: list[Run]) -> int:

@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "benchmarks" / "results" / "quality")
     parser.add_argument("--save", action="store_true", help="keep the fit with the product")
     arguments = parser.parse_args()
-    sets = [one for one in available() if (arguments.work / "homes" / one.name).is_dir() and one.name != "pinakes"]
+    sets = [one for one in available() if (arguments.work / "homes" / one.home).is_dir() and one.name != "pinakes"]
     if len(sets) < 3:
         sys.exit(f"There are too few homes in {arguments.work / 'homes'}: run python -m benchmarks.quality first.")
     rows, model = asked(sets, arguments.work / "homes")
@@ -80,11 +80,11 @@ def asked(sets: Sequence[QuestionSet], homes: Path) -> tuple[list[Asked], str]:
     """Ask every set's documents its own questions and some of the others; also return the model's name."""
     rows: list[Asked] = []
     for one in sets:
-        with Library.open(homes / one.name, profile=one.profile or None, search__remembered_answers=0) as library:
+        with Library.open(homes / one.home, profile=one.profile or None, search__remembered_answers=0) as library:
             model = library.collection().fingerprint
             rows += _own(library, one)
             for other in sets:
-                if other.name != one.name and {one.name, other.name} not in ALIKE:
+                if other.home != one.home and {one.home, other.home} not in ALIKE:
                     rows += _foreign(library, one, other)
         print(f"asked {one.name}", file=sys.stderr, flush=True)
     return rows, model
@@ -123,7 +123,7 @@ def _seen(
     for stage in trace.stages:
         if stage.name == "judge" and stage.detail:
             yield Asked(
-                one.name, other.name, kind, {name: cast("float", value) for name, value in stage.detail.items()}
+                one.home, other.home, kind, {name: cast("float", value) for name, value in stage.detail.items()}
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pinakes.evaluation import beir, golden, names
@@ -16,18 +16,30 @@ from pinakes.library import Library
 from pinakes.types import SearchMode
 
 ROOT = Path(__file__).parents[2]
+PASTED = ("keps", "handbook")
+"""Of their documents there are questions in the form that people paste into a search box."""
+
 DATA = Path(os.environ.get("PINAKES_TEST_DATA") or ROOT.parent / "shared" / "data")
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Questions, and their documents: ``documents`` puts them into a folder unless they are there."""
+    """Questions, and their documents: ``documents`` puts them into a folder unless they are there.
+
+    ``corpus`` is the set whose documents, and so whose home, these questions are asked of; "" = the set itself.
+    """
 
     name: str
     place: Path
     documents: Callable[[Path], Path]
     profile: str = ""
     include: tuple[str, ...] = ()
+    corpus: str = ""
+
+    @property
+    def home(self) -> str:
+        """The name of the folder that its documents have, and of the home that they were read into."""
+        return self.corpus or self.name
 
     def golden(self) -> GoldenSet:
         """Read the questions."""
@@ -67,7 +79,14 @@ def available() -> list[QuestionSet]:
         _golden("handbook", "handbook.tar.gz"),
         _golden("linux", "linux-5.17-subset.tar.gz"),
     ]
-    return [own, *(one for one in sets if (DATA / one.name).is_dir())]
+    sets += [_pasted(one) for one in sets if one.name in PASTED]
+    return [own, *(one for one in sets if (DATA / one.home).is_dir())]
+
+
+def _pasted(one: QuestionSet) -> QuestionSet:
+    """Return our own long, quoted and pasted questions about the documents of a set."""
+    name = f"pasted-{one.name}"
+    return replace(one, name=name, place=Path(__file__).with_name(f"{name}.jsonl"), corpus=one.name)
 
 
 def _golden(name: str, archive: str, profile: str = "") -> QuestionSet:

@@ -104,7 +104,7 @@ def main() -> None:
 
 def subjects_of(sets: Sequence[QuestionSet], homes: Path) -> list[Subject]:
     """Return those of ``sets`` that have a home."""
-    subjects = [Subject(one, homes / one.name) for one in sets if (homes / one.name).is_dir()]
+    subjects = [Subject(one, homes / one.home) for one in sets if (homes / one.home).is_dir()]
     if not subjects:
         sys.exit(f"There is no home in {homes}: run python -m benchmarks.quality first.")
     return subjects

@@ -62,7 +62,7 @@ def measure(one: QuestionSet, work: Path, seeds: Sequence[int]) -> None:
     questions = [question for question in one.golden().questions if question.relevant]
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        shutil.copytree(work / "homes" / one.name, home)
+        shutil.copytree(work / "homes" / one.home, home)
         with Library.open(home, profile=one.profile or None, search__max_top_k=DEPTH) as library:
             lexicon = lexicon_of(library)
             look = partial(missing, lexicon=lexicon, settings=SpellingSettings())

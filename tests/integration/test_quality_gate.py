@@ -73,7 +73,7 @@ def test_the_gate_passes_until_answers_become_worse(
 ) -> None:
     assert run_eval("--save-baseline", "--kinds") == 0
     printed = capsys.readouterr().out
-    assert "zoo          hybrid" in printed
+    assert "zoo              hybrid" in printed
     assert " how " in printed
     assert "zoo: gate passed, 30 metrics" in printed
     assert "| no-answer questions |" in printed
