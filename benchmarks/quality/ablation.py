@@ -27,7 +27,6 @@ from pinakes.analysis import NAMES, STOP_WORDS, Analyzer, is_identifier
 from pinakes.evaluation import statistics
 from pinakes.evaluation.names import Names
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.run import ranked
 from pinakes.library import Library
 from pinakes.ports import Index
 from pinakes.search.defaults import filled
@@ -79,7 +78,7 @@ class Row:
     """One thing to leave out: by ``settings``, or by asking the index for other words.
 
     ``concerns`` says whether a question has such words. ``shown``: of the hits as they are shown, near-equal ones
-    folded, where all others are of the bare ranking.
+    folded, where all others are of the bare ranking; documents that a hit names as saying the same come behind it.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -136,9 +135,15 @@ def scores_of(
     with subject.open(row.settings) as library:
         results = [_answer(library, question, row, mode) for question in questions]
     return [
-        NDCG(list(ranked(result, called, question.relevant)), question.relevant)
+        NDCG(_documents(result, called, question), question.relevant)
         for result, question in zip(results, questions, strict=True)
     ]
+
+
+def _documents(results: Results, called: Names, question: Question) -> list[str]:
+    """Return the documents of the hits by name, best first, each with those that say the same behind it."""
+    ids = (one for hit in results.hits for one in (hit.document_id, *(same.document_id for same in hit.duplicates)))
+    return list(dict.fromkeys(called.name_of(one, question.relevant) for one in ids))
 
 
 def _answer(library: Library, question: Question, row: Row, mode: SearchMode) -> Results:
