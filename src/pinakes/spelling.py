@@ -7,22 +7,25 @@ alignment distance). Nothing is said of a word that stands anywhere in the corpu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from string import ascii_lowercase
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from pinakes.analysis import STOP_WORDS, Analyzer
+from pinakes.analysis import NAMES, STOP_WORDS, Analyzer
+from pinakes.analysis.words import UNSPACED
 from pinakes.ports import Lexicon
 from pinakes.settings import SpellingSettings
 from pinakes.text import identifiers
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
 _JOINT = re.compile(r"[-._'’]+|(?<=[a-z0-9])(?=[A-Z])")
-_NEVER = ("url", "hex", "version")
+_NEVER: tuple[identifiers.Kind, ...] = ("url", "hex", "version")
+_ADDRESSES: tuple[identifiers.Kind, ...] = ("url", "hex")
 _SHORTEST = 4
 _TWO_EDITS_FROM = 8
 _BEGINNING = 3
@@ -33,6 +36,9 @@ _MOST_COUNTED = 10
 _MOST_MISSING = 5
 _MOST_UNLIKE = 2
 """So many unknown words of a query are looked into, and of those that resemble nothing: it is in another language."""
+
+_MOST_WORDS = 20
+"""Of a longer query it is not said which short words are nowhere: it is a text, and none of them matters much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,10 @@ class Missing:
     def note(self) -> str:
         """The same in words."""
         said = f"no passage has {self.word!r}"
+        if self.word in NAMES:
+            return f"{said} in capitals"
+        if len(self.word) == 1:
+            return f"{said} as a word by itself"
         return f"{said}: did you mean {' or '.join(repr(near.word) for near in self.near)}?" if self.near else said
 
 
@@ -79,6 +89,19 @@ def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Mi
     return tuple(found)
 
 
+def absent(text: str, lexicon: Lexicon) -> tuple[Missing, ...]:
+    """Return the words of ``text`` that are too short to be misspelt and that no passage has, each once, at most five.
+
+    These are letters, digits and names with signs, too: Z, 7, C++, IT, RFC-9. Addresses and hex numbers are left alone,
+    and so are all of a text of more than 20 words.
+    """
+    words = _analyzer().query_words(" ".join(_between(text, _ADDRESSES)))
+    if len(words) > _MOST_WORDS:
+        return ()
+    short = (word for word in dict.fromkeys(words) if _is_short(word) and not lexicon.has(word))
+    return tuple(map(Missing, islice(short, _MOST_MISSING)))
+
+
 def corrected(text: str, found: Iterable[Missing]) -> str:
     """Return ``text`` with every word replaced whose replacement is sure, a capital at its beginning kept."""
     for one in found:
@@ -90,18 +113,30 @@ def corrected(text: str, found: Iterable[Missing]) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
+    for part in _between(text, _NEVER):
+        for word in _WORD.findall(part):
+            if _letters(word) >= _SHORTEST and word.lower() not in STOP_WORDS:
+                yield word
+
+
+def _between(text: str, kinds: Collection[identifiers.Kind]) -> Iterator[str]:
+    """Yield what of a text stands between identifiers of these kinds."""
     end = 0
-    for kept in (one for one in identifiers.find(text) if one.kind in _NEVER):
-        yield from _checkable(text[end : kept.start])
+    for kept in (one for one in identifiers.find(text) if one.kind in kinds):
+        yield text[end : kept.start]
         end = kept.end
-    yield from _checkable(text[end:])
+    yield text[end:]
 
 
-def _checkable(text: str) -> Iterator[str]:
-    for word in _WORD.findall(text):
-        letters = sum(letter.lower() != letter.upper() for letter in word)
-        if letters >= _SHORTEST and word.lower() not in STOP_WORDS:
-            yield word
+def _letters(word: str) -> int:
+    return sum(letter.lower() != letter.upper() for letter in word)
+
+
+def _is_short(word: str) -> bool:
+    """Say whether a word that counts in a query is not one of those that ``missing`` looks into."""
+    if len(word) > 1 and (UNSPACED.search(word) or (word.lower() in STOP_WORDS and word not in NAMES)):
+        return False
+    return _letters(word) < _SHORTEST
 
 
 def _parts(word: str) -> list[str]:

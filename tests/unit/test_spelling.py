@@ -17,7 +17,7 @@ from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.wording import Wording
 from pinakes.ports import Lexicon
 from pinakes.settings import SearchSettings, SpellingSettings
-from pinakes.spelling import corrected, missing
+from pinakes.spelling import absent, corrected, missing
 from pinakes.types import IndexEntry
 
 SETTINGS = SpellingSettings(min_documents=2, dominance=3)
@@ -62,6 +62,28 @@ def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Lexicon:
 )
 def test_nothing_is_said_of_words_that_stand_somewhere(query: str, lexicon: Lexicon) -> None:
     assert missing(query, lexicon, SETTINGS) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "notes"),
+    [
+        ("signing keys of the host is a", []),
+        ("rotation Z", ["'Z' as a word by itself"]),
+        ("7 keys", ["'7' as a word by itself"]),
+        ("a", ["'a' as a word by itself"]),
+        ("C++ and R&D", ["'C++'", "'R&D'"]),
+        ("ask IT", ["'ask'", "'IT' in capitals"]),
+        ("RFC-0011 v1.10 2031", ["'RFC-0011'", "'v1.10'", "'2031'"]),
+        ("a b c d e f g h", [f"{letter!r} as a word by itself" for letter in "bcdef"]),
+        ("see https://example.org/a 0xabcdef", ["'see'"]),
+        ("what is it", []),
+        ("東京 札幌", []),
+        ("keys " * 20 + "Z", []),
+        ("", []),
+    ],
+)
+def test_short_words_that_stand_nowhere_are_named(query: str, notes: list[str], lexicon: Lexicon) -> None:
+    assert [one.note for one in absent(query, lexicon)] == [f"no passage has {note}" for note in notes]
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,4 @@ def cleaned(query: str, most: int, notes: list[str]) -> str:
         notes.append(f"the query was cut from {len(query)} to {most} characters")
     if not query:
         notes.append("the query is empty")
-    elif not any(char.isalnum() for char in query):
-        notes.append("the query has no letter and no digit: nothing is found by words")
     return query[:most]

@@ -12,7 +12,7 @@ from pinakes.routing import Route, route
 from pinakes.search.request import Request, cleaned
 from pinakes.search.wordless import lost
 from pinakes.settings import Settings
-from pinakes.spelling import corrected, missing
+from pinakes.spelling import absent, corrected, missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,13 @@ def _spelled(text: str, index: Index, settings: Settings) -> tuple[str, list[str
     if not (spelling.suggest or spelling.correct) or not text or not isinstance(index, Lexical):
         return text, []
     lexicon = index.lexicon()
-    unknown = missing(text, lexicon, spelling) if lexicon.holds_any() else ()
+    if not lexicon.holds_any():
+        return text, []
+    unknown = missing(text, lexicon, spelling)
+    short = [one.note for one in absent(text, lexicon)] if spelling.suggest else []
     if not spelling.correct:
-        return text, [one.note for one in unknown]
+        return text, [*(one.note for one in unknown), *short]
     mended = {one.word for one in unknown if one.sure}
     notes = [f"searched for {one.near[0].word!r} instead of {one.word!r}" for one in unknown if one.sure]
-    notes += [one.note for one in unknown if one.word not in mended and spelling.suggest]
+    notes += [one.note for one in unknown if one.word not in mended and spelling.suggest] + short
     return corrected(text, unknown), notes
