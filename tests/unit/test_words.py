@@ -74,6 +74,8 @@ def test_code_has_no_words_of_one_character_or_with_signs_whether_it_is_a_file_o
         ("C++", ["c++"]),
         ("IT policy", ["IT", "polici"]),
         ("WHO", ["WHO"]),
+        ("US market", ["US", "market"]),
+        ("ask us", ["ask"]),
         ("flights to OR in May", ["flight", "OR", "may"]),
         ("cats OR dogs", ["cat", "dog"]),
         ("WHAT IS IT FOR A CAR", ["car"]),

@@ -113,6 +113,7 @@ def test_german_compounds_are_found_by_their_parts_and_parts_by_compounds(tmp_pa
 def test_names_in_capitals_are_found_as_names(tmp_path: Path) -> None:
     index = filled(tmp_path, ["It is who it was, for us.", "The WHO and the IT department", "Nothing more"])
     assert found(index, "WHO") == [2]
+    assert found(index, "US") == []
     assert found(index, "IT department") == [2]
     assert found(index, "IT DEPARTMENT") == [2]
 
