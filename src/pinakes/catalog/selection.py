@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,14 @@ def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> di
     return found
 
 
+def line_numbers(connection: Connection, document_ids: Collection[int]) -> dict[int, list[int]]:
+    """Return document id → numbers in the file of the lines of its text, of those where they are others."""
+    query = select(documents.c.id, documents.c.lines).where(
+        documents.c.id.in_(document_ids), documents.c.lines.is_not(None)
+    )
+    return {row.id: row.lines for row in connection.execute(query)}
+
+
 def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
     if condition.field in _TIMES:
         return _in_time(collection_id, condition)
@@ -244,6 +252,7 @@ _PASSAGE = select(
     documents.c.inherited,
     documents.c.group_key,
     documents.c.pages,
+    documents.c.lines.is_not(None).label("has_lines"),
 ).select_from(chunks.join(documents))
 _PASSAGES = _PASSAGE.where(chunks.c.id.in_(bindparam("ids", expanding=True)))
 _PASSAGES_AT = _PASSAGE.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))

@@ -90,19 +90,29 @@ def places_in(texts: Sequence[str], query: Asked) -> list[list[Place]]:
 
 
 def excerpt(
-    text: str, places: Sequence[Place], *, most: int, first_line: int = 1, said: Collection[str] = ()
+    text: str,
+    places: Sequence[Place],
+    *,
+    most: int,
+    first_line: int = 1,
+    numbers: Sequence[int] = (),
+    said: Collection[str] = (),
 ) -> Excerpt:
     """Choose up to ``most`` lines of ``text`` that show best why it was found; ``places`` has the query's words in it.
 
     The lines have, together, as many words of the query as can be; where none has any, they are the first ones.
-    ``first_line`` is the number of the first line. Lines that only repeat what is ``said`` beside the passage, as its
-    headings, are left out where there are others.
+    ``first_line`` is the number of the first line; ``numbers`` are those of all lines, where they do not follow each
+    other. Lines that only repeat what is ``said`` beside the passage, as its headings, are left out where there are
+    others.
     """
     rows = text[:_MOST_CHARS].split("\n")
     by_row = _by_row(rows, places)
     shown = sorted(_chosen(rows, by_row, most, said))
     return Excerpt(
-        tuple(_line(first_line + row, rows[row], by_row.get(row, ())) for row in shown),
+        tuple(
+            _line(numbers[row] if row < len(numbers) else first_line + row, rows[row], by_row.get(row, ()))
+            for row in shown
+        ),
         tuple(span for span, _ in places[:_MOST_HIGHLIGHTS]),
         frozenset[str]().union(*(terms for _, terms in places)),
     )

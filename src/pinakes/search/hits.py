@@ -66,10 +66,11 @@ def hydrated(
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
     marks = passages.places([one for one, _, _ in there])
+    numbers = passages.line_numbers([one for one, _, _ in there])
     hits = []
     for one, row, score in there:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
-        hits.append(view.hit(rows[one], row, score, marks[one], others))
+        hits.append(view.hit(rows[one], row, score, marks[one], others, numbers.get(one, ())))
     if request.neighbours:
         return surrounded(connection, hits, [rows[one] for one, _, _ in there], request.neighbours)
     return hits
@@ -132,17 +133,25 @@ class _View:
     lines: int
 
     def hit(
-        self, passage: Any, row: int, score: float, words: Sequence[Place], others: Sequence[tuple[Any, float]]
+        self,
+        passage: Any,
+        row: int,
+        score: float,
+        words: Sequence[Place],
+        others: Sequence[tuple[Any, float]],
+        numbers: Sequence[int],
     ) -> Hit:
         """Return a hit: its passage in the catalogue, its row of the candidates, where the query's words stand in its
-        text, the passages it stands for with their scores.
+        text, the passages it stands for with their scores, the numbers of its lines where these are not in a row.
         """
         scores = _raw(self.found, row, score)
         sure = confidence(scores.cosine, scores.bm25)
         word = confidence_word(sure)
         arms = tuple(name for name in ("vector", "keyword") if passage.id in self.ranks.get(name, ()))
         said = {passage.title, *passage.heading_path}
-        shown = excerpt(passage.text, words, most=self.lines, first_line=passage.start_line, said=said)
+        shown = excerpt(
+            passage.text, words, most=self.lines, first_line=passage.start_line, numbers=numbers, said=said
+        )  # fmt: skip
         guessed = self.found.exact is not None and not self.found.exact[row]
         phrases = () if self.found.phrases is None else self.found.phrases.of(row)
         boosts = {} if self.found.lift is None else self.found.lift.of(row)
