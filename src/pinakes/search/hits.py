@@ -20,7 +20,7 @@ from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
 from pinakes.search.duplicates import named_versions, repetitions
-from pinakes.search.excerpts import Asked, excerpt
+from pinakes.search.excerpts import Asked, Excerpt, excerpt
 from pinakes.search.explanation import Evidence, explained
 from pinakes.search.neighbours import surrounded
 from pinakes.search.passages import Passages, terms_beside
@@ -70,7 +70,8 @@ def hydrated(
     hits = []
     for one, row, score in there:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
-        hits.append(view.hit(rows[one], row, score, marks[one], others, numbers.get(one, ())))
+        shown = view.shown(rows[one], marks[one], numbers.get(one, ()))
+        hits.append(view.hit(rows[one], row, score, shown, others))
     if request.neighbours:
         return surrounded(connection, hits, [rows[one] for one, _, _ in there], request.neighbours)
     return hits
@@ -132,26 +133,19 @@ class _View:
     offsets: Mapping[int, int]
     lines: int
 
-    def hit(
-        self,
-        passage: Any,
-        row: int,
-        score: float,
-        words: Sequence[Place],
-        others: Sequence[tuple[Any, float]],
-        numbers: Sequence[int],
-    ) -> Hit:
-        """Return a hit: its passage in the catalogue, its row of the candidates, where the query's words stand in its
-        text, the passages it stands for with their scores, the numbers of its lines where these are not in a row.
+    def shown(self, passage: Any, words: Sequence[Place], numbers: Sequence[int]) -> Excerpt:
+        """Return what is shown of a passage: where the query's words stand, and the numbers of its lines, are known."""
+        said, first = {passage.title, *passage.heading_path}, passage.start_line
+        return excerpt(passage.text, words, most=self.lines, first_line=first, numbers=numbers, said=said)
+
+    def hit(self, passage: Any, row: int, score: float, shown: Excerpt, others: Sequence[tuple[Any, float]]) -> Hit:
+        """Return a hit: its passage in the catalogue, its row of the candidates, what is shown of its text, and the
+        passages it stands for with their scores.
         """
         scores = _raw(self.found, row, score)
         sure = confidence(scores.cosine, scores.bm25)
         word = confidence_word(sure)
         arms = tuple(name for name in ("vector", "keyword") if passage.id in self.ranks.get(name, ()))
-        said = {passage.title, *passage.heading_path}
-        shown = excerpt(
-            passage.text, words, most=self.lines, first_line=passage.start_line, numbers=numbers, said=said
-        )  # fmt: skip
         guessed = self.found.exact is not None and not self.found.exact[row]
         phrases = () if self.found.phrases is None else self.found.phrases.of(row)
         boosts = {} if self.found.lift is None else self.found.lift.of(row)
