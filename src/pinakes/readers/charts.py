@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -37,7 +37,11 @@ def chart(root: Element) -> Iterator[str]:
     of_chart = next((one for parent in root.iter("chart") for one in parent.findall("title")), None)
     title = " ".join(paragraphs(of_chart)) if of_chart is not None else ""
     axes = [text for one in titles if one is not of_chart and (text := " ".join(paragraphs(one)))]
-    table = _table(root)
+    yield from titled(title, axes, _table(root))
+
+
+def titled(title: str, axes: Sequence[str], table: str) -> Iterator[str]:
+    """Yield the title of a chart with those of its axes, and its table, as far as there are any."""
     if title or axes:
         yield "Chart: " + title + (f" ({', '.join(dict.fromkeys(axes))})" if axes else "")
     if table:

@@ -7,19 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _NOBODY: Final = frozenset(("", "unknown author", "author"))
-_MARK: Final = re.compile("\ue0fb(\\d+)\ue0fc")
-"""The converter would make notes of its own of what it takes for their marks."""
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d))?")
-
-
-def mark(number: int) -> str:
-    """Return what stands for the number of a note until a document is converted."""
-    return f"\ue0fb{number}\ue0fc"
-
-
-def numbered(text: str) -> str:
-    """Return ``text`` with numbers where there are marks."""
-    return _MARK.sub(r"[^\1]", text)
 
 
 def comment(author: str, words: str, made: str = "") -> str:

@@ -10,13 +10,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from pinakes.errors import Empty, TooLarge, Unreadable
-from pinakes.readers import opendocument, outlines
+from pinakes.readers import outlines
 from pinakes.readers.containers import check_ole, check_zip, reading_zip
 from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.readers.equations import written
 from pinakes.readers.limits import Limits
-from pinakes.readers.notes import numbered
+from pinakes.readers.opendocument import read_opendocument
 from pinakes.readers.openxml import Package
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
 from pinakes.readers.sheets import read_workbook
@@ -55,7 +55,6 @@ MIME_TYPES: Final = {
 """Extension → the MIME type kreuzberg knows the format by."""
 
 _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
-_WRITER, _CALC = ".odt", ".ods"
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
@@ -63,7 +62,8 @@ _MAIL: Final = ".msg"
 
 _SLIDES: Final = frozenset((".pptx", ".pptm", ".ppsx", ".ppt", ".odp"))
 _OPEN_XML: Final = frozenset((*_WORD, ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm"))
-"""Read here, part by part; kreuzberg converts the others."""
+_OPEN_DOCUMENT: Final = frozenset((".odt", ".ods", ".odp"))
+"""These are read here, part by part; kreuzberg converts the others."""
 _TEXTUAL: Final = frozenset((".fb2", ".org", ".opml"))
 
 Form: TypeAlias = Literal["markdown", "marked", "plain"]
@@ -102,20 +102,26 @@ class Office:
             _refuse_old(extension)
         elif data.startswith(ZIP):
             check_zip(data)
-        if extension in _OPEN_XML:
-            return self._open_xml(data, extension)
+        if extension in _OPEN_XML or extension in _OPEN_DOCUMENT:
+            return self._packaged(data, extension)
         return self._converted(data, extension)
 
-    def _open_xml(self, data: bytes, extension: str) -> Document:
-        """Read a file of Office Open XML."""
+    def _packaged(self, data: bytes, extension: str) -> Document:
+        """Read a file of Office Open XML or OpenDocument."""
         if not data.startswith(ZIP):
             raise Unreadable(
                 "File is damaged or not what its name says: it is no ZIP container.",
                 hint="Open and save it again, or replace it.",
             )
         pages: tuple[int, ...] = ()
+        notes: Sequence[ReadingNote]
         with reading_zip():
             package = Package(data)
+            if extension in _OPEN_DOCUMENT:
+                found = read_opendocument(package, extension, self._limits)
+                text, pages = joined(found.parts) if extension != ".odt" else (found.parts[0], ())
+                metadata = metadata_of(found.metadata)
+                return self._document(text, metadata, extension, pages, (*found.notes, *package.notes))
             if extension in _WORD:
                 word = read_word(package)
                 text, notes = written(word.text, word.equations, self._with_equations), word.notes
@@ -133,19 +139,12 @@ class Office:
 
     def _converted(self, data: bytes, extension: str) -> Document:
         """Read a file that kreuzberg converts."""
-        besides = ""
-        if extension == _WRITER and data.startswith(ZIP):
-            with reading_zip():
-                data, besides = opendocument.prepared(data)
-        if extension == _CALC and data.startswith(ZIP):
-            with reading_zip():
-                data = opendocument.as_displayed(data)
         if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
         data = outlines.prepared(data, extension)
         how: Form = "plain" if extension == _MAIL else "marked" if extension in _SLIDES else "markdown"
         result = convert(data, MIME_TYPES[extension], self._limits, how)
-        text = outlines.restored(numbered(tidy(result.content))) + besides
+        text = outlines.restored(tidy(result.content))
         text, pages = _paged(text, extension, result.metadata)
         return self._document(text, metadata_of(result.metadata), extension, pages)
 

@@ -112,7 +112,7 @@ class Package:
         """
         if name not in self.names:
             return
-        names = _Names()
+        names = Names()
         opened: list[Element] = []
         try:
             with self._container.open(name) as stream:
@@ -183,15 +183,9 @@ def line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-def _plain(builder: ElementTree.TreeBuilder) -> Element:
-    """Return what was built, with plain names."""
-    try:
-        root: Element | None = builder.close()
-    except (AssertionError, ElementTree.ParseError):
-        return Element("")
-    if root is None:
-        return Element("")
-    names = _Names()
+def with_plain_names(root: Element) -> Element:
+    """Return an element whose names, and those of all in it, are without their namespace."""
+    names = Names()
     for element in root.iter():
         element.tag = names[element.tag]
         attributes = element.attrib
@@ -202,7 +196,18 @@ def _plain(builder: ElementTree.TreeBuilder) -> Element:
     return root
 
 
-class _Names(dict[str, str]):
+def _plain(builder: ElementTree.TreeBuilder) -> Element:
+    """Return what was built, with plain names."""
+    try:
+        root: Element | None = builder.close()
+    except (AssertionError, ElementTree.ParseError):
+        return Element("")
+    if root is None:
+        return Element("")
+    return with_plain_names(root)
+
+
+class Names(dict[str, str]):
     """Full name → name without its namespace."""
 
     def __missing__(self, name: str) -> str:

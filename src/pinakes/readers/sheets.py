@@ -7,7 +7,7 @@ a document may have, since each cell becomes some of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -70,19 +70,27 @@ def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[Rea
     for sheet in workbook.iter("sheet"):
         part = parts.get(sheet.get("r:id", ""))
         name, state = line(sheet.get("name", "")), sheet.get("state", "visible")
-        title = name if state == "visible" else f"{name} (hidden sheet)"
         if part is None or part.target in book.read:
             texts.append("")
             continue
         book.read.add(part.target)
-        body = "\n\n".join(filter(None, _sheet(book, part.target, chart_only=part.kind == "chartsheet")))
-        if body and state != "visible":
+        comments: list[str] = []
+        tables = [*_sheet(book, part.target, comments, chart_only=part.kind == "chartsheet")]
+        texts.append(sheet_text(name, tables, comments, is_hidden=state != "visible"))
+        if texts[-1] and state != "visible":
             book.hidden["sheet"] = book.hidden.get("sheet", 0) + 1
-        texts.append(f"## {title}\n\n{body}" if body else "")
-    return texts, _notes(book.hidden)
+    return texts, hidden_notes(book.hidden)
 
 
-def _notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
+def sheet_text(name: str, tables: Sequence[str], comments: Sequence[str], *, is_hidden: bool) -> str:
+    """Return a sheet as Markdown: its name as a heading, its tables and charts, its comments; "" where it has none."""
+    notes = ["\n".join(["### Comments\n", *(f"- {one}" for one in comments)])] if comments else []
+    body = "\n\n".join(filter(None, (*tables, *notes)))
+    return f"## {name}{' (hidden sheet)' if is_hidden else ''}\n\n{body}" if body else ""
+
+
+def hidden_notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
+    """Return how many of each kind (sheet, row, column) are hidden."""
     return [
         ReadingNote(
             "hidden", f"It has {count} hidden {kind}{'s' if count > 1 else ''}, which are read and marked.", count=count
@@ -91,8 +99,8 @@ def _notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
     ]
 
 
-def _sheet(book: _Book, part: str, *, chart_only: bool) -> Iterator[str]:
-    """Yield the parts of a sheet as Markdown."""
+def _sheet(book: _Book, part: str, comments: list[str], *, chart_only: bool) -> Iterator[str]:
+    """Yield the tables and charts of a sheet as Markdown; ``comments`` gets its comments."""
     if not chart_only:
         sheet = _cells(book, part)
         yield from tables_of(sheet)
@@ -108,8 +116,7 @@ def _sheet(book: _Book, part: str, *, chart_only: bool) -> Iterator[str]:
         yield from drawn(book.package, book.package.relations(drawing), book.read)
         yield from dict.fromkeys(paragraphs(book.package.tree(drawing)))
     book.read.update(name for kind, name in there.items() if kind in ("comments", "threadedComment"))
-    if found := [f"- {one}" for one in _comments(book, there)]:
-        yield "\n".join(["### Comments\n", *found])
+    comments += _comments(book, there)
 
 
 def _cells(book: _Book, part: str) -> Sheet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -56,14 +56,24 @@ def read_presentation(package: Package) -> tuple[list[str], list[ReadingNote]]:
         found = (match for name in package.names if (match := _SLIDE.fullmatch(name)))
         slides = [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
     texts = [_slide(show, name) for name in slides]
-    counts = (("slide", show.hidden_slides), ("shape", show.hidden_shapes))
-    return texts, [
+    return texts, hidden_notes(show.hidden_slides, show.hidden_shapes)
+
+
+def hidden_notes(slides: int, shapes: int) -> list[ReadingNote]:
+    """Return how many slides and shapes are hidden, as far as there are any."""
+    return [
         ReadingNote(
             "hidden", f"It has {count} hidden {kind}{'s' if count > 1 else ''}, which are read and marked.", count=count
         )
-        for kind, count in counts
+        for kind, count in (("slide", slides), ("shape", shapes))
         if count
     ]
+
+
+def slide_text(title: str, parts: Sequence[str], *, is_hidden: bool) -> str:
+    """Return a slide as Markdown: its title as a heading, and its parts."""
+    heading = " ".join(filter(None, ("##" if title or is_hidden else "", title, "(hidden slide)" if is_hidden else "")))
+    return "\n\n".join(filter(None, (heading, *parts)))
 
 
 def _slide(show: _Show, name: str) -> str:
@@ -74,11 +84,7 @@ def _slide(show: _Show, name: str) -> str:
     blocks = list(_shapes(show, name, tree, 0)) if tree is not None else []
     titles = [text for kind, text in blocks if kind == "title"]
     parts = [text for kind, text in blocks if kind != "title"]
-    title = " ".join(titles)
-    if title or hidden:
-        parts.insert(0, f"## {title}{' (hidden slide)' if hidden else ''}".replace("##  (", "## ("))
-    parts += _besides(show, name)
-    return "\n\n".join(parts)
+    return slide_text(" ".join(titles), [*parts, *_besides(show, name)], is_hidden=hidden)
 
 
 def _shapes(show: _Show, part: str, tree: Element, depth: int) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
+from pinakes.readers import blocks
+from pinakes.readers.blocks import MOST_HEADS, Block
 from pinakes.readers.charts import drawn
-from pinakes.readers.grids import Cell, filled, markdown
+from pinakes.readers.grids import Cell, filled
 from pinakes.readers.notes import comment, sections
 from pinakes.readers.openxml import Package, clean, line, number, on
 from pinakes.readers.word_styles import Numbering, Style, Styles, list_of, outline_level
@@ -24,20 +26,9 @@ _HEADING_SIGN: Final = re.compile(r"(?=#{1,6} |```|~~~)")
 _BULLET: Final = re.compile(r"[•▪■●◦‣][ \t]+(?=\S)")
 _EMPTY_ITEM: Final = re.compile(r"[•▪■●◦‣]")
 _ORDERED: Final = re.compile(r"\d{1,9}\.")
-_PAGE_WORDS: Final = re.compile(r"(?:page|seite|pagina|página|p|pg|of|von|de|di|sur|/|[\s.,:|–-])*", re.IGNORECASE)
-_PAGE_END: Final = re.compile(r"[\s|–-]+(?:page|seite|pagina|página)[\s\d.–-]*\Z", re.IGNORECASE)
-"""What is left of the number of a page behind other words."""
-_MOST_HEADS: Final = 5
 _UNREAD: Final = frozenset(
     ("sectPr", "sdtPr", "sdtEndPr", "del", "moveFrom", "tblPr", "tblGrid", "customXmlPr", "altChunk")
 )
-
-
-class Block(NamedTuple):
-    """A part of a document: "item" of a list, "head" or other "text" that stands by itself."""
-
-    kind: str
-    text: str
 
 
 class WordText(NamedTuple):
@@ -74,7 +65,7 @@ class _Word:
         root = self._package.tree(self._main)
         body = root.find("body")
         story = self._story(frozenset(self._notes))
-        text = _joined(_Flow(self, story).blocks(body if body is not None else root, 0))
+        text = blocks.joined(_Flow(self, story).blocks(body if body is not None else root, 0))
         cited = [self._notes_text(self._notes[one]) for one in story.cited]
         text = f"{text}\n{sections(cited, self._comments())}{self._margins(root)}"
         self._hidden += story.hidden
@@ -127,9 +118,9 @@ class _Word:
         kind = f"{note.tag}s"
         part = next((one.target for one in self._relations.values() if one.kind == kind), "")
         story = self._story(part=part)
-        blocks = _Flow(self, story).blocks(note, 0)
+        inner = _Flow(self, story).blocks(note, 0)
         self._hidden += story.hidden
-        return " ".join(" ".join(block.text for block in blocks).split())
+        return " ".join(" ".join(block.text for block in inner).split())
 
     def _comments(self) -> Iterator[str]:
         """Yield each comment, with who made it and when."""
@@ -150,17 +141,9 @@ class _Word:
             self._read.add(part.target)
             story = self._story(part=part.target, pages=False)
             for block in _Flow(self, story).blocks(self._package.tree(part.target), 0):
-                text = block.text.strip() if "\n|" in block.text else " ".join(block.text.split())
-                if story.had_pages:
-                    text = _PAGE_END.sub("", text) if "\n|" not in text else text
-                    text = "" if _PAGE_WORDS.fullmatch(text) else text
-                if any(char.isalnum() for char in text):
-                    found.setdefault(text)
+                found.setdefault(blocks.in_margin(block, numbered=story.had_pages))
             self._hidden += story.hidden
-        if not found:
-            return ""
-        lines = (one if one.startswith("|") else f"- {one.removeprefix('- ')}" for one in found)
-        return "\n".join(["\n## Headers and footers\n", *lines, ""])
+        return blocks.margins(found)
 
 
 class _Flow:
@@ -254,13 +237,9 @@ class _Flow:
         nested: list[Block] = []
         grid = filled(self._spanning(cells, depth, nested))
         heads = 0
-        while heads < min(len(rows) - 1, _MOST_HEADS) and on(rows[heads].find("./trPr/tblHeader")):
+        while heads < min(len(rows) - 1, MOST_HEADS) and on(rows[heads].find("./trPr/tblHeader")):
             heads += 1
-        if len(grid) > 1 and len({one for one in grid[0] if one}) == 1 and not any(grid[0][1:]) and any(grid[1][1:]):
-            yield Block("caption", grid.pop(0)[0])
-            heads = max(heads - 1, 0)
-        if text := markdown(grid, max(heads, 1)):
-            yield Block("table", text)
+        yield from blocks.table(grid, heads)
         yield from nested
 
     def _spanning(self, rows: list[tuple[Element, list[Element]]], depth: int, nested: list[Block]) -> list[list[Cell]]:
@@ -282,9 +261,9 @@ class _Flow:
                     at, place = above[column]
                     found[at][place] = found[at][place]._replace(rows=len(found) - at + 1)
                 else:
-                    blocks = list(_Flow(self._word, self._story).blocks(cell, depth + 1)) if depth < _DEEPEST else []
-                    nested += [block for block in blocks if block.kind in ("table", "caption")]
-                    text = _flat(block for block in blocks if block.kind not in ("table", "caption"))
+                    inner = list(_Flow(self._word, self._story).blocks(cell, depth + 1)) if depth < _DEEPEST else []
+                    nested += [block for block in inner if block.kind in ("table", "caption")]
+                    text = blocks.flat(block for block in inner if block.kind not in ("table", "caption"))
                     if merged is not None:
                         above[column] = len(found), len(line_)
                     else:
@@ -330,22 +309,3 @@ def _outermost(element: Element, tag: str) -> Iterator[Element]:
             stack += one.findall("Choice")
         else:
             stack += reversed(one)
-
-
-def _flat(blocks: Iterator[Block]) -> str:
-    """Return the text of a cell in one line."""
-    return " ".join(
-        " ".join(block.text.lstrip("# ") if block.kind == "head" else block.text for block in blocks).split()
-    )
-
-
-def _joined(blocks: Iterator[Block]) -> str:
-    """Return blocks as Markdown: items of one list follow each other, others have a blank line between them."""
-    parts: list[str] = []
-    before = ""
-    for block in blocks:
-        if before:
-            parts.append("\n" if before == block.kind == "item" else "\n\n")
-        parts.append(block.text)
-        before = block.kind
-    return "".join(parts)

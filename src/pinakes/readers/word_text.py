@@ -6,11 +6,11 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 from xml.etree.ElementTree import Element
 
 from pinakes.readers.openxml import Relation, clean, line, number, on
-from pinakes.readers.scripts import scripted
+from pinakes.readers.runs import Piece, joined
 from pinakes.readers.word_styles import PLAIN, Look, Styles, look_of
 
 _DEEPEST: Final = 100
@@ -52,16 +52,6 @@ _GENERATED: Final = re.compile(
 STAND_INS: Final = str.maketrans("&<>", "\ue0f2\ue0f3\ue0f4")
 """Characters that the converter would lose of equations, and those that stand for them."""
 
-_EDGE: Final = re.compile(r"(\s*)(.*?)(\s*)\Z", re.DOTALL)
-
-
-class Piece(NamedTuple):
-    """Text that looks one way, and the address that it leads to."""
-
-    text: str
-    look: Look
-    link: str = ""
-
 
 @dataclass(slots=True)
 class _Field:
@@ -98,7 +88,9 @@ class Story:
             self.fields, self.unshown = [one for one in self.fields if one.shown], 0
         pieces: list[Piece] = []
         self._inline(paragraph, pieces, self._mark_of(paragraph), "", 0)
-        return clean(self._joined(pieces, marked)).strip()
+        text, hidden = joined(pieces, marked=marked)
+        self.hidden += hidden
+        return clean(text).strip()
 
     def _mark_of(self, paragraph: Element) -> Look:
         properties = paragraph.find("pPr")
@@ -193,49 +185,6 @@ class Story:
             return
         described = (_GENERATED.sub("", line(one.get("descr", ""))) for one in drawing.iter("docPr"))
         pieces += [Piece(f" {words} ", PLAIN, link) for words in described if words]
-
-    def _joined(self, pieces: list[Piece], marked: bool) -> str:
-        """Return text of which neighbours that look the same are one, so that no mark of emphasis cuts a word."""
-        groups: list[Piece] = []
-        for piece in pieces:
-            last = groups[-1] if groups else None
-            if last and (last.look, last.link) == (piece.look, piece.link):
-                groups[-1] = Piece(last.text + piece.text, last.look, last.link)
-            elif piece.text:
-                groups.append(piece)
-        parts: list[str] = []
-        before = ""
-        for at, group in enumerate(groups):
-            text = scripted(group.text, group.look.script, before) if group.look.script else group.text
-            after = groups[at + 1].text[:1] if at + 1 < len(groups) else ""
-            plain = text
-            if marked and not group.look.script:
-                text = _emphasised(text, group.look, before, after)
-            if group.look.hidden and text.strip():
-                self.hidden += 1
-                text = f"[hidden: {text.strip()}]"
-            if group.link and plain.strip():
-                text = f"[{text.strip()}]({group.link})" + text[len(text.rstrip()) :]
-            parts.append(text)
-            before = (before + plain)[-40:]
-        return "".join(parts)
-
-
-def _emphasised(text: str, look: Look, before: str, after: str) -> str:
-    """Return text with marks of emphasis, where they stand at both ends of words."""
-    sign = ("**" if look.bold else "") + ("*" if look.italic else "")
-    match = _EDGE.match(text)
-    if not match or not match[2] or "\n" in match[2] or not (sign or look.struck):
-        return text
-    left, inner, right = match.groups()
-    if (not left and before[-1:].isalnum() and inner[0].isalnum()) or (
-        not right and after.isalnum() and inner[-1].isalnum()
-    ):
-        return text
-    if not any(char.isalnum() for char in inner):
-        return text
-    struck = "~~" if look.struck else ""
-    return f"{left}{struck}{sign}{inner}{sign[::-1]}{struck}{right}"
 
 
 def _characters(part: Element) -> str | None:
