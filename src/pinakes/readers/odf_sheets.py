@@ -15,7 +15,7 @@ from pinakes.readers.odf_styles import Styles
 from pinakes.readers.odf_text import Story
 from pinakes.readers.openxml import Names, Package, line, number, with_plain_names
 from pinakes.readers.regions import Sheet, tables_of
-from pinakes.readers.sheets import hidden_notes, sheet_text
+from pinakes.readers.sheets import hidden_notes, letters_of, sheet_text
 from pinakes.types import ReadingNote
 
 _BEGUN: Final = frozenset(("table", "table-row"))
@@ -25,7 +25,9 @@ _DURATION: Final = re.compile(r"-?P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:
 _NUMBERS: Final = frozenset(("float", "percentage", "currency", "date", "time"))
 _WORDS: Final = frozenset(("p", "h", "list"))
 _MOST_REPEATED: Final = 1000
-"""Times that a cell or row with words is read again: sheets are filled with a value to their end."""
+"""Times that a row with words is read again: sheets are filled with a value to their end."""
+_MOST_FILLED: Final = 10_000
+"""Places that one cell fills."""
 _MOST_COLUMNS: Final = 16_384
 _UNSEEN: Final = ("collapse", "filter")
 
@@ -124,7 +126,7 @@ def _cell(at: _Open, cell: Element, attributes: dict[str, str], story: Story, li
         return
     text = _text(cell, attributes, story)
     if len(cell) and not (len(cell) == 1 and cell[0].tag == "p"):
-        _beside(at, cell, story, f"{_letters(column)}{at.row + 1}")
+        _beside(at, cell, story, f"{letters_of(column)}{at.row + 1}")
     if cell.tag != "table-cell" or column >= _MOST_COLUMNS:
         text = ""
     if not text:
@@ -140,9 +142,11 @@ def _cell(at: _Open, cell: Element, attributes: dict[str, str], story: Story, li
 def _fill(at: _Open, column: int, again: int, text: str, *, is_number: bool) -> None:
     """Put the text of a cell into all places where it is said to stand."""
     sheet = at.sheet
-    for row in range(at.row, at.row + min(at.again, _MOST_REPEATED)):
+    down = min(at.again, _MOST_REPEATED)
+    last = min(column + min(again, max(_MOST_FILLED // down, 1)), _MOST_COLUMNS)
+    for row in range(at.row, at.row + down):
         cells = sheet.rows.setdefault(row, {})
-        for place in range(column, min(column + min(again, _MOST_REPEATED), _MOST_COLUMNS)):
+        for place in range(column, last):
             cells[place] = text
             sheet.columns.add(place)
             sheet.size += len(text) + 3
@@ -183,12 +187,3 @@ def _blocks(story: Story, element: Element, left_out: Collection[str]) -> list[s
     holder = Element("shapes")
     holder.extend(one for one in element if one.tag not in left_out)
     return [block.text for block in Flow(story).blocks(holder, 0)] if len(holder) else []
-
-
-def _letters(column: int) -> str:
-    letters = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(65 + rest) + letters
-    return letters

@@ -16,6 +16,7 @@ from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.readers.equations import written
 from pinakes.readers.limits import Limits
+from pinakes.readers.old_sheets import read_old_workbook
 from pinakes.readers.opendocument import read_opendocument
 from pinakes.readers.openxml import Package
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
@@ -56,6 +57,7 @@ MIME_TYPES: Final = {
 
 _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
+_XLS: Final = ".xls"
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
 """As plain text: in its Markdown the lines of a message become one."""
@@ -139,6 +141,9 @@ class Office:
 
     def _converted(self, data: bytes, extension: str) -> Document:
         """Read a file that kreuzberg converts."""
+        if extension == _XLS and (found := self._old_workbook(data)) is not None:
+            text, pages = joined(found[0])
+            return self._document(text, {}, extension, pages, tuple(found[1]))
         if extension in _TEXTUAL and data.startswith(BOMS):
             data = decode(data).encode()
         data = outlines.prepared(data, extension)
@@ -147,6 +152,15 @@ class Office:
         text = outlines.restored(tidy(result.content))
         text, pages = _paged(text, extension, result.metadata)
         return self._document(text, metadata_of(result.metadata), extension, pages)
+
+    def _old_workbook(self, data: bytes) -> tuple[list[str], list[ReadingNote]] | None:
+        """Return sheets and notes of an XLS, None where only a conversion, which takes more damage, may help."""
+        try:
+            return read_old_workbook(data, self._limits)
+        except Unreadable:
+            raise
+        except Exception:  # noqa: BLE001 - the library raises whatever damage brings up
+            return None
 
     def _document(
         self,

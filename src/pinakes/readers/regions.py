@@ -230,12 +230,12 @@ class _Tables:
         return self._sheet.rows.get(place[0], {}).get(place[1], "")
 
     def _text(self, row: int, column: int, table: _Table) -> str:
-        """Return what a place shows; a cell that spans the whole row of a table stands once."""
+        """Return what a place shows; a cell that spans whole rows of a table stands once."""
         span = self._spanned.get((row, column))
         if span is None:
             return self._own((row, column))
         (top, left), (_, right) = span
-        if column != left and left <= table.columns[0] and right >= table.columns[-1]:
+        if (row, column) != (top, left) and left <= table.columns[0] and right >= table.columns[-1]:
             return ""
         return self._own((top, left))
 

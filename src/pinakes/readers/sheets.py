@@ -273,6 +273,16 @@ def _column(letters: str) -> int:
     return value - 1
 
 
+def letters_of(column: int) -> str:
+    """Return the letters of a column, from 0, such as AA for 26."""
+    letters = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
 def _comments(book: _Book, there: Mapping[str, str]) -> Iterator[str]:
     """Yield the comments of a sheet, each with its cell, who made it and when, from the parts that are ``there``."""
     threads = book.package.tree(there.get("threadedComment", ""))
