@@ -59,7 +59,9 @@ def table(
     ]
 
 
-def printed(pages: Sequence[Sequence[At]], objects: Sequence[str] = (), catalog: str = "", page: str = "") -> bytes:
+def printed(
+    pages: Sequence[Sequence[At | str]], objects: Sequence[str] = (), catalog: str = "", page: str = ""
+) -> bytes:
     """Return a PDF.
 
     ``objects`` are further ones, from number 8 on; ``catalog`` and ``page`` stand in the catalogue and in each page.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from html import escape
+from html import escape, unescape
 from typing import Final
 
 from pinakes.readers.html import to_markdown
@@ -18,6 +18,8 @@ _CONTENTS: Final = ("content:encoded", "content", "description", "summary")
 _DATES: Final = ("pubDate", "published", "dc:date", "updated", "lastBuildDate")
 _AUTHORS: Final = ("dc:creator", "author", "managingEditor")
 _HEADING: Final = re.compile(r"<(/?)h([1-6])\b", re.IGNORECASE)
+_WORD: Final = re.compile(r"\w+")
+_TAG: Final = re.compile(r"<[^<>]*>")
 _DEEPEST: Final = 6
 _OWN_LEVELS: Final = 2
 """Headings of entries stand below that of the feed and that of the entry."""
@@ -50,14 +52,26 @@ def _entry(entry: Node) -> str:
 
 
 def _content(entry: Node) -> str:
-    """Return what an entry says, as HTML."""
-    for name in _CONTENTS:
-        for node in entry.of(name):
-            if raw := node.raw.strip():
-                is_plain = node.attributes.get("type") == "text" or bool(node.children)
-                html = f"<p>{escape(raw)}</p>" if is_plain else raw
-                return _HEADING.sub(lambda found: f"<{found[1]}h{min(_DEEPEST, int(found[2]) + _OWN_LEVELS)}", html)
-    return ""
+    """Return what an entry says, as HTML: before its content the summary, where this has words of its own."""
+    parts: list[str] = []
+    said: set[str] = set()
+    for node in (node for name in _CONTENTS for node in _called(entry, name)):
+        raw = node.raw.strip()
+        words = set(_WORD.findall(unescape(_TAG.sub(" ", raw))))
+        if not raw or (parts and words <= said):
+            continue
+        is_plain = node.attributes.get("type") == "text" or bool(node.children)
+        parts.insert(0, f"<p>{escape(raw)}</p>" if is_plain else f"<div>{raw}</div>")
+        said |= words
+    return _HEADING.sub(lambda found: f"<{found[1]}h{min(_DEEPEST, int(found[2]) + _OWN_LEVELS)}", "".join(parts))
+
+
+def _called(node: Node, name: str) -> list[Node]:
+    """Return the elements directly in ``node`` that have a name; its prefix, if it has one, may be any."""
+    prefix, _, local = name.rpartition(":")
+    if not prefix:
+        return node.of(name)
+    return [child for child in node.children if child.name.endswith(f":{local}")]
 
 
 def _link(node: Node) -> str:
@@ -67,11 +81,11 @@ def _link(node: Node) -> str:
 
 
 def _author(node: Node) -> str:
-    for one in node.of(*_AUTHORS):
+    for one in (one for name in _AUTHORS for one in _called(node, name)):
         if name := one.first("name") or one.words:
             return name
     return ""
 
 
 def _date(node: Node) -> str:
-    return next(filter(None, (iso(node.first(name)) for name in _DATES)), "")
+    return next(filter(None, (iso(one.words) for name in _DATES for one in _called(node, name))), "")

@@ -17,7 +17,7 @@ from pinakes.readers.page import main_part
 from pinakes.readers.titles import markdown_title, own_title
 from pinakes.types import Document, ReadingNote
 
-_SHOWN: Final = ("Subject", "From", "To", "Cc", "Date")
+_SHOWN: Final = ("Subject", "From", "To", "Cc", "Bcc", "Date")
 _NEEDED: Final = frozenset(("subject", "from", "to", "date", "received", "message-id"))
 _ADDRESSES: Final = (("To", "to_emails"), ("Cc", "cc_emails"))
 _MOST_NESTED: Final = 20

@@ -36,6 +36,8 @@ _SMALLEST: Final = 0.42
 _SHIFT: Final = 0.12
 """Its foot or its head is as far from that of the others, as a share of their height."""
 _WORD_GAP: Final = 0.16
+_KERNING: Final = 0.06
+"""Letters that are apart by less than this share of their height belong to one word, whatever the library thinks."""
 _CELL_GAP: Final = 0.9
 """Words that are apart by so much of their height stand in different cells."""
 _DROP_CAP: Final = 1.75
@@ -114,11 +116,15 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
     area = library.FS_RECTF()
     shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(area)))
     box_of = _boxes(library, textpage)
+
+    def guessed(at: int) -> bool:
+        return bool(library.FPDFText_IsGenerated(textpage, at) == 1)
+
     lines: list[list[Word]] = []
     outside = 0
     characters, unmapped = _characters(library, textpage, count, box_of)
     for match in _LINE.finditer(characters):
-        if not match[0].isspace() and (words := _words(match[0], match.start(), box_of)):
+        if not match[0].isspace() and (words := _words(match[0], match.start(), box_of, guessed)):
             seen = [word for word in words if _within(word, area)] if shows else words
             outside += len(words) - len(seen)
             if seen and not (lines and _went_on(lines[-1], seen)):
@@ -199,8 +205,11 @@ def _boxes(library: Any, textpage: Any) -> Callable[[int], Box]:
     return box
 
 
-def _words(raw: str, begin: int, box_of: Callable[[int], Box]) -> list[Word]:
-    """Return the words of a line whose first character has the index ``begin``."""
+def _words(raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable[[int], bool]) -> list[Word]:
+    """Return the words of a line whose first character has the index ``begin``.
+
+    ``guessed`` says of a character whether the library put it there, since it saw a gap.
+    """
     words: list[Word] = []
     for match in _WORD.finditer(raw):
         text, first, last = match[0], begin + match.start(), begin + match.end() - 1
@@ -216,10 +225,23 @@ def _words(raw: str, begin: int, box_of: Callable[[int], Box]) -> list[Word]:
                 continue
             left, right = min(left, left_2), max(right, right_2)
             bottom, top = min(bottom, bottom_2), max(top, top_2)
+        if (
+            words
+            and _is_kerned(words[-1], left, bottom, top)
+            and guessed(first - 1)
+            and not _RIGHT_TO_LEFT.search(text)
+        ):
+            words[-1].text, words[-1].right = words[-1].text + text, right
+            continue
         words.append(Word(text, left, right, bottom, top))
     if _RIGHT_TO_LEFT.search(raw):
         return _right_to_left(raw, begin, box_of, words)
     return _joined_scripts(words)
+
+
+def _is_kerned(last: Word, left: float, bottom: float, top: float) -> bool:
+    """Say whether what begins at ``left`` follows the last word without a gap that anybody sees."""
+    return abs(left - last.right) < _KERNING * (top - bottom) and last.bottom <= (bottom + top) / 2 <= last.top
 
 
 def _with_scripts(text: str, boxes: Sequence[Box]) -> list[Word]:

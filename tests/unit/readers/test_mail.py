@@ -128,3 +128,8 @@ def test_parts_within_parts_without_end_are_refused_or_cut() -> None:
     )
     with pytest.raises(Unreadable, match="nested too deeply"):
         read(HEAD + nested)
+
+
+def test_all_who_get_a_message_are_named() -> None:
+    text = read(message("Words", Cc="Bo <bo@example.org>", Bcc="Cy <cy@example.org>")).text
+    assert "Cc: Bo <bo@example.org>\nBcc: Cy <cy@example.org>\n" in text

@@ -117,6 +117,13 @@ def test_marks_within_words_do_not_cut_them(drawn: str, word: str) -> None:
     assert read([At(72, 700, f"the {drawn} here")]).text == f"the {word} here\n"
 
 
+@pytest.mark.parametrize(("apart", "text"), [(400, "Marseille"), (1000, "M arseille")])
+def test_letters_that_touch_each_other_are_one_word_whatever_their_font_says(apart: int, text: str) -> None:
+    letters = "".join(f"{ord(char):04x}" for char in "arseille")
+    kerned = f"BT /F2 12 Tf 72 700 Td [<{ord('M'):04x}> -{apart} <{letters}>] TJ ET"  # M is wider than its font says
+    assert readers.read(printed([[kerned]]), "a.pdf", max_chars=1000).text == f"{text}\n"
+
+
 @pytest.mark.parametrize("hyphen", ["-", "\u00ad", "\u2010"])
 def test_a_word_that_a_hyphen_cuts_at_the_end_of_a_line_is_one(hyphen: str) -> None:
     page = lines(f"the configu{hyphen}", "ration of all the servers")

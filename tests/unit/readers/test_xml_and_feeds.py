@@ -94,3 +94,22 @@ def test_an_atom_feed_is_read_alike() -> None:
     assert "## [First](https://example.org/1)" in document.text
     assert "2024-01-02 · Al" in document.text
     assert "Less < more" in document.text
+
+
+@pytest.mark.parametrize("prefix", ["content", "ns3"])
+def test_the_whole_content_of_an_entry_is_read_whatever_its_prefix(prefix: str) -> None:
+    content = f"<{prefix}:encoded>&lt;p&gt;It began with a worn screw.&lt;/p&gt;</{prefix}:encoded></item>"
+    feed = FEED.replace("</item>", content).replace(
+        "<rss ", f'<rss xmlns:{prefix}="http://purl.org/rss/1.0/modules/content/" '
+    )
+    text = read(feed).text
+    assert text.index("It was **broken**.") < text.index("It began with a worn screw.")
+
+
+@pytest.mark.parametrize("summary", ["It was broken.", "It was broken…", "broken"])
+def test_a_summary_that_only_repeats_the_content_is_left_out(summary: str) -> None:
+    item = f"<item><title>One</title><description>{summary}</description><c:encoded>It was broken.</c:encoded></item>"
+    text = read(
+        f'<rss xmlns:c="http://purl.org/rss/1.0/modules/content/"><channel><title>News</title>{item}</channel></rss>'
+    ).text
+    assert text.count("broken") == 1
