@@ -20,6 +20,7 @@ from pinakes.readers.old_sheets import read_old_workbook
 from pinakes.readers.opendocument import read_opendocument
 from pinakes.readers.openxml import Package
 from pinakes.readers.recognise import OLE, OLE_FORMATS, ZIP
+from pinakes.readers.rtf import read_rtf
 from pinakes.readers.sheets import read_workbook
 from pinakes.readers.slides import read_presentation
 from pinakes.readers.tidying import tidy
@@ -57,6 +58,7 @@ MIME_TYPES: Final = {
 
 _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
+_RTF: Final = ".rtf"
 _XLS: Final = ".xls"
 _NEW_LINE: Final = "\n"
 _MAIL: Final = ".msg"
@@ -141,6 +143,9 @@ class Office:
 
     def _converted(self, data: bytes, extension: str) -> Document:
         """Read a file that kreuzberg converts."""
+        if extension == _RTF:
+            rtf = read_rtf(data)
+            return self._document(rtf.text, metadata_of(rtf.metadata), extension, (), tuple(rtf.notes))
         if extension == _XLS and (found := self._old_workbook(data)) is not None:
             text, pages = joined(found[0])
             return self._document(text, {}, extension, pages, tuple(found[1]))

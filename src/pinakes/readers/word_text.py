@@ -35,7 +35,7 @@ _DRAWINGS: Final = ("drawing", "pict", "object")
 _LINK: Final = re.compile(r'HYPERLINK\s+"([^"\s]+)"', re.IGNORECASE)
 _PAGE_FIELD: Final = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
 _OPENED, _CLOSED = "☐", "☒"
-_SYMBOLS: Final = {
+FONT_SYMBOLS: Final = {
     "wingdings": str.maketrans(
         "\x6f\x71\x72\xa8\xfe\xfd\xfc\xfb\xa7\xb7\xd8\xe0\xdf\xe8\x6e\x6c\xf0\xe1\xe2",
         "☐❑❒☐☒☒✓✗▪•➢→←➔■●⇨↑↓",
@@ -229,8 +229,8 @@ def _symbol(symbol: Element) -> str:
     if code > 0xFF or code < 0x20:
         return chr(code) if 0x20 <= code < 0xD800 else ""
     char = chr(code)
-    if font in _SYMBOLS:
-        found = char.translate(_SYMBOLS[font])
+    if font in FONT_SYMBOLS:
+        found = char.translate(FONT_SYMBOLS[font])
         return found if found != char or font == "symbol" else ""
     return char if not font.startswith(("webdings", "wingdings")) else ""
 
