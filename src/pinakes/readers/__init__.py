@@ -46,6 +46,7 @@ READERS: Final[dict[str, str]] = {
     **dict.fromkeys(LANGUAGES, "code:Code"),
     **dict.fromkeys(MIME_TYPES, "office:Office"),
     ".pdf": "pdf:Pdf",
+    ".epub": "epub:Epub",
     ".eml": "mail:Mail",
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown:Markdown"),
     **dict.fromkeys((".rst", ".rest"), "text:RestructuredText"),
@@ -75,7 +76,21 @@ NAMES: Final[dict[str, str]] = {
 VERSIONS: Final[dict[str, int]] = {
     "captions": 1,
     **dict.fromkeys(
-        ("code", "html", "mail", "markdown", "notebook", "office", "pdf", "structured", "tables", "text", "xml"), 2
+        (
+            "code",
+            "epub",
+            "html",
+            "mail",
+            "markdown",
+            "notebook",
+            "office",
+            "pdf",
+            "structured",
+            "tables",
+            "text",
+            "xml",
+        ),
+        2,
     ),
 }
 """The version of each module with readers. Raise it when its texts change: a sync then reads its documents again."""

@@ -1,4 +1,4 @@
-"""Office, OpenDocument, EPUB, Outlook messages and the rest, through kreuzberg, as Markdown."""
+"""Office, OpenDocument, RTF, Outlook messages and the rest, through kreuzberg, as Markdown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ MIME_TYPES: Final = {
     ".odt": _OPENDOCUMENT + "text",
     ".odp": _OPENDOCUMENT + "presentation",
     ".ods": _OPENDOCUMENT + "spreadsheet",
-    ".epub": "application/epub+zip",
     ".fb2": "application/x-fictionbook+xml",
     ".msg": "application/vnd.ms-outlook",
     ".org": "text/x-org",

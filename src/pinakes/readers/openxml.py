@@ -83,6 +83,10 @@ class Package:
         found = self.relations(part).values()
         return [one.target for one in found if one.kind == kind and not one.external and one.target in self.names]
 
+    def data(self, name: str) -> bytes:
+        """Return the bytes of a part."""
+        return self._container.read(name)
+
     def tree(self, name: str) -> Element:
         """Return the root of a part, an element without name where there is none.
 

@@ -119,7 +119,7 @@ def test_notes_comments_headers_and_properties() -> None:
         (rb"\trowd" + rb"\cellx1" * 1000 + rb"\intbl x\cell" * 50_000 + rb"\row words", "words"),
         (
             rb"\trowd\clvmgf\cellx1\intbl x\cell\row\trowd\clvmrg\cellx1\cellx2\intbl\cell y\cell\row" * 10_000
-            + b"words",
+            + b" words",
             "words",
         ),
         (rb"\u55357?words \'", "words"),
