@@ -19,9 +19,14 @@ _MIN_RUN_CHARS: Final = 160
 _MAX_TOLD_CHARS: Final = 4096
 _MIN_URI_CHARS: Final = 32
 _MIN_PLAIN_URI_CHARS: Final = 100
+_MIN_JOINED_CHARS: Final = 60
+_MIN_JOINED_LINES: Final = 3
+_MIN_BLOCK_CHARS: Final = 48
 _MIN_BLOCK_LINES: Final = 4
 _MIN_DUMP_LINES: Final = 8
 _MIN_ARRAY_LINES: Final = 32
+_MIN_HASH_CHARS: Final = 32
+_HASH_NAMES: Final = ("sha1-", "sha224-", "sha256-", "sha384-", "sha512-", "h1:")
 _MIN_HASHES: Final = 100
 _MIN_HASH_SHARE: Final = 0.2
 _MIN_MINIFIED_CHARS: Final = 2000
@@ -35,8 +40,12 @@ _URI: Final = re.compile(
 )
 _URI_LINES: Final = re.compile(r"(?:\s{1,40}[A-Za-z0-9+/]{40,}={0,2})+(?:\s{1,40}[A-Za-z0-9+/]{1,39}={1,2})?")
 _BINARY_TYPES: Final = ("image/", "font/", "audio/", "video/", "application/")
-_HINT: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{32}")
-"""What every text with runs, blocks or hashes has, and most texts have not."""
+_LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_SHAPES: Final = {
+    kind: bytes(120 if code in letters else 32 for code in range(256))
+    for kind, letters in {"run": _LETTERS + b"_-", "base64": _LETTERS, "hex": b"0123456789abcdefABCDEF"}.items()
+}
+"""Tables that show where a text has letters of one kind, as ``x``: long runs are then found by a search for these."""
 _RUN: Final = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{_MIN_RUN_CHARS},}}={{0,2}}")
 _JOINED: Final = re.compile(
     r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,200}(?:\\r\\n|\\n|[ ])){3,}[A-Za-z0-9+/]{0,200}={0,2}"
@@ -98,8 +107,15 @@ def without_embedded_data(text: str) -> Cleaned:
     keys = _private_keys(text)
     end = 0
     candidates = [*_uris(text), *_drawings(text), *_dumps(text), *_minified(text)]
-    if _HINT.search(text):
-        candidates += [*_runs(text), *_line_blocks(text), *_hashes(text)]
+    letters = text.encode("latin-1", "replace")
+    if _count(letters, "run", _MIN_RUN_CHARS):
+        candidates += _found(text, _RUN)
+    if _count(letters, "base64", _MIN_JOINED_CHARS) >= _MIN_JOINED_LINES:
+        candidates += _found(text, _JOINED)
+    if _count(letters, "base64", _MIN_BLOCK_CHARS) >= _MIN_BLOCK_LINES:
+        candidates += _line_blocks(text)
+    if _count(letters, "hex", _MIN_HASH_CHARS) + sum(map(text.count, _HASH_NAMES)) >= _MIN_HASHES:
+        candidates += _hashes(text)
     for one in sorted(candidates):
         if one.start >= end and not _overlaps(one, keys):
             found.append(_with_line_breaks(text, one))
@@ -122,6 +138,11 @@ def without_data(document: Document) -> Document:
     notes = data_notes(document.text, cleaned.findings, document.lines)
     pages = cleaned.moved(document.pages)
     return replace(document, text=cleaned.text, pages=pages, notes=(*document.notes, *notes))
+
+
+def _count(text: bytes, kind: str, length: int) -> int:
+    """Return how often a text has so many letters of one kind in a row."""
+    return text.translate(_SHAPES[kind]).count(b"x" * length)
 
 
 def data_notes(text: str, findings: Sequence[Finding], lines: Sequence[int] = ()) -> tuple[ReadingNote, ...]:
@@ -173,8 +194,8 @@ def _uris(text: str) -> Iterator[Finding]:
             yield Finding(match.start(), end, "data URIs", f"data:{mime}…")
 
 
-def _runs(text: str) -> Iterator[Finding]:
-    for match in (*_RUN.finditer(text), *_JOINED.finditer(text)):
+def _found(text: str, runs: re.Pattern[str]) -> Iterator[Finding]:
+    for match in runs.finditer(text):
         if _is_random(match[0]) and not _is_kept(text, match):
             yield Finding(match.start(), match.end(), "base64 or hexadecimal data", "[embedded data]")
 
