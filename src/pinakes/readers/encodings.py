@@ -182,6 +182,8 @@ def wide_encoding(data: bytes) -> str | None:
 
 def shifting_encoding(data: bytes) -> str | None:
     """Return the encoding of seven bits that ``data`` shifts with escape sequences (ISO-2022, HZ), None for none."""
+    if b"\x1b" not in data and b"~{" not in data:
+        return None
     for mark, name in _STATEFUL:
         if mark in data:
             try:

@@ -39,11 +39,21 @@ _URI: Final = re.compile(
     re.IGNORECASE,
 )
 _URI_LINES: Final = re.compile(r"(?:\s{1,40}[A-Za-z0-9+/]{40,}={0,2})+(?:\s{1,40}[A-Za-z0-9+/]{1,39}={1,2})?")
+_URI_MARKS: Final = (
+    *("base64,", "BASE64,", "DATA:"),
+    *(f"data:{kind}" for kind in ("image/", "font/", "audio/", "video/", "application/")),
+)
+"""One of these is in every text with data in an address."""
 _BINARY_TYPES: Final = ("image/", "font/", "audio/", "video/", "application/")
 _LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _SHAPES: Final = {
-    kind: bytes(120 if code in letters else 32 for code in range(256))
-    for kind, letters in {"run": _LETTERS + b"_-", "base64": _LETTERS, "hex": b"0123456789abcdefABCDEF"}.items()
+    kind: bytes(120 if code in letters else 32 if code in blanks else 46 for code in range(256))
+    for kind, letters, blanks in (
+        ("run", _LETTERS + b"_-", b""),
+        ("base64", _LETTERS, b""),
+        ("joined", _LETTERS, b" \\"),
+        ("hex", b"0123456789abcdefABCDEF", b""),
+    )
 }
 """Tables that show where a text has letters of one kind, as ``x``: long runs are then found by a search for these."""
 _RUN: Final = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{_MIN_RUN_CHARS},}}={{0,2}}")
@@ -65,7 +75,9 @@ _ARRAY_LINE: Final = re.compile(
     re.MULTILINE,
 )
 _PATH: Final = re.compile(r"\b(?:d|pathData|points)=([\"'])[MLHVCSQTAZmlhvcsqtaz\d\s.,+\-e]{200,}\1")
-_MAPPINGS: Final = re.compile(r"(?:[A-Za-z0-9+/]{1,12}[,;]+){60,}[A-Za-z0-9+/]{0,12}")
+_MAPPINGS: Final = re.compile(
+    r"mappings[\"']?\s{0,8}[:=]?\s{0,8}[\"']?((?:[A-Za-z0-9+/]{0,12}[,;]+){60,}[A-Za-z0-9+/]{0,12})"
+)
 _HASH: Final = re.compile(
     r"(?<![0-9A-Za-z+/])(?:sha(?:1|224|256|384|512)-[A-Za-z0-9+/]{27,90}={0,2}|h1:[A-Za-z0-9+/]{43}="
     r"|[0-9a-fA-F]{56}|[0-9a-fA-F]{64}|[0-9a-fA-F]{96}|[0-9a-fA-F]{128})(?![0-9A-Za-z+/=])"
@@ -110,7 +122,7 @@ def without_embedded_data(text: str) -> Cleaned:
     letters = text.encode("latin-1", "replace")
     if _count(letters, "run", _MIN_RUN_CHARS):
         candidates += _found(text, _RUN)
-    if _count(letters, "base64", _MIN_JOINED_CHARS) >= _MIN_JOINED_LINES:
+    if _count(letters, "joined", _MIN_JOINED_CHARS, b" ") >= _MIN_JOINED_LINES:
         candidates += _found(text, _JOINED)
     if _count(letters, "base64", _MIN_BLOCK_CHARS) >= _MIN_BLOCK_LINES:
         candidates += _line_blocks(text)
@@ -140,9 +152,9 @@ def without_data(document: Document) -> Document:
     return replace(document, text=cleaned.text, pages=pages, notes=(*document.notes, *notes))
 
 
-def _count(text: bytes, kind: str, length: int) -> int:
-    """Return how often a text has so many letters of one kind in a row."""
-    return text.translate(_SHAPES[kind]).count(b"x" * length)
+def _count(text: bytes, kind: str, length: int, end: bytes = b"") -> int:
+    """Return how often a text has so many letters of one kind in a row, before what looks like ``end``."""
+    return text.translate(_SHAPES[kind]).count(b"x" * length + end)
 
 
 def data_notes(text: str, findings: Sequence[Finding], lines: Sequence[int] = ()) -> tuple[ReadingNote, ...]:
@@ -179,7 +191,7 @@ def _overlaps(one: Finding, keys: list[tuple[int, int]]) -> bool:
 
 
 def _uris(text: str) -> Iterator[Finding]:
-    if "data:" not in text and "DATA:" not in text:
+    if ("data:" not in text and "DATA:" not in text) or not any(mark in text for mark in _URI_MARKS):
         return
     for match in _URI.finditer(text):
         mime, end = (match["mime"] or "").lower(), match.end()
@@ -203,8 +215,8 @@ def _found(text: str, runs: re.Pattern[str]) -> Iterator[Finding]:
 def _drawings(text: str) -> Iterator[Finding]:
     if "mappings" in text:
         for match in _MAPPINGS.finditer(text):
-            if _is_mapping(match[0]):
-                yield Finding(match.start(), match.end(), "source maps", "[embedded data]")
+            if _is_mapping(match[1]):
+                yield Finding(match.start(1), match.end(1), "source maps", "[embedded data]")
     if any(name in text for name in ('d="', "d='", "pathData=", "points=")):
         for match in _PATH.finditer(text):
             yield Finding(match.start(1) + 1, match.end() - 1, "drawing paths", "…")
@@ -254,8 +266,9 @@ def _dumps(text: str) -> Iterator[Finding]:
             yield Finding(match.start(1), match.end(1), "uuencoded data", "[embedded data]")
     for start, end in _adjacent(text, _DUMP_LINE, _MIN_DUMP_LINES):
         yield Finding(start, end, "dumps of bytes", "[embedded data]")
-    for start, end in _adjacent(text, _ARRAY_LINE, _MIN_ARRAY_LINES):
-        yield Finding(start, end, "dumps of bytes", "[embedded data]")
+    if "0x" in text or "\\x" in text:
+        for start, end in _adjacent(text, _ARRAY_LINE, _MIN_ARRAY_LINES):
+            yield Finding(start, end, "dumps of bytes", "[embedded data]")
 
 
 def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[int, int]]:
