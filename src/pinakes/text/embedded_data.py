@@ -287,6 +287,8 @@ def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[in
 
 
 def _minified(text: str) -> Iterator[Finding]:
+    if max(map(len, text.split("\n"))) < _MIN_MINIFIED_CHARS:
+        return
     for match in _LONG_LINE.finditer(text):
         if _is_minified(match[0]):
             yield Finding(match.start(), match.end(), "minified code", "[minified code]")
