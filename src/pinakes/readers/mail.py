@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.header import decode_header, make_header
@@ -21,6 +22,15 @@ _SHOWN: Final = ("Subject", "From", "To", "Cc", "Bcc", "Date")
 _NEEDED: Final = frozenset(("subject", "from", "to", "date", "received", "message-id"))
 _ADDRESSES: Final = (("To", "to_emails"), ("Cc", "cc_emails"))
 _MOST_NESTED: Final = 20
+_MOST_PARSED: Final = 20_000
+_MOST_FORM: Final = 4_000
+_FORM: Final = re.compile(
+    rb"^content-(?:type|disposition|transfer-encoding|id|description|language|location):(?:[^\n]|\n[ \t])*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A header on the form of a part, which the library parses at once."""
+_PIECES: Final = re.compile(r"(?:.{1,2000}(?:\s|\Z)|.{1,2000})", re.DOTALL)
+"""Parts of a long header, which end where a word does."""
 _MOST_NAMES: Final = 100
 
 
@@ -42,7 +52,7 @@ class Mail:
             raise Empty("The file is empty.")
         try:
             message = message_from_bytes(
-                decode(data).encode() if data.startswith(BOMS) else data, policy=policy.default
+                _FORM.sub(_shortened, decode(data).encode() if data.startswith(BOMS) else data), policy=policy.default
             )
             if not _NEEDED & {name.lower() for name in message}:
                 raise _damaged("it has none of the headers of a message")
@@ -120,25 +130,37 @@ def _attached(part: Message) -> str:
 
 def _header(message: Message, name: str) -> str:
     try:
-        value = str(message[name] or "")
+        value = _as_written(message, name) if _is_long(message, name) else str(message[name] or "")
     except Exception:  # noqa: BLE001 - as above; then it is read as it was written
         value = _as_written(message, name)
     return scrub(" ".join(value.split()))
 
 
+def _is_long(message: Message, name: str) -> bool:
+    """Say whether a header is so long that the library, whose time grows with the square of it, must not parse it."""
+    return any(len(str(value)) > _MOST_PARSED for key, value in message.raw_items() if key.lower() == name.lower())
+
+
 def _as_written(message: Message, name: str) -> str:
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
     try:
-        return str(make_header(decode_header(raw)))
+        return "".join(str(make_header(decode_header(piece))) for piece in _PIECES.findall(raw))
     except Exception:  # noqa: BLE001 - as above
         return raw
 
 
 def _addresses(message: Message, name: str) -> list[str]:
     try:
+        if _is_long(message, name):
+            return [scrub(one.strip()) for one in _as_written(message, name).split(",")]
         return [scrub(str(address)) for address in getattr(message[name], "addresses", ())]
     except Exception:  # noqa: BLE001 - as above
         return [_as_written(message, name)]
+
+
+def _shortened(header: re.Match[bytes]) -> bytes:
+    """Return a header that is short enough to be parsed in good time."""
+    return header[0] if len(header[0]) <= _MOST_FORM else header[0][:_MOST_FORM]
 
 
 def _damaged(why: str) -> Unreadable:

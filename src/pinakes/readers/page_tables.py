@@ -12,13 +12,20 @@ from pinakes.text.markup import Element, cut, elements
 _MOST_CHARS: Final = 5_000_000
 _ALL_BELOW: Final = 1000
 _TABLE_TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th)\b[^<>]*>", re.IGNORECASE)
+_OPENED: Final = re.compile(r"<t[dh]\b", re.IGNORECASE)
+_SHUT: Final = re.compile(r"</t[dh]\s*>", re.IGNORECASE)
 _RANKS: Final = {"td": 3, "th": 3, "tr": 2, "thead": 1, "tbody": 1, "tfoot": 1, "table": 4}
 """What begins ends what is open and has as high a rank; a table in a cell ends nothing."""
 _TAG: Final = re.compile(r"<[^<>]*>")
 
 
 def with_spans(source: str) -> str:
-    """Return a page whose tables have one header row and the text of each cell in all places that it spans."""
+    """Return a page whose tables have one header row and the text of each cell in all places that it spans.
+
+    Cells that are left open are closed: of a table of one row the converter would keep the first one only.
+    """
+    if len(_OPENED.findall(source)) > len(_SHUT.findall(source)):
+        source = _closed(source)
     if len(source) > _MOST_CHARS or ("span" not in source and "<thead" not in source):
         return source
     source = _closed(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from email.message import EmailMessage
 
 import pytest
@@ -133,3 +134,20 @@ def test_parts_within_parts_without_end_are_refused_or_cut() -> None:
 def test_all_who_get_a_message_are_named() -> None:
     text = read(message("Words", Cc="Bo <bo@example.org>", Bcc="Cy <cy@example.org>")).text
     assert "Cc: Bo <bo@example.org>\nBcc: Cy <cy@example.org>\n" in text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Subject: " + b"=?utf-8?q?a?= " * 50_000,
+        b"Subject: x\nTo: " + b"a b <a@b.c>, " * 30_000,
+        b"Subject: x\nContent-Type: text/plain; " + b"a=b; " * 30_000,
+        b"Subject: x\nDate: " + b"(" * 30_000,
+        b"Subject: x\nContent-Disposition: attachment; " + b"".join(b'filename*%d="a"; ' % at for at in range(3000)),
+    ],
+    ids=["subject", "people", "form", "date", "attachment"],
+)
+def test_long_headers_take_no_time(head: bytes) -> None:
+    begun = time.process_time()
+    assert read(head + b"\n\nWords in the mail.").text
+    assert time.process_time() - begun < 3

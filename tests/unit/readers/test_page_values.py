@@ -165,3 +165,11 @@ def test_pages_that_are_made_to_be_slow_are_not(hostile: str) -> None:
     begun = time.process_time()
     assert len(with_spans(with_values(hostile))) < 20_000_000
     assert time.process_time() - begun < 8
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["<tr><td>one<td>two<td>three</tr>", "<TR><TH>one<TD>two<TD>three</TR>", "<tr><td>one<td>two</td><td>three"],
+)
+def test_cells_that_a_page_leaves_open_are_read_all(row: str) -> None:
+    assert text_of(f"<table>{row}</table>").startswith("| one | two | three |")
