@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from pinakes.readers.scripts import scripted
 from pinakes.readers.titles import cut
 from pinakes.readers.trees import Node
 from pinakes.types import JSON, Metadata
@@ -383,10 +384,11 @@ def _words(node: Node, *, without_labels: bool = False) -> str:
 
 def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
     left: list[str | Node] = [node]
-    is_top = top
+    is_top, before = top, ""
     while left:
         part = left.pop()
         if isinstance(part, str):
+            before = (before + part)[-_BEFORE_CHARS:]
             yield part
             continue
         name = local(part.name)
@@ -397,14 +399,14 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
         is_top = False
         inner = name in _BLOCKS
         if name in ("sup", "sub") and not part.children and part.raw.strip():
-            left.append(f"^{part.raw.strip()}" if name == "sup" else part.raw.translate(_SUBSCRIPTS))
+            left.append(scripted(part.raw.strip(), "super" if name == "sup" else "sub", before))
             continue
         left.extend([" "] if inner else [])
         left.extend(reversed(part.parts))
         left.extend([" "] if inner else [])
 
 
-_SUBSCRIPTS: Final = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
+_BEFORE_CHARS: Final = 40
 _HIDDEN_INLINE: Final = frozenset(
     ["tex-math", "annotation", "annotation-xml", "graphic", "inline-graphic", "object-id", "fn", "indexterm"]
 )

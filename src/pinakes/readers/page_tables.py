@@ -12,6 +12,8 @@ from pinakes.text.markup import Element, cut, elements
 _MOST_CHARS: Final = 5_000_000
 _ALL_BELOW: Final = 1000
 _TABLE_TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th)\b[^<>]*>", re.IGNORECASE)
+_CAPITAL: Final = re.compile("</?T[A-Za-z]|</?t[a-z]*[A-Z]")
+"""Of some tables whose tags are in capitals and small letters the converter keeps the first cell only."""
 _OPENED: Final = re.compile(r"<t[dh]\b", re.IGNORECASE)
 _SHUT: Final = re.compile(r"</t[dh]\s*>", re.IGNORECASE)
 _RANKS: Final = {"td": 3, "th": 3, "tr": 2, "thead": 1, "tbody": 1, "tfoot": 1, "table": 4}
@@ -24,6 +26,8 @@ def with_spans(source: str) -> str:
 
     Cells that are left open are closed: of a table of one row the converter would keep the first one only.
     """
+    if _CAPITAL.search(source):
+        source = _TABLE_TAG.sub(lambda tag: tag[0].replace(tag[2], tag[2].lower(), 1), source)
     if len(_OPENED.findall(source)) > len(_SHUT.findall(source)):
         source = _closed(source)
     if len(source) > _MOST_CHARS or ("span" not in source and "<thead" not in source):

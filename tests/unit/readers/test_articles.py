@@ -52,7 +52,7 @@ DOCBOOK = """<book xmlns:xlink="http://www.w3.org/1999/xlink"><title>Keeping bee
             (
                 "## Abstract\n\nWe studied bees.",
                 "## Introduction\n\nBees fly far, see Fig 1.",
-                "### Energy\n\n10^-9 J and H₂O",
+                "### Energy\n\n10⁻⁹ J and H₂O",
                 "Table 1. Counts.\n\n| Hive | Bees |\n| --- | --- |\n| A | 9 |",
                 "- Nature 1999",
                 "Jane Doe",

@@ -10,7 +10,7 @@ import pytest
 
 from pinakes import readers
 from pinakes.errors import Unreadable
-from pinakes.readers.encodings import known
+from pinakes.readers.encodings import Guess, guess, known
 from pinakes.types import Document
 
 TEXTS = {
@@ -300,3 +300,23 @@ def test_hostile_bytes_take_no_longer_than_they_are(data: bytes) -> None:
     with contextlib.suppress(Unreadable):
         read(data + b"\xe9")
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["สวัสดีชาวโลก ยินดีต้อนรับ", "ประเทศไทยมีประชากรมาก", "กรุงเทพมหานครเป็นเมืองหลวง และมีภาษาเป็นของตัวเอง"],
+)
+@pytest.mark.parametrize("times", [1, 20])
+def test_thai_is_not_taken_for_an_east_asian_language(text: str, times: int) -> None:
+    assert guess("\n".join([text] * times).encode("cp874")).encoding == "cp874"
+
+
+@pytest.mark.parametrize("text", ["대한민국은 민주공화국이다", "오늘 날씨가 좋다", "물품 공급 계약서"])
+def test_korean_is_not_taken_for_thai(text: str) -> None:
+    assert guess(text.encode("cp949")).encoding == "cp949"
+
+
+def test_words_that_come_again_make_nothing_surer() -> None:
+    once = guess("Prix 20€ œuvre".encode("iso8859-15"))
+    assert once == Guess("iso8859-15", sure=False)
+    assert guess(("Prix 20€ œuvre. " * 12).encode("iso8859-15")) == once
