@@ -16,6 +16,8 @@ MAX_IDENTIFIERS = 3
 MAX_VALUE_CHARS = 60
 MAX_RECORD_LINES = 200
 """Keys that identify a record are looked for in so many of its lines."""
+LONG_LINE_CHARS = 200
+"""An entry of one line that is longer than this may be cut."""
 _LEVELS = 24
 _FURTHER = BLOCK - 2 * _LEVELS - 5
 """Level of a cut after a blank line inside of a value."""
@@ -89,7 +91,7 @@ class _Blocks:
         self.lines: list[int] = scale.line_starts.tolist()
         self.cuts = Cuts()
         self.kept: list[_Node] = []
-        """Those that go on over several lines."""
+        """Those that go on over several lines, or over a long one."""
         self.previous = -1
         """The last line with an entry."""
         self.stack: list[_Node] = []
@@ -125,7 +127,7 @@ class _Blocks:
         self._close(_DOCUMENT, len(text), len(self.lines) - 1)
 
     def contexts(self) -> Iterator[Context]:
-        """Yield a context for each that goes on over several lines, in order."""
+        """Yield a context for each that may be cut, in order."""
         for node in self._in_order():
             label = partial(_label, self.text, node.start, node.end, node.column, f"[{node.index}]")
             if node.column != _DOCUMENT and node.index < 0:
@@ -165,7 +167,7 @@ class _Blocks:
         """End all that a line at ``column`` does not belong to."""
         while self.stack and self.stack[-1].column >= column:
             node = self.stack.pop()
-            if number - node.line > 1:
+            if number - node.line > 1 or end - node.start > LONG_LINE_CHARS:
                 node.end = end
                 self.kept.append(node)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -12,6 +13,9 @@ from pinakes.chunking.tables import MAX_HEAD_ROWS, Table, cells_of, combined, he
 from pinakes.types import Document
 
 ROW = 30
+COMMENTS = ("#", "//", ";")
+MOST_COMMENTS = 50
+MOST_LINE_CHARS = 10_000
 FIRST_ROW = ROW - 5
 """Names are rather parted from the first row than a row is cut."""
 
@@ -21,9 +25,11 @@ def outline(document: Document, scale: Scale) -> Outline:
     text = document.text
     lines = scale.line_starts.tolist()
     rows = [start for start, end in pairwise(lines) if end - start > 1 and not text[start:end].isspace()]
+    comments = _comments(text, rows)
+    begin, rows = rows[:comments], rows[comments:]
     ends = [*rows[1:], len(text)]
     cuts = Cuts()
-    for start in rows[1:]:
+    for start in [*begin[1:], *(rows if begin else rows[1:])]:
         cuts.add(start, ROW)
     contexts: list[Context] = []
     first = [cells_of(text[start:end], edged=False) for start, end in zip(rows[:2], ends, strict=False)]
@@ -41,3 +47,10 @@ def outline(document: Document, scale: Scale) -> Outline:
         for start in rows[1 : len(names) + 1]:
             cuts.found[start] = FIRST_ROW
     return Outline(Section(0, len(text)), cuts, lines_first=True, contexts=tuple(contexts))
+
+
+def _comments(text: str, rows: Sequence[int]) -> int:
+    """Return how many lines above a table are comments: they begin with a sign, and have fewer cells than it has."""
+    lines = [text[start : start + MOST_LINE_CHARS].partition("\n")[0] for start in rows[: MOST_COMMENTS + 1]]
+    count = next((at for at, line in enumerate(lines) if not line.startswith(COMMENTS)), 0)
+    return count if all(line.count(" | ") < lines[count].count(" | ") for line in lines[:count]) else 0

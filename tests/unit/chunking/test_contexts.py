@@ -88,6 +88,18 @@ class TestTables:
         text = first + "\n" + "".join(f"a{row} | {row} | town {row}\n" for row in range(60))
         assert all(first in shown(each) for each in cut(text, kind="text", language="csv"))
 
+    @pytest.mark.parametrize("comments", ["# made by a program\n", "// one\n// two\n", "; a | b\n"])
+    def test_comments_above_a_table_are_no_names(self, comments: str) -> None:
+        text = f"{comments}Name | Age | City\n" + "".join(f"a{row} | {row} | town {row}\n" for row in range(60))
+        chunks = cut(text, kind="text", language="csv")
+        assert all("Name | Age | City" in shown(each) for each in chunks)
+        assert chunks[0].text.startswith(comments)
+
+    @pytest.mark.parametrize("names", ["# | Name | City", "#id | Name | City"])
+    def test_names_may_begin_with_a_sign(self, names: str) -> None:
+        text = f"{names}\n" + "".join(f"{row} | a{row} | town {row}\n" for row in range(60))
+        assert all(names[2:] in shown(each) for each in cut(text, kind="text", language="csv"))
+
     def test_figures_are_no_names(self) -> None:
         text = "".join(f"{row} | {row * 3} | {row}.5\n" for row in range(60))
         assert {each.heading_path for each in cut(text, kind="text", language="csv")} == {()}
@@ -143,6 +155,14 @@ class TestRecords:
         words = "".join(f"  w{one}: some words\n" for one in range(60))
         text = f"- a: 1\n- z: 1\n  {key}: {value}\n{words}"
         assert cut(text, kind="text", language="json")[-1].heading_path == (f"[1] {key}: {value}",)
+
+    @pytest.mark.parametrize("language", ["json", "yaml"])
+    def test_a_large_record_of_one_line_repeats_its_keys(self, language: str) -> None:
+        notes = " ".join(f"word{one}" for one in range(90))
+        text = "".join(f"- name: box{one}, notes: {notes}, ip: 10.1.{one}.7\n" for one in range(5))
+        for each in cut(text, kind="text", language=language):
+            ends = [one for one in range(5) if f"10.1.{one}.7" in each.text]
+            assert all(f"box{one}" in shown(each) for one in ends)
 
     def test_tables_of_toml_are_records(self) -> None:
         text = "".join(f"[[fruit]]\nname = 'f{one}'\n" + "".join(f"k{n} = 1\n" for n in range(30)) for one in range(3))
