@@ -44,8 +44,12 @@ def in_margin(block: Block, *, numbered: bool) -> str:
 
 def margins(texts: Iterable[str]) -> str:
     """Return the texts of headers and footers as a section, "" where there are none."""
-    lines = [one if one.startswith("|") else f"- {one.removeprefix('- ')}" for one in texts if one]
-    return "\n".join(["\n## Headers and footers\n", *lines, ""]) if lines else ""
+    found = [
+        Block("table", one) if one.startswith("|") else Block("item", f"- {one.removeprefix('- ')}")
+        for one in texts
+        if one
+    ]
+    return f"\n## Headers and footers\n\n{joined(found)}\n" if found else ""
 
 
 def flat(blocks: Iterable[Block]) -> str:

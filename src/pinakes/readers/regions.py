@@ -173,7 +173,7 @@ class _Tables:
                 and len(block.columns) > 1
                 and set(block.columns) <= set(last.columns)
                 and block.rows[0] > last.rows[-1]
-                and not self._has_names(block.rows[0], set(block.columns))
+                and (len(block.rows) == 1 or not self._has_names(block.rows[0], set(block.columns)))
             ):
                 last.rows += block.rows
             else:

@@ -11,6 +11,7 @@ from small_xlsx import comments, xlsx
 
 from pinakes import readers
 from pinakes.errors import Unreadable
+from pinakes.readers.regions import Sheet, tables_of
 from pinakes.text.pages import pages_of
 from pinakes.types import Document
 
@@ -99,3 +100,11 @@ def test_comments_that_sheets_share_are_read_once() -> None:
     ).text
     assert text.count("Fill this in") == 5_000
     assert time.monotonic() - start < 5
+
+
+def test_a_total_below_a_blank_row_belongs_to_the_table_above() -> None:
+    sheet = Sheet()
+    for row, cells in {0: ("Month", "Sales"), 1: ("Jan", "1000"), 2: ("Feb", "1200"), 4: ("Total", "2200")}.items():
+        sheet.rows[row] = dict(enumerate(cells))
+        sheet.numbers |= {(row, 1)} if row else set()
+    assert [*tables_of(sheet)] == ["| Month | Sales |\n| --- | --- |\n| Jan | 1000 |\n| Feb | 1200 |\n| Total | 2200 |"]
