@@ -38,6 +38,8 @@ _SHIFT: Final = 0.12
 _WORD_GAP: Final = 0.16
 _KERNING: Final = 0.06
 """Letters that are apart by less than this share of their height belong to one word, whatever the library thinks."""
+_SINGLE: Final = re.compile(r"(?:^|[\W\d_])[^\W\d_] [^\W\d_]|[^\W\d_] [A-Z](?:[\W\d_]|$)")
+"""A letter alone before or behind a space: fonts of formulas set letters so far apart that one is guessed."""
 _CELL_GAP: Final = 0.9
 """Words that are apart by so much of their height stand in different cells."""
 _DROP_CAP: Final = 1.75
@@ -58,6 +60,8 @@ class Word:
     right: float
     bottom: float
     top: float
+    at: int = -1
+    """The index of its first character, where it follows another one in its line."""
 
     @property
     def height(self) -> float:
@@ -137,7 +141,7 @@ def _went_on(line: list[Word], words: list[Word]) -> bool:
     last, first = line[-1], words[0]
     gap = first.left - last.right
     if _script_kind(last, first):
-        line[:] = _joined_scripts([*line, *words])
+        line[:] = _joined_scripts([*line, *words], lambda _: True)
         return True
     height = min(last.height, first.height)
     if abs(last.bottom - first.bottom) > _SHIFT * height or gap < -_WORD_GAP * height:
@@ -225,23 +229,21 @@ def _words(raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable
                 continue
             left, right = min(left, left_2), max(right, right_2)
             bottom, top = min(bottom, bottom_2), max(top, top_2)
-        if (
-            words
-            and _is_kerned(words[-1], left, bottom, top)
-            and guessed(first - 1)
-            and not _RIGHT_TO_LEFT.search(text)
-        ):
+        if words and _is_kerned(words[-1], text, left, bottom, top) and guessed(first - 1):
             words[-1].text, words[-1].right = words[-1].text + text, right
             continue
-        words.append(Word(text, left, right, bottom, top))
+        words.append(Word(text, left, right, bottom, top, first))
     if _RIGHT_TO_LEFT.search(raw):
         return _right_to_left(raw, begin, box_of, words)
-    return _joined_scripts(words)
+    return _joined_scripts(words, guessed)
 
 
-def _is_kerned(last: Word, left: float, bottom: float, top: float) -> bool:
-    """Say whether what begins at ``left`` follows the last word without a gap that anybody sees."""
-    return abs(left - last.right) < _KERNING * (top - bottom) and last.bottom <= (bottom + top) / 2 <= last.top
+def _is_kerned(last: Word, text: str, left: float, bottom: float, top: float) -> bool:
+    """Say whether ``text``, which begins at ``left``, follows the last word without a gap that anybody sees."""
+    if abs(left - last.right) >= _KERNING * (top - bottom) or not last.bottom <= (bottom + top) / 2 <= last.top:
+        return False
+    both = f"{last.text[-2:]} {text[:2]}"
+    return _SINGLE.search(both) is not None and not _RIGHT_TO_LEFT.search(both)
 
 
 def _with_scripts(text: str, boxes: Sequence[Box]) -> list[Word]:
@@ -288,14 +290,18 @@ def _mark(before: str, script: str, kind: int) -> str:
     return "^" if before not in "^-‐–—(" else ""
 
 
-def _joined_scripts(words: list[Word]) -> list[Word]:
-    """Join superscripts and subscripts that the library took for words to what they belong to."""
+def _joined_scripts(words: list[Word], guessed: Callable[[int], bool]) -> list[Word]:
+    """Join superscripts and subscripts that the library took for words to what they belong to.
+
+    What a space of the file parts stays apart: the boxes of text that is not upright look like those of scripts.
+    """
     if len(words) < 2:
         return words
     joined = words[:1]
     for word in words[1:]:
         last = joined[-1]
-        if kind := _script_kind(last, word):
+        kind = _script_kind(last, word)
+        if kind and (word.at < 1 or guessed(word.at - 1)):
             text = word.text.translate(_MINUS) if kind > 0 else word.text
             last.text += _mark(last.text[-1], text, kind) + text
             last.right = max(last.right, word.right)
