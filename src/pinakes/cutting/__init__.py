@@ -28,7 +28,7 @@ from pinakes.embedders.tokens import token_counter
 from pinakes.errors import Empty, PinakesError, Unreadable
 from pinakes.machine.memory import share_arenas
 from pinakes.ports import Embedder
-from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
+from pinakes.settings import DEFAULT_MODEL, ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.text.secrets.masking import masking_of
 from pinakes.types import Chunk, Cut, Document, Item
 
@@ -66,6 +66,11 @@ Work: TypeAlias = tuple[Recipe | IngestSettings, bytes, str]
 """A file to be read and cut, or by settings alone only read: its content and path."""
 
 
+def _is_default(embedding: EmbeddingSettings) -> bool:
+    """Say whether texts are measured by the model that embeds them, whose tokens need to be found but once."""
+    return embedding.provider == "onnx" and embedding.model == DEFAULT_MODEL and embedding.path is None
+
+
 class Here:
     """Reads and cuts in this process, when the result is asked for."""
 
@@ -77,6 +82,8 @@ class Here:
         starts = embedder.token_starts if counted else estimated_token_starts
         most = embedder.max_tokens if counted else _USUAL_MAX_TOKENS
         self._counter = token_counter(recipe.cache)
+        if counted and not self._counter.estimated and _is_default(recipe.embedding):
+            starts = self._counter.starts
         self._sizing = sizing_for(recipe.chunking, starts, most)
 
     def begin(self, data: bytes, path: str) -> Callable[[], Cut]:

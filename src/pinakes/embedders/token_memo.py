@@ -56,6 +56,10 @@ class TokenMemo:
 
     def starts(self, text: str) -> Int64:
         """Return int64 (n,), ascending: the character offset of each token of ``text``, which has no surrogates."""
+        return self.starts_and_ids(text)[0]
+
+    def starts_and_ids(self, text: str) -> tuple[Int64, Int32]:
+        """Return the ``starts``, and int32 (m,) in no order: the tokens of ``text`` less ASCII marks."""
         data = text.encode()
         spaced = self._spaced(data)
         words = spaced.split()
@@ -67,9 +71,10 @@ class TokenMemo:
         if not text.isascii():
             inner = np.flatnonzero(np.frombuffer(data, np.int8) < -64)  # UTF-8: bytes 128 to 191 begin no character
             begins, marks = begins - inner.searchsorted(begins), marks - inner.searchsorted(marks)
-        starts = np.concatenate([np.repeat(begins, counts) + _tokens(found)[:, 1], marks])
+        tokens = _tokens(found)
+        starts = np.concatenate([np.repeat(begins, counts) + tokens[:, 1], marks])
         starts.sort()
-        return starts
+        return starts, tokens[:, 0]
 
     def ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
         """Return the tokens of all texts: ids int32 (m,) and offsets int64 (n + 1,).

@@ -18,6 +18,7 @@ from pinakes.analysis import estimated_token_starts
 from pinakes.embedders.token_memo import TokenMemo
 from pinakes.models import folders
 from pinakes.settings import DEFAULT_MODEL
+from pinakes.types import Int64
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -63,6 +64,7 @@ class TokenCounter:
         self._tokenizer = tokenizer
         self._memo = TokenMemo(tokenizer) if tokenizer else None
         self._unknown = tokenizer.token_to_id(_UNKNOWN) if tokenizer else None
+        self._last: tuple[str, int] = ("", 0)
 
     @property
     def estimated(self) -> bool:
@@ -71,8 +73,23 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """Return how many tokens ``text`` has, in time linear in its length."""
+        last, tokens = self._last
+        if text is last:
+            return tokens
         known = self._of_long(text)
         return sum(map(self._of_part, _parts(text))) if known is None else known
+
+    def starts(self, text: str) -> Int64:
+        """Return what ``ports.Embedder.token_starts`` of the default model does; ``count`` then knows this very text.
+
+        Not where tokens are estimated.
+        """
+        assert self._memo is not None
+        starts, ids = self._memo.starts_and_ids(text.encode("utf-8", "replace").decode())
+        is_short = len(starts) < _LONG or np.diff(starts, prepend=0, append=len(text)).max() > _MOST_WORD
+        if not is_short and np.count_nonzero(ids == self._unknown) <= _MOST_UNKNOWN * len(starts):
+            self._last = text, len(starts) + _unseen(text)
+        return starts
 
     def fits(self, text: str, most: int) -> bool:
         """Say whether ``text`` has at most ``most`` tokens, which is cheap where it is much shorter or much longer."""
