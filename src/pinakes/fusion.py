@@ -13,9 +13,14 @@ def weighted(cosine: Float32, bm25: Float32, semantic: float, keyword: float) ->
     All arrays are float32 (n,), one row per candidate; ``bm25`` as ``relative`` gives it, 0–1. Negative cosines count
     as 0, so that the result lies in 0–1. Both weights 0 means equal weights.
     """
-    total = semantic + keyword
-    semantic, keyword = (semantic / total, keyword / total) if total > 0 else (0.5, 0.5)
+    semantic, keyword = scaled(semantic, keyword)
     return (semantic * np.clip(cosine, 0, 1) + keyword * bm25).astype(np.float32)
+
+
+def scaled(semantic: float, keyword: float) -> tuple[float, float]:
+    """Return the weights scaled to sum to 1; both 0 means equal weights."""
+    total = semantic + keyword
+    return (semantic / total, keyword / total) if total > 0 else (0.5, 0.5)
 
 
 def blended(passage: Float32, document: Float32, share: float) -> Float32:

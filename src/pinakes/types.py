@@ -274,12 +274,22 @@ class VectorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The raw score of each component; None where that component did not look at the chunk."""
+    """The raw score of each component; None where that component did not look at the chunk.
+
+    ``fused``: the score before a reranker and preferred phrases changed it. ``document_cosine`` and ``document_bm25``
+    are of the whole document. ``bm25_share`` and ``document_bm25_share``: BM25 divided by the best, as it counts.
+    ``likeness``: to the best passages.
+    """
 
     cosine: float | None = None
     bm25: float | None = None
     fused: float | None = None
     rerank: float | None = None
+    document_cosine: float | None = None
+    document_bm25: float | None = None
+    bm25_share: float | None = None
+    document_bm25_share: float | None = None
+    likeness: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +362,7 @@ class Hit:
     ``match`` is ``matched_by`` in a word. ``confidence`` (0 to 1) does not depend on the other hits, as ``score`` does;
     ``explanation`` is one sentence. ``neighbours``: what was asked for of its surroundings, in order; passages that
     the answer has elsewhere are left out. ``duplicates``: passages that were left out because this one says the same.
+    ``score_parts``: what its score is made of, by name; they add up to it. Bare hits have none.
     ``boosts``: what else changed its score, by name, as shares of it: ``{"vendor": 0.15}``.
     ``source_state``: how what its document was read from is now; ``changed``: whether its file is another now, or
     gone; None where it has none, or that cannot be known.
@@ -396,6 +407,7 @@ class Hit:
     link: str = ""
     blame: tuple[Blame, ...] | None = None
     phrases: tuple[str, ...] = ()
+    score_parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def section(self) -> str:

@@ -201,7 +201,7 @@ def _show_document(screen: Screen, one: Explanation) -> None:
         cosine = "none" if one.document_cosine is None else f"{one.document_cosine:.4f}"
         screen.show(f"    {'as a whole':<12} cosine {cosine}, BM25 {one.document_bm25 or 0:.2f}")
     if one.parts:
-        screen.show(f"    {'score from':<12} " + ", ".join(f"{name} {value:.3f}" for name, value in one.parts.items()))
+        screen.show(f"    {'score from':<12} " + ", ".join(f"{name} {value:.4f}" for name, value in one.parts.items()))
     if one.passage is not None:
         hit = one.passage
         screen.show(f"    {'passage':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")

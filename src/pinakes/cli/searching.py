@@ -158,6 +158,8 @@ def _of(hit: Hit, results: Results) -> str:
 def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: str) -> None:
     from rich.text import Text
 
+    from pinakes.search.scoring import rounded
+
     page = f"  {page_words(hit.page, hit.page_end)}" if hit.page else ""
     place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}") + page
     headings = [part for part in hit.heading_path if part != hit.title]
@@ -182,6 +184,8 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: st
         numbers = {**raw, "confidence": hit.confidence}
         screen.show(Text("    " + printable(hit.explanation), "dim"))
         screen.show(Text("    " + ", ".join(f"{name} {value:.4f}" for name, value in numbers.items()), "dim"))
+        parts = ", ".join(f"{name} {value:.4f}" for name, value in rounded(hit.score_parts).items())
+        screen.show(Text(f"    score from {parts}", "dim"))
     screen.show()
 
 

@@ -15,6 +15,7 @@ from pinakes.search.excerpts import asked as words_of
 from pinakes.search.lift import Lift
 from pinakes.search.phrases import Phrases
 from pinakes.search.rarity import Rarity
+from pinakes.search.scoring import Scoring
 from pinakes.search.understanding import Understood
 from pinakes.search.watch import Watch
 from pinakes.settings import Settings
@@ -61,9 +62,10 @@ class Candidates:
 
     ``exact`` False: the cosine is that of an approximate vector; None: none is. ``wider`` is there where both arms
     answered and are fused by weights. ``rerank``: what a reranker gave, NaN where it did not look. ``lift``: what lifts
-    them besides their scores. ``phrases``: which have what stands in quotation marks. ``fused``: the scores before a
-    reranker and preferred phrases changed them, None where nothing did. ``limited``: a retriever gave as many as it was
-    asked for, so there may be more.
+    them besides their scores. ``phrases``: which have what stands in quotation marks. ``scoring``: what the scores of
+    a ranking are made of, None before there is one. ``fused``: the scores before a reranker and preferred phrases
+    changed them, None where nothing did. ``limited``: a retriever gave as many as it was asked for, so there may be
+    more.
     """
 
     ids: Int64
@@ -78,6 +80,7 @@ class Candidates:
     lift: Lift | None = None
     phrases: Phrases | None = None
     limited: bool = False
+    scoring: Scoring | None = None
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the passages in these rows, NaN where there is none."""

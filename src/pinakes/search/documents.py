@@ -8,8 +8,8 @@ the figures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from pinakes.ports import Index
 from pinakes.search import Placed
 from pinakes.search.own_summaries import SummaryVectors
 from pinakes.search.parts import Parts
+from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
+from pinakes.search.scoring import Scoring, plus
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64
 
@@ -34,7 +36,8 @@ class FoundDocument:
     ``chunk_id``: its best passage; None where there is none with a vector. ``cosine`` and ``bm25``, a share of the
     best, are of that passage, each 0 to 1, None where it was not scored so. ``summary_cosine``: of its own summary.
     ``phrases``: how many preferred phrases that passage has; documents with more of them come first.
-    ``copies`` are the ids of documents that say the same and were found, too.
+    ``copies`` are the ids of documents that say the same and were found, too. ``parts`` add up to the score, but those
+    of the passage in ``row`` of the candidates, which ``with_parts`` adds.
     """
 
     document_id: int
@@ -46,6 +49,15 @@ class FoundDocument:
     approximate: bool = False
     phrases: int = 0
     copies: tuple[int, ...] = ()
+    row: int | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    def with_parts(self, ranked: Ranked) -> FoundDocument:
+        """Return it with all parts of its score, the best passage of each document being one of ``ranked``."""
+        scoring = ranked.candidates.scoring
+        if self.row is None or scoring is None:
+            return self
+        return replace(self, row=None, parts={**scoring.of(self.row), **self.parts})
 
 
 def best_documents(order: Placed, parts: Parts, own: SummaryVectors) -> list[FoundDocument]:
@@ -94,6 +106,7 @@ def _by_passages(order: Placed) -> list[FoundDocument]:
             bm25=None if found.bm25 is None else _clipped(float(found.bm25[row]) / best if best > 0 else 0.0),
             approximate=found.exact is not None and not bool(found.exact[row]),
             phrases=count,
+            row=row,
         )
         for row, score, count in zip(rows.tolist(), ranked.scores[places].tolist(), phrases.tolist(), strict=True)
     ]
@@ -117,13 +130,22 @@ def _by_summaries(order: Placed, parts: Parts, ids: Int64, near: Float32, vector
     best = _best_passages(parts.index, vector, chunks)
     passages = np.array([best.get(one, (0, 0.0))[1] for one in nominated], np.float32)
     whole = _document_cosines(parts.index, np.array(nominated, np.int64), vector)
-    scores = passages
+    parts_of = {"meaning": passages}
     if asked.request.mode != "vector":
-        meaning = fusion.blended(passages, whole, settings.document_cosine_share)
-        scores = meaning * np.float32(_semantic(asked.request) / (1 + settings.feedback_weight))
+        weight = _passage_weight(asked.request, settings)
+        share = settings.document_cosine_share * _semantic(asked.request) / (1 + settings.feedback_weight)
+        parts_of = {"meaning": np.float32(weight) * passages, "document_meaning": np.float32(share) * whole}
+    scoring = Scoring(parts_of)
     return [
-        FoundDocument(one, _clipped(score), best[one][0] if one in best else None, best.get(one, (0, 0.0))[1], 0.0)
-        for one, score in zip(nominated, scores.tolist(), strict=True)
+        FoundDocument(
+            document_id=one,
+            score=_clipped(score),
+            chunk_id=best[one][0] if one in best else None,
+            cosine=best.get(one, (0, 0.0))[1],
+            bm25=0.0,
+            parts=scoring.of(row),
+        )
+        for row, (one, score) in enumerate(zip(nominated, scoring.total().tolist(), strict=True))
     ]
 
 
@@ -151,7 +173,8 @@ def _document_cosines(index: Index, ids: Int64, vector: Float32) -> Float32:
 
 def _with_summary(one: FoundDocument, cosine: float, weight: float) -> FoundDocument:
     gain = weight * max(0.0, cosine - (one.cosine or 0.0))
-    return replace(one, score=_clipped(one.score + gain), summary_cosine=cosine)
+    score = _clipped(one.score + gain)
+    return replace(one, score=score, summary_cosine=cosine, parts=plus(one.parts, "summary", score - one.score))
 
 
 def _passage_weight(request: Request, settings: SearchSettings) -> float:
@@ -162,8 +185,7 @@ def _passage_weight(request: Request, settings: SearchSettings) -> float:
 
 
 def _semantic(request: Request) -> float:
-    total = request.semantic_weight + request.keyword_weight
-    return request.semantic_weight / total if total > 0 else 0.5
+    return fusion.scaled(request.semantic_weight, request.keyword_weight)[0]
 
 
 def similarities(index: Index, reference: Float32, documents: Sequence[int]) -> Float32:

@@ -30,8 +30,9 @@ from pinakes.search.hits import hydrated
 from pinakes.search.matches import Match, matched
 from pinakes.search.own_summaries import SummaryVectors
 from pinakes.search.passages import Passages
-from pinakes.search.ranking import Ranked, Weighed, weighed
+from pinakes.search.ranking import Ranked
 from pinakes.search.rarity import Rarity
+from pinakes.search.scoring import rounded
 from pinakes.types import Float32, Hit, Int64, Ranking, Scores
 
 MOST_DOCUMENTS = 50
@@ -39,17 +40,6 @@ _TRIED = 3
 """So many of the best passages of a document by each half of the search are ranked where none was a candidate."""
 
 _EVERY = 2**31 - 1
-_PARTS: Mapping[str, str] = {
-    "meaning": "meaning",
-    "words": "words",
-    "passage words": "passages",
-    "document words": "whole",
-    "definition": "definition",
-    "like the best": "like",
-    "weighted": "scores",
-}
-"""What parts of a weighted score are called → their names in ``Weighed``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -71,10 +61,10 @@ class Explanation:
 
     ``candidate``: the search came upon it; else ``score`` is what it would have. ``rank`` counts documents, from 1;
     ``shown`` is the place of its first passage among the hits, ``same_as`` the hit that stands for it. ``passage`` is
-    the one it ranks by, None where it has none. ``parts`` are what a weighted score is made of, by the names of
-    ``_PARTS``; other scores have none. ``document_cosine`` and ``document_bm25`` are of the whole document.
-    ``summary_cosine``: of the summary that was written for it, None where none was; it lifts the document in staged
-    retrieval alone, where its place is ``staged_rank`` and its score ``staged_score``; None: it is not found there.
+    the one it ranks by, None where it has none. ``parts`` add up to ``score``, ``staged_parts`` to ``staged_score``.
+    ``document_cosine`` and ``document_bm25`` are of the whole document. ``summary_cosine``: of the summary that was
+    written for it, None where none was; it lifts the document in staged retrieval alone, where its place is
+    ``staged_rank`` and its score ``staged_score``; None: it is not found there.
     ``left_out`` says what keeps it out: filters, phrases, excluded words.
     """
 
@@ -96,6 +86,7 @@ class Explanation:
     summary_cosine: float | None
     staged_rank: int | None
     staged_score: float | None
+    staged_parts: Mapping[str, float]
     matches: tuple[Match, ...]
     partly: tuple[Match, ...]
     missing: tuple[str, ...]
@@ -206,7 +197,12 @@ class _Explaining:
         self._passages = Passages(connection, self._asked.text)
         self._summaries = self._near_summaries()
         staged = best_documents(order, parts, own)
-        self._staged = {one.document_id: (rank, one.score) for rank, one in enumerate(staged, start=1)}
+        ids = {record.id for record in wanted}
+        self._staged = {
+            one.document_id: (rank, one.with_parts(order.ranked))
+            for rank, one in enumerate(staged, start=1)
+            if one.document_id in ids
+        }
 
     def all(self) -> tuple[Explanation, ...]:
         """Return an explanation of every document."""
@@ -219,9 +215,8 @@ class _Explaining:
             records = [record for record, is_met in zip(self._wanted, met, strict=True) if is_met == candidates]
             firsts = {record.id: first for record in records if (first := _first(ranked, record.id)) is not None}
             hits = self._best_passages(ranked, list(firsts.values()))
-            weighing = self._weighed(ranked)
             for record in records:
-                view = _View(record, ranked, firsts.get(record.id), hits.get(record.uid), weighing, candidates)
+                view = _View(record, ranked, firsts.get(record.id), hits.get(record.uid), candidates)
                 found[record.id] = self._explanation(view, wide, shown, left_out[record.id])
         return tuple(found[record.id] for record in self._wanted)
 
@@ -249,8 +244,8 @@ class _Explaining:
         same_as = _same_as(shown, record)
         place = next((place for place, one in enumerate(shown, start=1) if one.document_id == record.uid), None)
         standing, about = _standing(view, place, same_as, left_out), self._summaries.get(record.id)
-        staged_rank, staged_score = self._staged.get(record.id, (None, None))
-        lifted = "" if staged_rank is None else f", by which it is {ordinal(staged_rank)}, score {staged_score:.3f}"
+        staged_rank, staged = self._staged.get(record.id, (None, None))
+        lifted = "" if staged is None else f", by which it is {ordinal(staged_rank or 1)}, score {staged.score:.3f}"
         summary = "" if about is None else f" Its summary: cosine {about:.2f}{lifted}."
         return Explanation(
             document_id=record.uid,
@@ -270,7 +265,8 @@ class _Explaining:
             document_bm25=document_bm25,
             summary_cosine=about,
             staged_rank=staged_rank,
-            staged_score=staged_score,
+            staged_score=staged.score if staged else None,
+            staged_parts=rounded(staged.parts) if staged else {},
             matches=words.there,
             partly=words.partly,
             missing=words.missing,
@@ -315,12 +311,6 @@ class _Explaining:
         best = Ranked(ranked.candidates, ranked.rows[order], ranked.scores[order])
         request = replace(self._request, top_k=len(order), min_score=0.0)
         return {hit.document_id: hit for hit in self._hits(best, request, None, fold=False)}
-
-    def _weighed(self, ranked: Ranked) -> Weighed | None:
-        """Return what the scores of the candidates are made of, where they are weighted ones."""
-        found = ranked.candidates
-        weighted = found.wider is not None and found.cosine is not None and not np.isnan(found.cosine).all()
-        return weighed(self._request, found, self._parts.settings.search) if weighted else None
 
     def _arm(self, name: str, document_id: int, scores: Float32 | None, wide: Ranked) -> Arm | None:
         arm = self._order.ranked.candidates.arms.get(name)
@@ -376,7 +366,6 @@ class _View:
     ranked: Ranked
     first: int | None
     hit: Hit | None
-    weighing: Weighed | None
     candidate: bool
 
     @property
@@ -392,13 +381,8 @@ class _View:
         return len(np.unique(before)) + 1
 
     def parts(self) -> dict[str, float]:
-        if self.weighing is None or self.first is None:
-            return {}
-        row, found = self.ranked.rows[self.first], self.ranked.candidates
-        parts = {told: round(float(getattr(self.weighing, name)[row]), 4) for told, name in _PARTS.items()}
-        if found.phrases is not None and found.fused is not None and found.rerank is None:
-            parts["phrases"] = round(float(self.ranked.scores[self.first] - found.fused[row]), 4)
-        return parts
+        scoring = self.ranked.candidates.scoring
+        return {} if self.first is None or scoring is None else rounded(scoring.of(int(self.ranked.rows[self.first])))
 
     def of_document(self) -> tuple[float | None, float | None]:
         """Return cosine and BM25 of the document as a whole, where they are known."""

@@ -189,6 +189,7 @@ class _View:
             page=page,
             page_end=page_end,
             phrases=phrases,
+            score_parts={} if self.found.scoring is None else self.found.scoring.of(row),
         )
 
     def _chunk_index(self, passage: Any) -> int:
@@ -214,4 +215,9 @@ def _raw(found: Candidates, row: int, score: float) -> Scores:
     bm25 = None if found.bm25 is None else float(found.bm25[row])
     again = None if found.rerank is None or np.isnan(found.rerank[row]) else float(found.rerank[row])
     fused = score if found.fused is None else float(found.fused[row])
-    return Scores(cosine=cosine, bm25=bm25, fused=fused, rerank=again)
+    known = {} if found.scoring is None else found.scoring.raw_of(row)
+    if found.wider is not None:
+        document = float(found.wider.document_cosine[row])
+        known["document_bm25"] = float(found.wider.document_bm25[row])
+        known |= {} if np.isnan(document) else {"document_cosine": document}
+    return Scores(cosine=cosine, bm25=bm25, fused=fused, rerank=again, **known)

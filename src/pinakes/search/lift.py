@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pinakes.search.scoring import Scoring
 from pinakes.types import Float32, Int64
 
 _CROWD = 10
@@ -25,11 +26,14 @@ class Lift:
     shares: Mapping[str, Float32] = field(default_factory=dict)
     saturation: float = 0.0
 
-    def applied(self, scores: Float32, documents: Int64) -> Float32:
-        """Return the scores that rank, float32 (n,), which may exceed 1; ``documents`` (n,) are the candidates'."""
+    def applied(self, scoring: Scoring, documents: Int64) -> Scoring:
+        """Return ``scoring`` with what this adds; scores may exceed 1. ``documents`` (n,) are the candidates'."""
         if self.factors is not None:
-            scores = scores * self.factors
-        return saturated(scores, documents, self.saturation) if self.saturation else scores
+            scoring = scoring.plus("boosts", scoring.total() * (self.factors - np.float32(1)))
+        if self.saturation:
+            scores = scoring.total()
+            scoring = scoring.plus("saturation", saturated(scores, documents, self.saturation) - scores)
+        return scoring
 
     def of(self, row: int) -> dict[str, float]:
         """Return what each signal adds in one row of the candidates, less those that add nothing."""

@@ -16,11 +16,15 @@ from pinakes import fusion
 from pinakes.search.candidates import Candidates
 from pinakes.search.phrases import raised
 from pinakes.search.request import Request
+from pinakes.search.scoring import Scoring
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64
 
 _DECIMALS = 6
 """Scores that differ by less are equal, and the older passage is first: sums of vectors differ so by how they came."""
+
+_ARMS = {"vector": "meaning", "keyword": "words"}
+"""What the parts of a score are called that the arms give."""
 
 _FEEDBACK_PASSAGES = 10
 _FEEDBACK_SPREAD = 0.03
@@ -40,6 +44,12 @@ class Ranked:
         kept = np.flatnonzero(self.scores >= min_score)[:most]
         return Ranked(self.candidates, self.rows[kept], self.scores[kept])
 
+    def in_rows(self, values: Float32) -> Float32:
+        """Return ``values`` (n,), one for each that is ranked, in the order of the candidates; 0 for the others."""
+        every = np.zeros(len(self.candidates.ids), np.float32)
+        every[self.rows] = values
+        return every
+
     def doubts(self, min_score: float) -> list[str]:
         """Say in words that ``min_score`` leaves nothing, if so; the best score is rounded down, to be used instead."""
         if not len(self.scores) or self.scores[0] >= min_score:
@@ -57,19 +67,12 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
     """Return the candidates, best first, with the score that is returned, 0 to 1."""
     if not len(found.ids):
         return Ranked(found, np.empty(0, np.int64), np.empty(0, np.float32))
-    near = found.cosine is not None and not np.isnan(found.cosine).all()
-    cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
-    if found.bm25 is None:
-        scores = np.clip(cosine, 0, 1)
-    elif not near:  # there is no model, or no passage has a vector yet
-        scores = fusion.relative(found.bm25)
-    elif request.fusion == "rrf":
-        scores = fusion.rrf(found.ids, list(found.arms.values()), settings.rrf_k)
-    else:
-        scores = weighed(request, found, settings).scores
+    scoring = _scoring(request, found, settings)
     if found.lift is not None:
-        scores = found.lift.applied(scores, found.documents)
+        scoring = found.lift.applied(scoring, found.documents)
+    scores = scoring.total()
     order = np.lexsort((found.ids, -np.round(scores, _DECIMALS)))
+    found = replace(found, scoring=scoring.plus("cut", np.minimum(scores, 1) - scores))
     return phrases_first(Ranked(found, order, np.minimum.accumulate(np.minimum(scores[order], 1))))
 
 
@@ -77,58 +80,64 @@ def phrases_first(ranked: Ranked) -> Ranked:
     """Return ``ranked`` with the passages first that have more of the preferred phrases, and scores that say so."""
     found = ranked.candidates
     counts = None if found.phrases is None else found.phrases.counts()[ranked.rows]
-    if counts is None or not counts.any():
+    if counts is None or not counts.any() or found.scoring is None:
         return ranked
-    if found.fused is None:
-        fused = np.zeros(len(found.ids), np.float32)
-        fused[ranked.rows] = ranked.scores
-        found = replace(found, fused=fused)
+    scores = raised(ranked.scores, counts)
+    scoring = found.scoring.plus("phrases", ranked.in_rows(scores - ranked.scores))
+    fused = ranked.in_rows(ranked.scores) if found.fused is None else found.fused
+    found = replace(found, scoring=scoring, fused=fused)
     order = np.lexsort((np.arange(len(counts)), -counts))
-    scores = np.minimum.accumulate(raised(ranked.scores, counts)[order])
-    return Ranked(found, ranked.rows[order], scores)
+    return Ranked(found, ranked.rows[order], np.minimum.accumulate(scores[order]))
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """What the weighted score of each of n candidates is made of, all float32 (n,).
+def _scoring(request: Request, found: Candidates, settings: SearchSettings) -> Scoring:
+    """Return what the scores of candidates are made of before anything else changes them."""
+    near = found.cosine is not None and not np.isnan(found.cosine).all()
+    if found.bm25 is None:
+        cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
+        return Scoring({"meaning": np.clip(cosine, 0, 1)})
+    if not near:  # there is no model, or no passage has a vector yet
+        shares = fusion.relative(found.bm25)
+        return Scoring({"words": shares}, {"bm25_share": shares})
+    if request.fusion == "rrf":
+        arms = ((_ARMS[name], arm) for name, arm in found.arms.items())
+        return Scoring({name: fusion.rrf(found.ids, [arm], settings.rrf_k) for name, arm in arms})
+    return weighed(request, found, settings)
 
-    (semantic · ``meaning`` + keyword · ``words``, weights summing to 1, + ``definition`` + feedback weight · ``like``)
-    / (1 + feedback weight) = ``scores``, which may exceed 1: the best still differ. ``passages`` and ``whole``: the
-    BM25 of passage and document as shares of the best, of which ``words`` is blended. ``definition``: for what the
-    query names, defined there or, of identifiers with numbers, there as a whole.
+
+def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Scoring:
+    """Weigh candidates of both arms, of which the documents are known.
+
+    (semantic · the blended cosines + keyword · the blended BM25 + definition + identifier + feedback weight · likeness)
+    / (1 + feedback weight), the first two weights summing to 1; it may exceed 1: the best still differ. BM25 is that
+    of passage and document as shares of the best.
     """
-
-    meaning: Float32
-    words: Float32
-    passages: Float32
-    whole: Float32
-    definition: Float32
-    like: Float32
-    scores: Float32
-
-
-def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Weighed:
-    """Weigh candidates of both arms, of which the documents are known."""
     wider, bm25, cosine = found.wider, found.bm25, found.cosine
     assert wider is not None
     assert bm25 is not None
     assert cosine is not None
+    semantic, keyword = fusion.scaled(request.semantic_weight, request.keyword_weight)
     near, document = np.nan_to_num(cosine, nan=0.0), np.nan_to_num(wider.document_cosine, nan=0.0)
-    meaning = fusion.blended(near, document, settings.document_cosine_share)
+    counted = fusion.blended(near, document, settings.document_cosine_share) > 0
     least = 0.0 if wider.rarity is None else settings.bm25_attained * wider.rarity.attainable
     passages, whole = fusion.relative(bm25, least), fusion.relative(wider.document_bm25)
-    words = fusion.blended(passages, whole, settings.document_bm25_share)
-    definition = np.where(wider.definitions > 0, np.float32(settings.definition_boost), np.float32(0))
+    cosine_share, bm25_share = settings.document_cosine_share, settings.document_bm25_share
+    parts = {
+        "meaning": np.float32(semantic * (1 - cosine_share)) * near * counted,
+        "document_meaning": np.float32(semantic * cosine_share) * document * counted,
+        "words": np.float32(keyword * (1 - bm25_share)) * passages,
+        "document_words": np.float32(keyword * bm25_share) * whole,
+        "definition": np.float32(settings.definition_boost) * (wider.definitions > 0),
+    }
     if wider.identifiers is not None:
-        definition = definition + np.float32(settings.identifier_boost) * wider.identifiers
-    scores = fusion.weighted(meaning, words, request.semantic_weight, request.keyword_weight)
-    scores += definition
-    like = np.zeros(len(scores), np.float32)
-    if settings.feedback_weight:
-        like = _feedback(scores, found.documents, wider.vectors)
-        scores += np.float32(settings.feedback_weight) * like
-        scores /= np.float32(1 + settings.feedback_weight)
-    return Weighed(meaning, words, passages, whole, definition, like, scores)
+        parts["identifier"] = np.float32(settings.identifier_boost) * wider.identifiers
+    raw = {"bm25_share": passages, "document_bm25_share": whole}
+    if weight := settings.feedback_weight:
+        like = _feedback(Scoring(parts).total(), found.documents, wider.vectors)
+        parts = {name: part / np.float32(1 + weight) for name, part in parts.items()}
+        parts["likeness"] = np.float32(weight / (1 + weight)) * like
+        raw["likeness"] = like
+    return Scoring(parts, raw)
 
 
 def _feedback(scores: Float32, documents: Int64, vectors: Float32) -> Float32:

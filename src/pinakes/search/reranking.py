@@ -55,11 +55,14 @@ class Reranking:
         scores = _scores(done.scores[done.order], ranked.scores[order], logits=self.reranker.logits)
         given = np.full(len(found.ids), np.nan, np.float32)
         given[ranked.rows[: len(head)]] = done.scores
-        fused = found.fused
-        if fused is None:
-            fused = np.empty(len(found.ids), np.float32)
-            fused[ranked.rows] = ranked.scores
-        return Ranked(replace(found, rerank=given, fused=fused), ranked.rows[order], scores), done.report
+        fused = ranked.in_rows(ranked.scores)
+        again = Ranked(found, ranked.rows[order], scores)
+        scoring, seen, final = found.scoring, ~np.isnan(given), again.in_rows(scores)
+        if scoring is not None:
+            scoring = scoring.only(~seen).plus("reranked", np.where(seen, final, np.float32(0)))
+            scoring = scoring.plus("behind_reranked", np.where(seen, np.float32(0), final - fused))
+        fused = fused if found.fused is None else found.fused
+        return replace(again, candidates=replace(found, rerank=given, fused=fused, scoring=scoring)), done.report
 
 
 def _scores(given: Float32, fused: Float32, *, logits: bool) -> Float32:

@@ -22,6 +22,7 @@ from pinakes.errors import InvalidInput, PinakesError
 from pinakes.search.constraints import with_phrases
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
+from pinakes.search.scoring import with_score
 from pinakes.settings import SearchSettings
 from pinakes.types import Duplicate, Hit, Results, SearchMode, Stage, Trace
 
@@ -151,7 +152,7 @@ def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:
     scores = raised(np.array([hit.score for hit in hits], np.float32), counts)
     order = np.argsort(-counts, kind="stable")
     falling = np.minimum.accumulate(scores[order]).tolist()
-    return [replace(hits[place], score=score) for place, score in zip(order.tolist(), falling, strict=True)]
+    return [with_score(hits[place], score, "phrases") for place, score in zip(order.tolist(), falling, strict=True)]
 
 
 def _merged(
@@ -198,7 +199,7 @@ def _relative(answers: Sequence[Results]) -> list[Results]:
     most = max(best)
     shares = [one / most if most > 0 else 1.0 for one in best]
     return [
-        replace(answer, hits=tuple(replace(hit, score=hit.score * share) for hit in answer.hits))
+        replace(answer, hits=tuple(with_score(hit, hit.score * share, "collections") for hit in answer.hits))
         for answer, share in zip(answers, shares, strict=True)
     ]
 
@@ -214,7 +215,7 @@ def _lowered(answers: Sequence[Results], words: float) -> list[Results]:
     def lowered(hit: Hit, its_best: float, its_near: float) -> Hit:
         relative = (hit.scores.bm25 or 0.0) / its_best if its_best > 0 else 0.0
         lost = words * relative * (1 - its_best / most) if most > 0 else 0.0
-        return replace(hit, score=max(0.0, hit.score - lost - _FARTHER * (nearest - its_near)))
+        return with_score(hit, max(0.0, hit.score - lost - _FARTHER * (nearest - its_near)), "collections")
 
     return [
         replace(answer, hits=tuple(lowered(hit, its_best, its_near) for hit in answer.hits))

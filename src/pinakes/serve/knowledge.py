@@ -13,6 +13,7 @@ from pinakes.embedders.presets import model_of
 from pinakes.errors import Busy
 from pinakes.filters import nearest
 from pinakes.library import CollectionStatus
+from pinakes.search.scoring import rounded
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
 from pinakes.tools.limits import TOP_K, usual_top_k
@@ -108,7 +109,8 @@ class Why(BaseModel):
     confidence: Annotated[float, Field(ge=0, le=1, description="Does not depend on the other results.")]
     confidence_word: Literal["excellent", "good", "moderate", "weak"]
     explanation: Annotated[str, Field(description="One sentence.")]
-    scores: Annotated[dict[str, float], Field(description="The raw scores: cosine, bm25, fused, rerank.")]
+    scores: Annotated[dict[str, float], Field(description="The raw scores: cosine, bm25, fused, rerank, and others.")]
+    score_parts: Annotated[dict[str, float], Field(description="What `score` is made of; they add up to it.")]
     boosts: Annotated[
         dict[str, float] | None,
         Field(description="What else changed its score, by name, as shares of it; absent where nothing did."),
@@ -330,6 +332,7 @@ def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
             "confidence_word": hit.confidence_word,
             "explanation": hit.explanation,
             "scores": {name: value for name, value in asdict(hit.scores).items() if value is not None},
+            "score_parts": rounded(hit.score_parts),
             **({"boosts": dict(hit.boosts)} if hit.boosts else {}),
             "context": [asdict(line) for line in hit.context],
             "highlights": hit.highlights,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pinakes.catalog.briefs import Mark
 from pinakes.catalog.records import DocumentRecord
@@ -18,7 +19,7 @@ class Found:
     best passage lies. ``semantic`` and ``keyword`` are the cosine of that and its BM25 as a share of the best, None
     where it was not scored so. ``approximate``: of a vector that is still to be made. ``changed``: its file is not as
     it was indexed, or gone; None where there is no file or that cannot be known. ``copies``: documents that say the
-    same, but for a version or date.
+    same, but for a version or date. ``score_parts`` add up to the score where one question was asked, else none.
     """
 
     document: DocumentRecord
@@ -31,6 +32,7 @@ class Found:
     approximate: bool = False
     changed: bool | None = None
     copies: tuple[DocumentRecord, ...] = ()
+    score_parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def suspicious(self) -> bool:

@@ -261,7 +261,7 @@ class Staged:
             order = search.placed(replace(self._request(parts.collection, question), pool=pool), parts)
             found = self._different(best_documents(order, parts, own), parts, question)
             if len(found) >= question.limit or not order.known.found.limited:
-                return order, found
+                return order, [one.with_parts(order.ranked) for one in found]
             pool *= _POOL_GROWTH
 
     def _different(self, found: list[FoundDocument], parts: Parts, question: _Question) -> list[FoundDocument]:
@@ -379,6 +379,7 @@ class Staged:
                 approximate=one.approximate,
                 changed=changed.get(brief.uid),
                 copies=tuple(copies[copy] for copy in one.copies if copy in copies),
+                score_parts=one.parts,
             )
             for one in ranked
             if (brief := known.get(one.document_id)) is not None
@@ -426,9 +427,9 @@ def _no_vectors(order: Placed) -> str | None:
 def _scored(answer: _Answer, merge: Merge) -> _Answer:
     """Return the ranking of one question, scored as it counts among several."""
     if merge == "max":
-        return answer
+        return replace(answer, found=[replace(one, parts={}) for one in answer.found])
     ranks = enumerate(answer.found, start=1)
-    return replace(answer, found=[replace(one, score=1 / (_RRF_K + rank), phrases=0) for rank, one in ranks])
+    return replace(answer, found=[replace(one, score=1 / (_RRF_K + rank), phrases=0, parts={}) for rank, one in ranks])
 
 
 def _merged(before: _Answer, answer: _Answer, merge: Merge) -> _Answer:
@@ -441,7 +442,7 @@ def _merged(before: _Answer, answer: _Answer, merge: Merge) -> _Answer:
             continue
         better = one if (one.cosine or 0.0) > (other.cosine or 0.0) else other
         score = one.score + other.score if merge == "rrf" else max(one.score, other.score)
-        found[one.document_id] = replace(better, score=score, phrases=max(one.phrases, other.phrases))
+        found[one.document_id] = replace(better, score=score, phrases=max(one.phrases, other.phrases), parts={})
     return replace(
         before,
         found=list(found.values()),

@@ -27,8 +27,8 @@ _SCORE_DIGITS = 4
 
 
 class Why(Reply):
-    """Why a document ranks where it does. ``score`` and ``rank`` are those of search_summaries, ``passage_score`` and
-    ``passage_rank`` of its best passage, which ``score_parts`` is about; a summary of its own lifts it above that.
+    """Why a document ranks where it does. ``score`` and ``rank`` are those of search_summaries; ``score_parts`` add up
+    to the score. ``passage_score`` and ``passage_rank`` are of its best passage; a summary of its own lifts it above.
 
     ``cosine_similarity`` and ``bm25_score`` (a share of the query's best) are of the passages that either half of the
     search likes best, 0 to 1; ``query_doc_term_overlap`` is the share of the query's words that it has.
@@ -223,7 +223,7 @@ def _why(one: Explanation) -> Why:
         rerank_score=_rounded(hit.scores.rerank if hit else None),
         missing_terms=list(one.missing),
         matches=[_match(match.word, match.fields, match.lines, match.count) for match in one.matches],
-        score_parts=dict(one.parts),
+        score_parts=dict(one.parts if one.staged_score is None else one.staged_parts),
         boosts=dict(hit.boosts) if hit else {},
         left_out_by=list(one.left_out),
         passage={

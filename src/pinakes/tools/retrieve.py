@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import CollectionStatus, Library, Text
+from pinakes.search.scoring import rounded
 from pinakes.text.fence import Fence, one_line
 from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING, is_suspicious
@@ -368,6 +369,7 @@ def _passage(hit: Hit, *, several: bool) -> dict[str, JSON]:
         "heading_path": list(hit.heading_path),
         "metadata": dict(hit.metadata),
         "score": round(hit.score, 4),
+        "score_parts": rounded(hit.score_parts),
         "confidence": round(hit.confidence, 2),
         "confidence_word": hit.confidence_word,
         "match": hit.match,

@@ -10,6 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.catalog.briefs import Mark
 from pinakes.catalog.records import DocumentRecord
 from pinakes.embedders.tokens import TokenCounter
+from pinakes.search.scoring import rounded
 from pinakes.staged.expanding import Opened, Passage, Wanted
 from pinakes.staged.found import Found, FoundSummaries
 from pinakes.text.pages import pages_of
@@ -39,6 +40,7 @@ class SummaryHit(Reply):
 
     ``duplicate_count`` documents say the same, but perhaps for a version or date; ``duplicates`` are the first of them.
 
+    ``score_parts`` add up to ``similarity_score``.
     ``changed``: its file is not as it was indexed. ``suspicious``: it has instructions aimed at a model.
     """
 
@@ -54,6 +56,7 @@ class SummaryHit(Reply):
     section: str | SkipJsonSchema[None] = None
     semantic_score: float | SkipJsonSchema[None] = None
     keyword_score: float | SkipJsonSchema[None] = None
+    score_parts: dict[str, float] | SkipJsonSchema[None] = None
     changed: bool | SkipJsonSchema[None] = None
     suspicious: bool | SkipJsonSchema[None] = None
     duplicate_count: int | SkipJsonSchema[None] = None
@@ -301,6 +304,7 @@ def _hit(found: Found, *, scores: bool) -> SummaryHit:
         section=None if mark is None else _section(mark),
         semantic_score=_rounded(found.semantic) if scores else None,
         keyword_score=_rounded(found.keyword) if scores else None,
+        score_parts=rounded(found.score_parts) if scores else None,
         suspicious=found.suspicious or None,
         changed=found.changed,
         duplicate_count=len(found.copies) or None,
