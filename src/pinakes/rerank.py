@@ -1,6 +1,6 @@
 """The best passages ranked again by a reranker: how many, within what time, and what is said of it.
 
-How many depends on the question and on how near the passages are to it, never on how many results are asked for. So
+How many depends on the question and on how alike the first passages are, never on how many results are asked for. So
 every page of an answer is cut from the same order.
 """
 
@@ -32,6 +32,9 @@ _ASKING = re.compile(
     r"(who|what|when|where|which|why|how|is|are|can|could|do|does|did|should|will|would)\b", re.IGNORECASE
 )
 _PROPER = re.compile(r"(?<=\s)[A-Z]\w+")
+_FIRST = 10
+"""How many of the best passages are compared with each other."""
+
 _QUOTED = re.compile(r'"[^"]+"')
 
 
@@ -39,12 +42,12 @@ _QUOTED = re.compile(r'"[^"]+"')
 class Candidate:
     """A passage of the fused ranking. ``text`` is what the reranker reads; equal ``document``s are one document.
 
-    ``cosine`` is that with the question, None where there is none.
+    ``vector`` float32 (dim,) has unit length; None, or NaN in it: there is none.
     """
 
     text: str
     document: Hashable
-    cosine: float | None = None
+    vector: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +61,20 @@ class Complexity:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """How alike the best passages are: mean and variance of their cosines (None without any), share of documents.
+    """How alike the first passages are.
 
+    Mean and variance of the cosines of each two of them, None where fewer than two have vectors.
     ``distinct_documents``: different documents / passages, 1.0 when each is of another.
     """
 
-    mean_cosine: float | None
-    variance_cosine: float | None
+    mean_pairwise_cosine: float | None
+    variance_pairwise_cosine: float | None
     distinct_documents: float
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How many passages are ranked again, and why. ``threshold`` is the mean cosine that counts as low."""
+    """How many passages are ranked again, and why. ``threshold`` is the mean pairwise cosine that counts as low."""
 
     size: int
     reason: str
@@ -110,8 +114,8 @@ class Report:
                 "query_type": complexity.query_type,
             },
             "diversity": {
-                "mean_cosine": diversity.mean_cosine,
-                "variance_cosine": diversity.variance_cosine,
+                "mean_pairwise_cosine": diversity.mean_pairwise_cosine,
+                "variance_pairwise_cosine": diversity.variance_pairwise_cosine,
                 "distinct_documents": diversity.distinct_documents,
             },
             "scored": self.scored,
@@ -214,10 +218,10 @@ def reach(settings: RerankSettings) -> int:
 def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], settings: RerankSettings) -> Pool:
     """Say how many of ``candidates``, best first, are to be ranked again.
 
-    The first rule that fits decides: a short question, a long one, passages far from it, passages much alike.
+    The first rule that fits decides: a short question, a long one, first passages that differ, that are much alike.
     """
-    diversity = diversity_of(candidates[: reach(settings)])
-    words, mean = complexity.token_count, diversity.mean_cosine
+    diversity = diversity_of(candidates[:_FIRST])
+    words, mean = complexity.token_count, diversity.mean_pairwise_cosine
     size, reason = settings.pool, "a question and passages of the usual kind"
     if not settings.adaptive:
         reason = "always so many"
@@ -226,9 +230,15 @@ def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], setting
     elif words > settings.many_words:
         size, reason = settings.pool_max, f"a long question: more than {settings.many_words} words"
     elif mean is not None and mean < settings.low_cosine:
-        size, reason = settings.low_pool, f"passages far from it: mean cosine {mean:.2f} < {settings.low_cosine:g}"
+        size, reason = (
+            settings.low_pool,
+            f"passages that differ: mean pairwise cosine {mean:.2f} < {settings.low_cosine:g}",
+        )
     elif mean is not None and mean > settings.high_cosine:
-        size, reason = settings.high_pool, f"passages much alike: mean cosine {mean:.2f} > {settings.high_cosine:g}"
+        size, reason = (
+            settings.high_pool,
+            f"passages much alike: mean pairwise cosine {mean:.2f} > {settings.high_cosine:g}",
+        )
     return Pool(min(size, len(candidates)), reason, complexity, diversity, settings.low_cosine)
 
 
@@ -244,12 +254,16 @@ def complexity_of(query: str) -> Complexity:
 
 
 def diversity_of(candidates: Sequence[Candidate]) -> Diversity:
-    """Return how alike ``candidates`` are; candidates without a cosine count for documents only."""
-    cosines = np.array([one.cosine for one in candidates if one.cosine is not None and np.isfinite(one.cosine)])
+    """Return how alike ``candidates`` are; candidates without a vector count for documents only."""
+    vectors = [one.vector for one in candidates if one.vector is not None and np.isfinite(one.vector).all()]
     documents = len({one.document for one in candidates})
+    cosines = np.empty(0, np.float32)
+    if len(vectors) > 1:
+        matrix = np.stack(vectors)
+        cosines = (matrix @ matrix.T)[np.triu_indices(len(vectors), 1)]
     return Diversity(
-        mean_cosine=round(float(cosines.mean()), 6) if len(cosines) else None,
-        variance_cosine=round(float(cosines.var()), 6) if len(cosines) else None,
+        mean_pairwise_cosine=round(float(cosines.mean()), 6) if len(cosines) else None,
+        variance_pairwise_cosine=round(float(cosines.var()), 6) if len(cosines) else None,
         distinct_documents=documents / len(candidates) if candidates else 0.0,
     )
 

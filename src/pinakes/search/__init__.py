@@ -119,7 +119,7 @@ def placed(request: Request, parts: Parts) -> Placed:
         ranked = _made_exact(known.asked.request, ranked, known.vector, parts, notes)
     if request.rerank and parts.reranking is not None and len(ranked.rows):
         with parts.catalog.read() as connection, watch.stage("rerank") as detail:
-            ranked, report = parts.reranking.again(connection, known.asked.text, ranked)
+            ranked, report = parts.reranking.again(connection, known.asked.text, ranked, parts.index)
             detail |= report.detail()
         ranked = phrases_first(ranked)
         notes += [report.note] if report.note else []

@@ -41,6 +41,7 @@ _TRIED = 3
 
 _EVERY = 2**31 - 1
 
+
 @dataclass(frozen=True, slots=True)
 class Arm:
     """What one half of the search makes of a document, by the passage it likes best.

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from pinakes.catalog import selection
-from pinakes.ports import Reranker
+from pinakes.ports import Index, Reranker
 from pinakes.rerank import Candidate, Memory, Report, reach, rerank
 from pinakes.search.ranking import Ranked
 from pinakes.settings import RerankSettings
@@ -29,22 +29,24 @@ class Reranking:
         """Return the reranker that the settings name, None where it is not switched on."""
         return cls(opener(), settings, Memory(settings.remembered)) if settings.enabled else None
 
-    def again(self, connection: Connection, query: str, ranked: Ranked) -> tuple[Ranked, Report]:
+    def again(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, Report]:
         """Return ``ranked`` with its head in the reranker's order, and what there is to say of that.
+
+        ``index`` has the vectors of the passages, by which the size of the head is chosen.
 
         The score of a passage that was reranked is what the reranker gave it, 0 to 1; of a logit the logistic function.
         The others come behind and keep their order, so theirs are scaled to lie below.
         """
         found, most = ranked.candidates, reach(self.settings)
-        ids = found.ids[ranked.rows[:most]].tolist()
+        ids, vectors = found.ids[ranked.rows[:most]].tolist(), found.vectors_of(ranked.rows[:most], index)
         passages = selection.passages(connection, ids)
         head = [
             Candidate(
                 text=f"{row.header}\n{row.text}" if row.header else row.text,
                 document=row.document_id,
-                cosine=None if found.cosine is None else float(found.cosine[place]),
+                vector=vector,
             )
-            for one, place in zip(ids, ranked.rows.tolist(), strict=False)
+            for one, vector in zip(ids, vectors, strict=True)
             if (row := passages.get(one)) is not None
         ]
         if len(head) < len(ids):  # some were deleted meanwhile: they are no hits any more

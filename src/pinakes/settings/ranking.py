@@ -151,9 +151,13 @@ class RerankSettings(Section):
     pool_max: int = Field(30, ge=1, description="Passages for a long question.")
     few_words: int = Field(5, ge=0, description="A question with fewer words is short.")
     many_words: int = Field(10, ge=0, description="A question with more words is long.")
-    low_cosine: float = Field(0.7, description="Mean cosine of the best passages below which `low_pool` is taken.")
+    low_cosine: float = Field(
+        0.7, description="Mean cosine of the first ten with each other below which `low_pool` is taken."
+    )
     low_pool: int = Field(15, ge=1, description="Passages where the mean cosine is low.")
-    high_cosine: float = Field(0.9, description="Mean cosine of the best passages above which `high_pool` is taken.")
+    high_cosine: float = Field(
+        0.9, description="Mean cosine of the first ten with each other above which `high_pool` is taken."
+    )
     high_pool: int = Field(25, ge=1, description="Passages where the mean cosine is high.")
 
 
