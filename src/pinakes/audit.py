@@ -10,11 +10,13 @@ from __future__ import annotations
 import atexit
 import json
 import logging
+import secrets
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
@@ -47,6 +49,15 @@ _IDS = ("doc_id", "document_id", "content_id", "chunk_id", "id")
 """What they call the id of one of them, or of the one thing that the whole answer is about."""
 
 
+_ID_BYTES = 6
+_recorded: ContextVar[str] = ContextVar("recorded", default="")
+
+
+def query_id() -> str:
+    """Return the id of the call under way, by which the audit log has it; "" where it is not recorded."""
+    return _recorded.get()
+
+
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
     """How the log is: its entries, those that wait to be written, and those that this process had to drop.
@@ -62,9 +73,10 @@ class AuditStatus:
 
 
 class Call:
-    """A call under way; what it found is told to this."""
+    """A call under way; what it found is told to this. ``id`` is what its entry is found by."""
 
     def __init__(self, collection: str) -> None:
+        self.id = secrets.token_hex(_ID_BYTES)
         self.collection = collection
         self.count = 0
         self.ids: tuple[str, ...] = ()
@@ -138,12 +150,14 @@ class Audit:
             yield call
             return
         who, at, start = caller.current(), now(), time.perf_counter()
+        before = _recorded.set(call.id)
         try:
             yield call
         except BaseException as error:
             call.failed(error)
             raise
         finally:
+            _recorded.reset(before)
             ms = (time.perf_counter() - start) * 1000
             self._record(_Pending(call, who, at, ms, tool, dict(parameters)))
 
@@ -281,6 +295,7 @@ class Audit:
             latency_ms=round(pending.latency_ms, 3),
             outcome=call.outcome,
             message=self._cleaner.text(call.message, _MOST_MESSAGE_CHARS),
+            query_id=call.id,
         )
 
     def _name(self, given: str) -> str:
@@ -318,6 +333,7 @@ def as_data(entry: Entry) -> dict[str, JSON]:
         "collection": entry.collection,
         "outcome": entry.outcome,
         "message": entry.message,
+        "query_id": entry.query_id,
     }
 
 

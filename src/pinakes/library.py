@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from pinakes import generations, search
 from pinakes import settings as settings_module
 from pinakes.asking import Answered, Asking
-from pinakes.audit import Audit
+from pinakes.audit import Audit, query_id
 from pinakes.blame import Blames
 from pinakes.calls import caller
 from pinakes.catalog import collections
@@ -155,6 +155,7 @@ class Library:
         refresh: Refresh = "never",
         blame: bool = False,
         phrases: PhraseUse = "auto",
+        min_similarity: float = 0.0,
     ) -> Results:
         """Answer ``query`` with the best passages of a collection, that of ``chosen`` when none is named.
 
@@ -167,6 +168,7 @@ class Library:
         asks the collection that holds the repository as it was there (``documents.at_ref``).
         ``blame`` tells who wrote the lines of each hit, as far as ``search.blame_ms`` goes (``blame.Blames``).
         ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
+        ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and passage.
 
         Raises:
             InvalidInput: an unknown mode, fusion or use of phrases, a filter that cannot be used, a ``top_k`` below 1
@@ -179,11 +181,13 @@ class Library:
         wanted = several.Wanted.of(limits, allowed(top_k, limits), min_score)
         most, least = wanted.of_each(len(names), limits.max_top_k)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
+        request = partial(request, min_similarity=min_similarity)
         ask = partial(_answer, self.shelves, request, beside=generation == "beside")
         ask = partial(self._pasts.answer, as_of, _answer, request) if as_of else ask
         asked = partial(several.asked, names, ask, self.collecting.model_of, wanted)
         with self.shelves.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
+        answer = replace(answer, query_id=query_id())
         return self.blames.of_results(answer) if blame else answer
 
     def ask(

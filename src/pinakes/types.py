@@ -445,6 +445,8 @@ class Results:
     ``total_candidates`` counts the chunks that passed the filters. ``answerable``: how probable it is, 0 to 1, that
     the hits hold an answer; None where that is not known: one arm alone answered, or the embedding model is another
     than it was measured with. ``required``: the quoted phrases that each hit has, since they were required.
+    ``total_found`` counts what was found, as far as it was looked at, before ``top_k`` cut it: passages that repeat a
+    hit left out. ``query_id``: by which the audit log has the question, "" where it is not recorded.
     """
 
     query: str
@@ -458,6 +460,8 @@ class Results:
     notes: tuple[str, ...] = ()
     answerable: float | None = None
     required: tuple[str, ...] = ()
+    total_found: int = 0
+    query_id: str = ""
 
     @property
     def several(self) -> bool:

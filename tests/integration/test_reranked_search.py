@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from cross_encoder_reference import make_tiny_cross_encoder, reference_score
 
 from pinakes.cutting import Here, Recipe
 from pinakes.embedders import open_embedder
+from pinakes.errors import ModelUnavailable
 from pinakes.library import Library
+from pinakes.models import weights
 from pinakes.rerankers import RERANKERS
 from pinakes.rerankers.cross_encoder import CrossEncoder
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
@@ -136,6 +139,19 @@ class TestTheOrder:
         found = {hit.path: hit.scores.fused for hit in reranked().search(QUERY, top_k=40).hits}
         before = {hit.path: hit.score for hit in reranked(rerank__enabled=False).search(QUERY, top_k=40).hits}
         assert found == pytest.approx(before)
+
+    @pytest.mark.parametrize("query", [QUERY, f'{QUERY} and also "quick fox" or "dog"'])
+    @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+    def test_parts_add_up_to_the_score(self, reranked: OpenLibrary, query: str, mode: Any) -> None:
+        hits = reranked().search(query, mode=mode, top_k=40).hits
+        seen = {name for hit in hits for name in hit.score_parts}
+        assert {"reranked", "behind_reranked"} <= seen
+        assert ("phrases" in seen) == ('"' in query)
+        for hit in hits:
+            assert sum(hit.score_parts.values()) == pytest.approx(hit.score, abs=1e-3)
+            if hit.scores.rerank is not None:
+                assert set(hit.score_parts) <= {"reranked", "phrases"}
+                assert hit.score_parts["reranked"] == pytest.approx(1 / (1 + np.exp(-logit(hit))), abs=1e-4)
 
     def test_the_least_score_is_that_of_the_new_order(self, reranked: OpenLibrary) -> None:
         library = reranked()
@@ -301,3 +317,83 @@ class TestPathsAsHeaders:
         expected = reference_score(model, QUERY, f"fox/dog.py\n{hit.text}")
         assert logit(hit) == pytest.approx(expected, abs=1e-4)
         assert expected != pytest.approx(reference_score(model, QUERY, hit.text), abs=1e-3)
+
+
+ASKED = "how are the signing keys rotated"
+NOTICES = [
+    f"The signing keys are rotated every {days} days by the operator on duty, who tells all teams beforehand."
+    for days in range(30, 42)
+]
+SUBJECTS = (
+    "Signing keys are rotated by a cron job that calls the vault.",
+    "The lighthouse was painted white and red in the spring.",
+    "Interest rates rose again, and the central bank explained why.",
+    "A recipe for bread: flour, water, salt, and a night of patience.",
+    "The pump of the washing machine is blocked by a coin.",
+    "Penguins huddle together when the storm comes.",
+    "The violin was tuned before the concert began.",
+    "def quicksort(items): return items",
+    "The glacier has lost a third of its ice.",
+    "Chess openings are learned by heart.",
+    "The ferry leaves at noon, but not on Sundays.",
+    "Her passport had expired a week before the flight.",
+)
+ALIKE = (
+    "Keys for signing are rotated once a quarter.",
+    "The rotation of signing keys happens once a quarter.",
+    "Once a quarter, we rotate our signing keys.",
+    "Every quarter the keys used for signing get rotated.",
+    "Quarterly rotation applies to all signing keys.",
+    "All signing keys must be rotated each quarter.",
+    "Our policy: rotate the signing keys quarterly.",
+    "Signing keys are changed by rotation each quarter.",
+    "We rotate keys that sign releases once per quarter.",
+    "Release signing keys rotate on a quarterly schedule.",
+    "The team rotates signing keys four times a year.",
+    "Key rotation for signing: four times every year.",
+)
+
+
+@pytest.fixture(scope="module")
+def embedder_cache(request: pytest.FixtureRequest) -> Path:
+    assert request.config.cache is not None
+    folder = request.config.cache.mkdir("models")
+    try:
+        weights.install(EmbeddingSettings(), folder)
+    except ModelUnavailable as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    return folder
+
+
+class TestThePool:
+    """How alike the first passages are, by the default model."""
+
+    @pytest.mark.parametrize(
+        ("texts", "pool", "reason"),
+        [
+            (SUBJECTS, 4, "passages that differ: mean pairwise cosine"),
+            (ALIKE, 6, "a question and passages of the usual kind"),
+            (NOTICES, 8, "passages much alike: mean pairwise cosine"),
+        ],
+    )
+    @pytest.mark.parametrize("mode", ["hybrid", "vector"])
+    def test_it_is_small_for_passages_that_differ_and_large_for_those_much_alike(
+        self,
+        open_library: OpenLibrary,
+        model: Path,
+        embedder_cache: Path,
+        docs: Path,
+        texts: Sequence[str],
+        pool: int,
+        reason: str,
+        mode: Any,
+    ) -> None:
+        rerank = {"enabled": True, "model": "acme/tiny", "path": str(model), "budget_ms": PLENTY_MS}
+        sizes = {"pool": 6, "low_pool": 4, "high_pool": 8}
+        library = open_library(embedding__provider="onnx", cache=str(embedder_cache), rerank=rerank | sizes)
+        library.add(str(write_files(docs, {f"note{number}.md": f"{text}\n" for number, text in enumerate(texts)})))
+        detail = told(library.search(ASKED, mode=mode))
+        assert str(detail["reason"]).startswith(reason)
+        assert (detail["pool"], detail["scored"]) == (pool, pool)

@@ -52,8 +52,17 @@ class Numbers:
 
 
 def candidates(count: int, cosine: float | None = 0.8) -> list[Candidate]:
-    """The further back, the better; two of each document."""
-    return [Candidate(f"{number} passage", number // 2, cosine) for number in range(count)]
+    """The further back, the better; two of each document. Each two have this ``cosine``, None = no vectors."""
+    return [Candidate(f"{number} passage", number // 2, vector(number, cosine)) for number in range(count)]
+
+
+def vector(number: int, cosine: float | None) -> Float32 | None:
+    """Return one of up to 400 vectors of which each two have this cosine."""
+    if cosine is None:
+        return None
+    made = np.zeros(401, np.float32)
+    made[0], made[number + 1] = np.sqrt(cosine), np.sqrt(1 - cosine)
+    return made
 
 
 def test_the_best_go_first_and_the_others_stay_behind_them() -> None:
@@ -166,11 +175,11 @@ def test_whatever_a_reranker_does_wrong_the_fused_order_is_the_answer(
     [
         (1, 0.95, 10, "a short question: fewer than 5 words"),
         (4, 0.5, 10, "a short question: fewer than 5 words"),
-        (5, 0.5, 15, "passages far from it: mean cosine 0.50 < 0.7"),
-        (10, 0.69, 15, "passages far from it: mean cosine 0.69 < 0.7"),
-        (7, 0.7, 20, "a question and passages of the usual kind"),
-        (7, 0.9, 20, "a question and passages of the usual kind"),
-        (7, 0.91, 25, "passages much alike: mean cosine 0.91 > 0.9"),
+        (5, 0.5, 15, "passages that differ: mean pairwise cosine 0.50 < 0.7"),
+        (10, 0.69, 15, "passages that differ: mean pairwise cosine 0.69 < 0.7"),
+        (7, 0.71, 20, "a question and passages of the usual kind"),
+        (7, 0.89, 20, "a question and passages of the usual kind"),
+        (7, 0.91, 25, "passages much alike: mean pairwise cosine 0.91 > 0.9"),
         (7, None, 20, "a question and passages of the usual kind"),
         (11, 0.95, 30, "a long question: more than 10 words"),
         (60, None, 30, "a long question: more than 10 words"),
@@ -216,12 +225,24 @@ def test_no_number_of_the_pool_bounds_another() -> None:
 
 
 def test_how_alike_the_passages_are_is_told() -> None:
-    found = diversity_of([Candidate("", "a", 0.5), Candidate("", "a", 0.7), Candidate("", "b", None)])
-    assert found.mean_cosine == pytest.approx(0.6)
-    assert found.variance_cosine == pytest.approx(0.01)
-    assert found.distinct_documents == pytest.approx(2 / 3)
-    nothing = diversity_of([Candidate("", "a", float("nan"))])
-    assert (nothing.mean_cosine, nothing.variance_cosine, nothing.distinct_documents) == (None, None, 1.0)
+    first, second, third = (np.array(one, np.float32) for one in ([1, 0], [0.6, 0.8], [0.8, 0.6]))
+    unknown = np.full(2, np.nan, np.float32)
+    found = diversity_of(
+        [Candidate("", "a", one) for one in (first, second, third, unknown)] + [Candidate("", "b"), Candidate("", "c")]
+    )
+    cosines = [0.6, 0.8, 0.96]
+    assert found.mean_pairwise_cosine == pytest.approx(np.mean(cosines), abs=1e-6)
+    assert found.variance_pairwise_cosine == pytest.approx(np.var(cosines), abs=1e-6)
+    assert found.distinct_documents == pytest.approx(1 / 2)
+    nothing = diversity_of([Candidate("", "a", first), Candidate("", "b", unknown)])
+    assert (nothing.mean_pairwise_cosine, nothing.variance_pairwise_cosine) == (None, None)
+    assert nothing.distinct_documents == 1.0
+
+
+def test_only_the_first_ten_passages_decide() -> None:
+    far = [Candidate("0 x", number, vector(number, 0.1)) for number in range(40)]
+    pool = choose_pool(Complexity(7, 0, "keywords"), [*candidates(10, 0.95), *far], RerankSettings())
+    assert pool.size == 25
 
 
 @pytest.mark.parametrize(
@@ -274,8 +295,8 @@ def test_the_report_is_plain_values() -> None:
     detail = rerank(QUERY, candidates(40), Numbers(clock), RerankSettings(), clock=clock).report.detail()
     assert detail["complexity"] == {"token_count": 6, "entity_count": 0, "query_type": "question"}
     assert detail["diversity"] == {
-        "mean_cosine": pytest.approx(0.8),
-        "variance_cosine": pytest.approx(0),
+        "mean_pairwise_cosine": pytest.approx(0.8),
+        "variance_pairwise_cosine": pytest.approx(0),
         "distinct_documents": 0.5,
     }
     assert (detail["pool"], detail["scored"], detail["threshold"]) == (20, 20, 0.7)
@@ -286,7 +307,7 @@ def test_a_real_cross_encoder_ranks_again(tmp_path: Path) -> None:
     folder = make_tiny_cross_encoder(tmp_path / "tiny")
     reranker = open_reranker(RerankSettings(model="acme/tiny", path=folder), tmp_path / "cache")
     texts = ["the lazy dog", "a quick fox", "search engines index it", "every word of it"]
-    found = [Candidate(text, text, 0.5) for text in texts]
+    found = [Candidate(text, text) for text in texts]
     done = rerank("which dog jumps over the fox", found, reranker, RerankSettings(budget_ms=60_000))
     scores = reranker.score("which dog jumps over the fox", texts)
     assert done.order.tolist() == np.argsort(-scores, kind="stable").tolist()

@@ -26,7 +26,7 @@ class Entry:
     """One call. ``at`` is when it began, ISO 8601 in UTC; ``id`` grows with time and is 0 before it is written.
 
     ``result_count`` counts the results, ``ids`` name them: their documents, or passages where nothing else is known.
-    ``message`` says what went wrong.
+    ``message`` says what went wrong. ``query_id`` is what the answer of a search repeats.
     """
 
     at: str
@@ -41,6 +41,7 @@ class Entry:
     latency_ms: float = 0.0
     outcome: str = OK
     message: str = ""
+    query_id: str = ""
     id: int = 0
 
 
@@ -48,7 +49,8 @@ class Entry:
 class Wanted:
     """Which entries are looked for: all that is said must hold. ``outcome`` may be "failed": any but "ok".
 
-    ``since`` and ``until``: ISO 8601 in UTC, both included. ``text`` stands in the parameters, whatever its case.
+    ``since`` and ``until``: ISO 8601 in UTC, both included. ``text`` stands in the parameters, whatever its case, or
+    is the id of the query.
     """
 
     tool: str = ""
@@ -114,6 +116,7 @@ def _values(entry: Entry) -> dict[str, Any]:
         "latency_ms": entry.latency_ms,
         "outcome": entry.outcome,
         "message": entry.message,
+        "query_id": entry.query_id,
     }
 
 
@@ -137,7 +140,8 @@ def _tests(wanted: Wanted) -> list[ColumnElement[bool]]:
     if wanted.until:
         tests.append(audit.c.at <= wanted.until)
     if wanted.text:
-        tests.append(audit.c.parameters.icontains(_text(wanted.text)[1:-1], autoescape=True))
+        there = audit.c.parameters.icontains(_text(wanted.text)[1:-1], autoescape=True)
+        tests.append(there | (audit.c.query_id == wanted.text))
     return tests
 
 

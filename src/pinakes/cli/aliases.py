@@ -27,7 +27,7 @@ def query(
         list[str] | None, typer.Option("--paths", metavar="GLOB", help="Only such paths. May be repeated.")
     ] = None,
     min_similarity: Annotated[
-        float, typer.Option("--min-similarity", metavar="X", help="Only passages with at least this score.")
+        float, typer.Option("--min-similarity", metavar="X", help="Least similarity: cosine of query and passage.")
     ] = 0.0,
     collection: Searched = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
@@ -38,7 +38,7 @@ def query(
     filters = [f"content_type={content_types}"] if content_types else []
     searching.query(
         session,
-        searching.Question(text, collection, top_k, filters=filters, paths=paths or (), min_score=min_similarity),
+        searching.Question(text, collection, top_k, filters=filters, paths=paths or (), min_similarity=min_similarity),
     )
 
 

@@ -42,6 +42,7 @@ class Question:
     refresh: bool = False
     blame: bool = False
     phrases: PhraseUse = "auto"
+    min_similarity: float = 0.0
 
 
 def search(session: Session, question: Question, *, explain: bool = False) -> None:
@@ -80,6 +81,7 @@ def ask(session: Session, question: Question) -> Results:
             filters=where,
             fusion=question.fusion,
             min_score=question.min_score,
+            min_similarity=question.min_similarity,
             neighbours=question.neighbours,
             as_of=question.as_of,
             refresh="auto" if question.refresh else "never",

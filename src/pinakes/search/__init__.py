@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from pinakes.catalog import selection
 from pinakes.errors import ModelUnavailable
 from pinakes.ports import Index
@@ -117,6 +119,9 @@ def placed(request: Request, parts: Parts) -> Placed:
     notes = [*known.asked.notes]
     if known.vector is not None and known.found.exact is not None:
         ranked = _made_exact(known.asked.request, ranked, known.vector, parts, notes)
+    if request.min_similarity > 0:
+        ranked, far = ranked.near(request.min_similarity)
+        notes += far
     if request.rerank and parts.reranking is not None and len(ranked.rows):
         with parts.catalog.read() as connection, watch.stage("rerank") as detail:
             ranked, report = parts.reranking.again(connection, known.asked.text, ranked, parts.index)
@@ -179,7 +184,8 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
             with watch.stage("judge") as detail:
                 answerable, seen = judged(ranked, parts, passages)
                 detail |= seen
-    above = len(ranked.scores) > 0 and float(ranked.scores[-1]) >= request.min_score
+    above = np.count_nonzero(ranked.scores >= request.min_score)
+    more = above == len(ranked.scores) > 0 and not _all_near_known(request, found)
     answer = Results(
         query=request.query,
         collection=collection.name,
@@ -192,8 +198,15 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
         notes=tuple(notes),
         answerable=answerable,
         required=asked.phrases if hits else (),
+        total_found=int(above) - sum(len(hit.duplicates) for hit in hits),
     )
-    return answer, found.limited and above
+    return answer, found.limited and more
+
+
+def _all_near_known(request: Request, found: Candidates) -> bool:
+    """Say whether all passages that are as near as ``request`` wants are candidates."""
+    arm = found.arms.get("vector")
+    return request.min_similarity > 0 and (arm is None or not len(arm) or arm.scores[-1] < request.min_similarity)
 
 
 def _understood(request: Request, parts: Parts) -> Understood:

@@ -26,6 +26,8 @@ def filled(
     rerank: bool,
     phrases: PhraseUse,
     record: CollectionRecord,
+    *,
+    min_similarity: float = 0.0,
 ) -> Request:
     """Fill what the caller left open with the settings' defaults, and those of the collection."""
     defaults, rules = settings.search, settings.of_collection(record.name, record.kept)
@@ -41,6 +43,7 @@ def filled(
         neighbours=neighbours,
         rerank=rerank,
         phrases=phrases,
+        min_similarity=min_similarity,
     )
 
 

@@ -44,6 +44,14 @@ class Ranked:
         kept = np.flatnonzero(self.scores >= min_score)[:most]
         return Ranked(self.candidates, self.rows[kept], self.scores[kept])
 
+    def near(self, min_similarity: float) -> tuple[Ranked, list[str]]:
+        """Return those with at least this cosine with the query, and say in words where that leaves nothing."""
+        found = self.candidates.cosine
+        cosine = np.zeros(len(self.rows), np.float32) if found is None else np.nan_to_num(found[self.rows], nan=0.0)
+        kept = np.flatnonzero(cosine >= min_similarity)
+        told = [too_far(float(cosine.max()), min_similarity)] if len(cosine) and not len(kept) else []
+        return Ranked(self.candidates, self.rows[kept], self.scores[kept]), told
+
     def in_rows(self, values: Float32) -> Float32:
         """Return ``values`` (n,), one for each that is ranked, in the order of the candidates; 0 for the others."""
         every = np.zeros(len(self.candidates.ids), np.float32)
@@ -61,6 +69,12 @@ def too_low(best: float, min_score: float) -> str:
     """Say in words that even the ``best`` score is below ``min_score``."""
     shown = math.floor(best * 1000) / 1000
     return f"the best passage scores {shown:.3f}, less than the least score asked for ({min_score:g})"
+
+
+def too_far(nearest: float, min_similarity: float) -> str:
+    """Say in words that even the ``nearest`` cosine is below ``min_similarity``."""
+    shown = math.floor(max(0.0, nearest) * 1000) / 1000
+    return f"the nearest passage has a similarity of {shown:.3f}, less than the least asked for ({min_similarity:g})"
 
 
 def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranked:
@@ -82,12 +96,12 @@ def phrases_first(ranked: Ranked) -> Ranked:
     counts = None if found.phrases is None else found.phrases.counts()[ranked.rows]
     if counts is None or not counts.any() or found.scoring is None:
         return ranked
-    scores = raised(ranked.scores, counts)
-    scoring = found.scoring.plus("phrases", ranked.in_rows(scores - ranked.scores))
-    fused = ranked.in_rows(ranked.scores) if found.fused is None else found.fused
-    found = replace(found, scoring=scoring, fused=fused)
     order = np.lexsort((np.arange(len(counts)), -counts))
-    return Ranked(found, ranked.rows[order], np.minimum.accumulate(scores[order]))
+    scores = np.minimum.accumulate(raised(ranked.scores, counts)[order])
+    first, before = Ranked(found, ranked.rows[order], scores), ranked.in_rows(ranked.scores)
+    scoring = found.scoring.plus("phrases", first.in_rows(scores) - before)
+    fused = before if found.fused is None else found.fused
+    return replace(first, candidates=replace(found, scoring=scoring, fused=fused))
 
 
 def _scoring(request: Request, found: Candidates, settings: SearchSettings) -> Scoring:

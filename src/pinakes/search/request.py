@@ -25,6 +25,7 @@ class Request:
     wanted with it.
     ``bare``: of the hits only what they are and how they rank is wanted, see ``search.bare``. ``pool``: as many
     candidates are looked at as for so many results, None = ``top_k``. ``rerank``: by the reranker, where one is in use.
+    ``min_similarity`` applies to the cosine of query and passage; one without a vector has none.
     ``phrases``: whether passages must have what stands in quotation marks, or those that have it come first.
     """
 
@@ -41,6 +42,7 @@ class Request:
     pool: int | None = None
     rerank: bool = True
     phrases: PhraseUse = "auto"
+    min_similarity: float = 0.0
 
 
 def check(request: Request) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -116,6 +117,7 @@ def asked(
     answers = _required(answers)
     hits, by, notes = _merged(answers, model_of, wanted.words)
     hits = _phrases_first(hits) if not any(answer.required for answer in answers) else hits
+    every = hits
     hits = _folded(hits) if wanted.fold else hits
     enough = [hit for hit in hits if hit.score >= wanted.min_score]
     if hits and not enough:
@@ -134,14 +136,27 @@ def asked(
         notes=(*_notes(answers), *notes, *(f"{name!r} did not answer: {error}" for name, error in failures.items())),
         answerable=_answerable(answers),
         required=next((answer.required for answer in answers if answer.required), ()),
+        total_found=_total_found(answers, every, wanted.min_score) - (len(every) - len(hits)),
     )
+
+
+def _total_found(answers: Sequence[Results], hits: Sequence[Hit], min_score: float) -> int:
+    """Return how many passages were found that score enough, all ``hits`` of ``answers`` being scored for that.
+
+    Where one hit of a collection scores too little, so do those that it did not return.
+    """
+    enough = Counter(hit.collection for hit in hits if hit.score >= min_score)
+    cut = {hit.collection for hit in hits if hit.score < min_score}
+    return sum(enough[one.collection] if one.collection in cut else one.total_found for one in answers)
 
 
 def _required(answers: Sequence[Results]) -> list[Results]:
     """Return ``answers``; where one has all required phrases, the others without their hits."""
     if not any(answer.required for answer in answers):
         return list(answers)
-    return [one if one.required else replace(one, hits=(), notes=with_phrases(one.notes)) for one in answers]
+    return [
+        one if one.required else replace(one, hits=(), total_found=0, notes=with_phrases(one.notes)) for one in answers
+    ]
 
 
 def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:

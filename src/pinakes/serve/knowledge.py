@@ -178,8 +178,10 @@ class SearchResponse(BaseModel):
     results: list[SearchResult]
     query: str
     search_type: str
-    total_results: int
+    total_results: Annotated[int, Field(description="How many are returned.")]
     search_time_ms: float
+    total_found: Annotated[int, Field(description="How many were found, before `top_k` cut them.")] = 0
+    query_id: Annotated[str, Field(description="By which the log of calls has the query; absent where it is not.")] = ""
     degraded: Annotated[str | None, Field(description="Why the search could not be done in full; absent else.")] = None
     notes: Annotated[
         list[str] | None, Field(description="What was done to the query, or is odd about it; absent else.")
@@ -286,7 +288,10 @@ def rendered(settings: Settings, request: SearchRequest, results: Results) -> di
         "search_type": request.search_type,
         "total_results": len(results.hits),
         "search_time_ms": round(results.trace.milliseconds, 2),
+        "total_found": results.total_found,
     }
+    if results.query_id:
+        answer["query_id"] = results.query_id
     if results.degraded:
         answer["degraded"] = results.degraded
     if results.answerable is not None:

@@ -12,6 +12,7 @@ from pinakes.catalog import contents as stored
 from pinakes.content_types import FIELD, ContentType
 from pinakes.errors import InvalidInput, NotFound, QueryTooLong
 from pinakes.library import Library
+from pinakes.search.scoring import rounded
 from pinakes.tools import contents
 from pinakes.tools.declare import Reply, list_from, object_from, tool
 from pinakes.tools.errors import as_code
@@ -37,10 +38,12 @@ def _types_from(value: JSON) -> JSON:
 class Found(Reply):
     """One passage that was found. Scores and confidence are 0 to 1; lines count from 1. ``uri`` leads to the original.
 
+    ``score_parts`` add up to ``combined_score``. ``query_id``: by which the log of calls has the query.
     ``link`` leads to its lines on the forge of its repository, where that is known. ``changed`` is there where the file
     has changed since it was indexed, ``suspicious`` where the passage has instructions aimed at a model.
     """
 
+    query_id: str | SkipJsonSchema[None] = None
     content_id: str
     title: str
     source_path: str
@@ -48,6 +51,7 @@ class Found(Reply):
     similarity_score: float
     bm25_score: float
     combined_score: float
+    score_parts: dict[str, float]
     confidence: float
     context_lines: list[str]
     explanation: str
@@ -62,7 +66,7 @@ class Found(Reply):
 
 
 class QueryStats(Reply):
-    """How many results there are, and how long it took, in seconds: all of it, and its parts."""
+    """How many results were found, before ``max_results`` cut them, and how long it took, in seconds."""
 
     total_results: int
     processing_time: float
@@ -74,6 +78,7 @@ class QueryStats(Reply):
 class SearchReply(Reply):
     """What was found, best first. ``degraded`` says what part of the search was not possible."""
 
+    query_id: str | SkipJsonSchema[None] = None
     results: list[Found]
     query_stats: QueryStats
     degraded: str | SkipJsonSchema[None] = None
@@ -158,7 +163,9 @@ def semantic_search(
     library: Library,
     query: Annotated[str, Field(description="A question in plain words, or exact identifiers.", min_length=1)],
     max_results: Annotated[int, Field(description="Most results.", ge=1)] = 20,
-    similarity_threshold: Annotated[float, Field(description="Least similarity_score.", ge=0, le=1)] = 0.0,
+    similarity_threshold: Annotated[
+        float, Field(description="Least similarity_score: cosine of query and passage.", ge=0, le=1)
+    ] = 0.0,
     content_types: Annotated[
         list[ContentType], BeforeValidator(_types_from), Field(description="Only these; empty = all.")
     ] = [],  # noqa: B006 - pydantic copies it
@@ -182,20 +189,20 @@ def semantic_search(
     where: dict[str, JSON] = {FIELD: content_types} if content_types else {}
     if file_paths:
         where["path"] = {"glob": file_paths}
-    wanted = limits.max_top_k if similarity_threshold else max_results
     name = meant(library, collection)
     try:
-        results = library.search(query, name, top_k=wanted, filters=where)
+        results = library.search(query, name, top_k=max_results, filters=where, min_similarity=similarity_threshold)
     except NotFound:
         if name:
             raise
         return _NOTHING_YET
-    hits = [hit for hit in results.hits if _clamped(hit.scores.cosine) >= similarity_threshold][:max_results]
     with library.shelves.catalog.read() as connection:
-        types = stored.types_of(connection, {hit.document_id for hit in hits})
+        types = stored.types_of(connection, {hit.document_id for hit in results.hits})
+    known = results.query_id or None
     return SearchReply(
-        results=[_found(hit, types.get(hit.document_id, "documentation")) for hit in hits],
-        query_stats=_stats(results, len(hits)),
+        query_id=known,
+        results=[_found(hit, types.get(hit.document_id, "documentation"), known) for hit in results.hits],
+        query_stats=_stats(results),
         degraded=results.degraded,
         notes=list(results.notes) or None,
     )
@@ -280,8 +287,9 @@ def _counted(library: Library, collection: str) -> str | None:
     return (asked_about(library, collection) or None) if known else None
 
 
-def _found(hit: Hit, purpose: str) -> Found:
+def _found(hit: Hit, purpose: str, query_id: str | None) -> Found:
     return Found(
+        query_id=query_id,
         content_id=hit.document_id,
         title=hit.title,
         source_path=hit.path,
@@ -289,6 +297,7 @@ def _found(hit: Hit, purpose: str) -> Found:
         similarity_score=_clamped(hit.scores.cosine),
         bm25_score=math.tanh(max(hit.scores.bm25 or 0.0, 0.0) / _HALFWAY_BM25),
         combined_score=_clamped(hit.score),
+        score_parts=rounded(hit.score_parts),
         confidence=hit.confidence,
         context_lines=[line.text for line in hit.context],
         explanation=hit.explanation,
@@ -307,14 +316,14 @@ def _clamped(score: float | None) -> float:
     return min(max(score or 0.0, 0.0), 1.0)
 
 
-def _stats(results: Results, shown: int) -> QueryStats:
+def _stats(results: Results) -> QueryStats:
     """Return how long each part of a search took; what is none of the parts counts as putting in order."""
     trace = results.trace
     spent = {stage.name: stage.milliseconds / 1000 for stage in trace.stages}
     embedding = sum(seconds for name, seconds in spent.items() if name in _EMBEDDING_STAGES)
     searching = sum(seconds for name, seconds in spent.items() if name in _SEARCH_STAGES)
     return QueryStats(
-        total_results=shown,
+        total_results=results.total_found,
         processing_time=trace.milliseconds / 1000,
         query_embedding_time=embedding,
         search_time=searching,

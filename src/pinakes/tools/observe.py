@@ -164,7 +164,7 @@ def retrieval_log(
     since: Annotated[
         str, Field(description="From this time on, or a day alone: 2026-01-31; UTC.", json_schema_extra=_moment)
     ] = "",
-    text: Annotated[str, Field(description="Only where the parameters have this.")] = "",
+    text: Annotated[str, Field(description="Only where the parameters have this, or of this query_id.")] = "",
 ) -> Log:
     """List the last calls of tools, newest first: parameters, results, time taken."""
     who = caller.current()

@@ -90,8 +90,11 @@ class SearchAnswer:
             "mode": results.mode,
             "fusion": results.fusion,
             "total_candidates": results.total_candidates,
+            "total_found": results.total_found,
             "passages": [_passage(hit, several=results.several) for hit in results.hits],
         }
+        if results.query_id:
+            data["query_id"] = results.query_id
         if results.degraded:
             data["degraded"] = results.degraded
         if self.left_out:
