@@ -28,7 +28,7 @@ from pinakes.follow import Difference, Superseded
 from pinakes.ingest import Event, Report
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining, several
-from pinakes.search.defaults import allowed, filled
+from pinakes.search.defaults import filled
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
@@ -177,9 +177,8 @@ class Library:
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
-        names, limits = self.named(collection), self.settings.search
-        wanted = several.Wanted.of(limits, allowed(top_k, limits), min_score)
-        most, least = wanted.of_each(len(names), limits.max_top_k)
+        names, wanted = self.named(collection), several.Wanted.of(self.settings.search, top_k, min_score)
+        most, least = wanted.of_each(len(names), self.settings.search.max_top_k)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
         ask = partial(_answer, self.shelves, request, beside=generation == "beside")
@@ -187,7 +186,6 @@ class Library:
         asked = partial(several.asked, names, ask, self.collecting.model_of, wanted)
         with self.shelves.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
-        answer = replace(answer, query_id=query_id())
         return self.blames.of_results(answer) if blame else answer
 
     def ask(
@@ -467,5 +465,5 @@ def _ask(shelves: Shelves, request: search.Request, parts: Parts) -> Results:
     record = parts.collection
     if request.mode != "keyword":
         shelves.check_model(record)
-    answer = shelves.answers.get(request, parts, search.search)
+    answer = replace(shelves.answers.get(request, parts, search.search), query_id=query_id())
     return answer if request.bare else shelves.freshness.told(shelves.links.told(answer, record), record)

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from pinakes.catalog.schema import metadata
 from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
 
-HEAD = "0015"
+HEAD = "0016"
 """The newest migration; a test compares it with the migrations folder."""
 
 _version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))

@@ -251,7 +251,7 @@ audit = Table(
     Column("latency_ms", Float, nullable=False),
     Column("outcome", Text, nullable=False),
     Column("message", Text, nullable=False),
-    Column("query_id", Text, nullable=False, server_default=""),
+    Column("query_id", Text, nullable=False, server_default=text("''")),
     sqlite_autoincrement=True,
 )
 """Calls: who asked what. Collections are named, not referred to, since entries outlive them."""

@@ -46,7 +46,7 @@ def _filters(
     ] = "",
     until: Annotated[str, typer.Option("--until", metavar="TIME", help="Up to this day or time, included.")] = "",
     text: Annotated[
-        str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words, or of this query_id.")
+        str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words, or of this id.")
     ] = "",
 ) -> Wanted:
     """Say which calls are wanted."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from pinakes.errors import InvalidInput, PinakesError
 from pinakes.search.constraints import with_phrases
+from pinakes.search.defaults import allowed
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
 from pinakes.search.scoring import with_score
@@ -55,11 +56,16 @@ class Wanted:
     words: float = 0.0
 
     @classmethod
-    def of(cls, settings: SearchSettings, top_k: int, min_score: float) -> Wanted:
-        """Return what is wanted where searches are made by these ``settings``."""
+    def of(cls, settings: SearchSettings, top_k: int | None, min_score: float) -> Wanted:
+        """Return what is wanted where searches are made by these ``settings``.
+
+        Raises:
+            InvalidInput: more hits than ``search.max_top_k``.
+        """
         weights = settings.semantic_weight + settings.keyword_weight
         words = settings.keyword_weight / weights if weights else 0.5
-        return cls(top_k, min_score, settings.fold_duplicates, words / (1 + settings.feedback_weight))
+        words /= 1 + settings.feedback_weight
+        return cls(allowed(top_k, settings), min_score, settings.fold_duplicates, words)
 
     def of_each(self, collections: int, limit: int) -> tuple[int, float]:
         """Return how many hits, with what score, each of so many collections is asked for.
@@ -136,6 +142,7 @@ def asked(
         notes=(*_notes(answers), *notes, *(f"{name!r} did not answer: {error}" for name, error in failures.items())),
         answerable=_answerable(answers),
         required=next((answer.required for answer in answers if answer.required), ()),
+        query_id=answers[0].query_id,
         total_found=_total_found(answers, every, wanted.min_score) - (len(every) - len(hits)),
     )
 

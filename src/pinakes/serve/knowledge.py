@@ -180,8 +180,12 @@ class SearchResponse(BaseModel):
     search_type: str
     total_results: Annotated[int, Field(description="How many are returned.")]
     search_time_ms: float
-    total_found: Annotated[int, Field(description="How many were found, before `top_k` cut them.")] = 0
-    query_id: Annotated[str, Field(description="By which the log of calls has the query; absent where it is not.")] = ""
+    total_found: Annotated[
+        int | None, Field(description="With `explain`: how many were found, before `top_k` cut them.")
+    ] = None
+    query_id: Annotated[
+        str | None, Field(description="With `explain`: by which the log of calls has the query, where it has it.")
+    ] = None
     degraded: Annotated[str | None, Field(description="Why the search could not be done in full; absent else.")] = None
     notes: Annotated[
         list[str] | None, Field(description="What was done to the query, or is odd about it; absent else.")
@@ -288,10 +292,9 @@ def rendered(settings: Settings, request: SearchRequest, results: Results) -> di
         "search_type": request.search_type,
         "total_results": len(results.hits),
         "search_time_ms": round(results.trace.milliseconds, 2),
-        "total_found": results.total_found,
     }
-    if results.query_id:
-        answer["query_id"] = results.query_id
+    if request.explain:
+        answer |= {"total_found": results.total_found} | ({"query_id": results.query_id} if results.query_id else {})
     if results.degraded:
         answer["degraded"] = results.degraded
     if results.answerable is not None:

@@ -116,11 +116,30 @@ def test_an_empty_query_says_so(orchard):
 
 
 def test_query_prints_one_line_per_passage(orchard):
-    done = orchard("query", "pollen", "--min-similarity", "0.2")
+    done = orchard("query", "pollen", "--top-k", "1")
     assert re.fullmatch(r"1\. bees\.md:\d+ - Bees \(\d\.\d\d confidence\)\n", done.out)
     of_code = "query", "pollen", "--paths", "*.py", "--content-types"
     assert orchard(*of_code, "source_file").out.startswith("1. code/press.py:1 - ")
     assert orchard(*of_code, "documentation").out == ""
+
+
+def test_the_least_similarity_is_the_cosine(orchard):
+    cosines = [hit["scores"]["cosine"] for hit in orchard("query", "pollen", "--json").document["hits"]]
+    least = sorted(cosines)[-2]
+    done = orchard("query", "pollen", "--min-similarity", str(least), "--json")
+    assert [hit["scores"]["cosine"] for hit in done.document["hits"]] == [one for one in cosines if one >= least]
+    assert done.document["total_found"] == 2
+    none = orchard("query", "pollen", "--min-similarity", "0.99")
+    assert (none.code, none.out) == (0, "")
+    nearest = re.search(r"the nearest passage has a similarity of (\d\.\d+), less than the least asked for", none.err)
+    assert nearest is not None
+    assert float(nearest[1]) == pytest.approx(max(cosines), abs=0.001)
+
+
+def test_the_log_has_a_query_by_its_id(orchard):
+    found = orchard("search", "pollen", "--json").document
+    [entry] = orchard("audit", "--text", found["query_id"], "--json").document["entries"]
+    assert (entry["query_id"], entry["tool"]) == (found["query_id"], "search")
 
 
 def test_a_query_that_starts_with_a_dash_is_given_after_two(orchard):

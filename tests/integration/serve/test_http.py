@@ -109,9 +109,14 @@ def test_a_result_names_its_kep(server: Running) -> None:
 
 def test_a_result_says_why_it_is_there_when_asked(server: Running) -> None:
     body = {"query": "CustomResourceDefinition conversion", "top_k": 1, "explain": True}
-    [result] = server.client.post("/search", json=body).json()["results"]
+    found = server.client.post("/search", json=body).json()
+    [result] = found["results"]
+    assert found["total_found"] > found["total_results"] == 1
+    assert found["query_id"]
     why = result["why"]
-    assert set(why["scores"]) == {"cosine", "bm25", "fused"}
+    of_document = {"document_cosine", "document_bm25", "document_bm25_share"}
+    assert set(why["scores"]) == {"cosine", "bm25", "fused", "bm25_share", "likeness"} | of_document
+    assert sum(why["score_parts"].values()) == pytest.approx(result["score"], abs=1e-3)
     assert why["scores"]["fused"] == result["score"]
     assert why["explanation"].startswith(f"{why['confidence_word'].capitalize()} match: has ")
     assert "conversion" in [result["text"][start:end].lower() for start, end in why["highlights"]]

@@ -30,6 +30,7 @@ FILES = {
 }
 RESULT = {
     *("content_id", "title", "source_path", "content_type", "similarity_score", "bm25_score", "combined_score"),
+    *("query_id", "score_parts"),
     *("confidence", "context_lines", "explanation", "start_line", "end_line", "uri", "metadata", "heading_path"),
 }
 STATS = {"total_results", "processing_time", "query_embedding_time", "search_time", "ranking_time"}
@@ -140,10 +141,45 @@ class TestSearch:
         }
         assert found(library, query="memory allocation for drivers", similarity_threshold=threshold, max_results=1)
 
+    def test_a_threshold_nothing_reaches_says_how_near_the_nearest_is(self, library: Library) -> None:
+        data = answer(library, "semantic_search", query="memory allocation for drivers", similarity_threshold=0.99)
+        assert (data["results"], data["query_stats"]["total_results"]) == ([], 0)
+        nearest = max(one["similarity_score"] for one in found(library, query="memory allocation for drivers"))
+        shown = f"{math.floor(nearest * 1000) / 1000:.3f}"
+        assert any(f"similarity of {shown}, less than the least asked for (0.99)" in note for note in data["notes"])
+
+    def test_all_that_was_found_is_counted_whatever_is_returned(self, library: Library) -> None:
+        query = "memory allocation"
+        counts = {
+            most: answer(library, "semantic_search", query=query, max_results=most)["query_stats"]["total_results"]
+            for most in (1, 3, 50)
+        }
+        every = found(library, query=query, max_results=50)
+        assert set(counts.values()) == {len(every)}
+        threshold = sorted(one["similarity_score"] for one in every)[-2]
+        data = answer(library, "semantic_search", query=query, max_results=1, similarity_threshold=threshold)
+        assert (len(data["results"]), data["query_stats"]["total_results"]) == (1, 2)
+
+    def test_the_log_has_the_query_by_its_id(self, library: Library) -> None:
+        first, second = (answer(library, "semantic_search", query=query) for query in ("memory", "packets"))
+        assert first["query_id"] != second["query_id"]
+        for data, query in ((first, "memory"), (second, "packets")):
+            assert {one["query_id"] for one in data["results"]} == {data["query_id"]}
+            [entry] = answer(library, "retrieval_log", text=data["query_id"])["entries"]
+            assert (entry["query_id"], entry["tool"]) == (data["query_id"], "semantic_search")
+            assert entry["params"]["query"] == query
+
+    def test_a_query_that_is_not_recorded_has_no_id(self, tree: Path, tmp_path: Path) -> None:
+        with Library.open(tmp_path, embedding__provider="deterministic", audit__enabled=False) as library:
+            library.add(str(tree), "kernel")
+            data = answer(library, "semantic_search", query="memory")
+        assert data["results"]
+        assert "query_id" not in data
+        assert not any("query_id" in one for one in data["results"])
+
     def test_times_are_in_seconds_and_add_up(self, library: Library) -> None:
         stats = answer(library, "semantic_search", query="how do patches travel", max_results=3)["query_stats"]
         parts = stats["query_embedding_time"] + stats["search_time"] + stats["ranking_time"]
-        assert stats["total_results"] == 3
         assert 0 < stats["query_embedding_time"] < parts <= stats["processing_time"] < 60
 
     @pytest.mark.parametrize(

@@ -10,4 +10,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("audit", sa.Column("query_id", sa.Text, nullable=False, server_default=""))
+    op.add_column("audit", sa.Column("query_id", sa.Text(), nullable=False, server_default=sa.text("''")))
