@@ -83,7 +83,7 @@ class TestPassages:
         if mode == "hybrid":
             assert {"meaning", "words", "boosts", "saturation", "phrases"} <= seen
         else:
-            assert seen == {"meaning" if mode == "vector" else "words", "phrases"}
+            assert seen == ({"meaning"} if mode == "vector" else {"words", "document_words"}) | {"phrases"}
 
     def test_every_kind_of_part_is_met(self, filled: Library) -> None:
         seen = {name for query in queries() for hit in filled.search(query, top_k=50).hits for name in hit.score_parts}
@@ -129,7 +129,10 @@ class TestPassages:
         answer = library.search("heron krill", top_k=20)
         assert answer.degraded
         for hit in answer.hits:
-            assert hit.score_parts["words"] == pytest.approx(hit.scores.bm25_share, abs=NEAR)
+            share = library.settings.search.keyword_document_share
+            assert hit.score_parts["words"] == pytest.approx((1 - share) * (hit.scores.bm25_share or 0), abs=NEAR)
+            of_document = share * (hit.scores.document_bm25_share or 0)
+            assert hit.score_parts["document_words"] == pytest.approx(of_document, abs=NEAR)
             assert made_of(hit) == pytest.approx(hit.score, abs=NEAR)
 
 

@@ -182,8 +182,8 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: st
     for who in of_hit(hit):
         screen.show(Text("    " + who, "dim"))
     if explain:
-        raw = {name: value for name, value in asdict(hit.scores).items() if value is not None}
-        first = {name: raw[name] for name in ("cosine", "bm25", "fused", "rerank") if name in raw}
+        raw: dict[str, float] = {name: value for name, value in asdict(hit.scores).items() if value is not None}
+        first: dict[str, float] = {name: raw[name] for name in ("cosine", "bm25", "fused", "rerank") if name in raw}
         numbers = {**first, "confidence": hit.confidence, **raw}
         screen.show(Text("    " + printable(hit.explanation), "dim"))
         screen.show(Text("    " + ", ".join(f"{name} {value:.4f}" for name, value in numbers.items()), "dim"))

@@ -61,11 +61,11 @@ class Candidates:
     """Every chunk either arm found, and their documents. Arrays share their order; NaN where a chunk has no vector.
 
     ``exact`` False: the cosine is that of an approximate vector; None: none is. ``wider`` is there where both arms
-    answered and are fused by weights. ``rerank``: what a reranker gave, NaN where it did not look. ``lift``: what lifts
-    them besides their scores. ``phrases``: which have what stands in quotation marks. ``scoring``: what the scores of
-    a ranking are made of, None before there is one. ``fused``: the scores before a reranker and preferred phrases
-    changed them, None where nothing did. ``limited``: a retriever gave as many as it was asked for, so there may be
-    more.
+    answered and are fused by weights. ``document_bm25``: of the whole documents, where words alone answered.
+    ``rerank``: what a reranker gave, NaN where it did not look. ``lift``: what lifts them besides their scores.
+    ``phrases``: which have what stands in quotation marks. ``scoring``: what the scores of a ranking are made of, None
+    before there is one. ``fused``: the scores before a reranker and preferred phrases changed them, None where nothing
+    did. ``limited``: a retriever gave as many as it was asked for, so there may be more.
     """
 
     ids: Int64
@@ -75,12 +75,18 @@ class Candidates:
     arms: dict[str, Ranking]
     exact: Bool | None = None
     wider: Wider | None = None
+    document_bm25: Float32 | None = None
     rerank: Float32 | None = None
     fused: Float32 | None = None
     lift: Lift | None = None
     phrases: Phrases | None = None
     limited: bool = False
     scoring: Scoring | None = None
+
+    @property
+    def whole_bm25(self) -> Float32 | None:
+        """The BM25 of the whole document of each candidate, None where it is not known."""
+        return self.document_bm25 if self.wider is None else self.wider.document_bm25
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the passages in these rows, NaN where there is none."""
@@ -132,7 +138,7 @@ def gather(
     rankings = [*arms.values(), *others, *([] if also is None else [also])]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     documents = np.concatenate([ranking.documents for ranking in rankings])[first]
-    cosine = bm25 = exact = wider = None
+    cosine = bm25 = document_bm25 = exact = wider = None
     with watch.stage("score"):
         if vector is not None:
             both = _asked(ids, arms["vector"], lambda rest: index.vector(vector, len(rest), None, rest))
@@ -141,8 +147,18 @@ def gather(
             bm25 = _bm25(asked, ids, arms["keyword"], index)
         if weighted and vector is not None and len(ids):
             wider = _wider(asked.text, vector, ids, documents, named, numbered, index)
+        if bm25 is not None and vector is None and settings.search.keyword_document_share:
+            document_bm25 = _document_bm25(asked.text, documents, index)
     limited = any(len(arm) >= limit for arm in arms.values())
-    return Candidates(ids, documents, cosine, bm25, arms, exact, wider, phrases=only.phrases(ids), limited=limited)
+    phrases = only.phrases(ids)
+    return Candidates(ids, documents, cosine, bm25, arms, exact, wider, document_bm25, phrases=phrases, limited=limited)
+
+
+def _document_bm25(query: str, documents: Int64, index: Index) -> Float32:
+    """Return float32 (n,): the BM25 of the whole document of each candidate."""
+    owners, owner_of = np.unique(documents, return_inverse=True)
+    found = [index.keyword(query, len(owners), None, owners, "documents")] if len(owners) else []
+    return _scores(owners, found, 0.0)[owner_of]
 
 
 def _bm25(asked: Understood, ids: Int64, arm: Ranking, index: Index) -> Float32:
@@ -193,7 +209,6 @@ def _wider(
     index: Index,
 ) -> Wider:
     owners, owner_of = np.unique(documents, return_inverse=True)
-    ask = partial(index.keyword, query, len(owners), None, owners, "documents")
     sums, own = index.vectors(owners, "documents"), index.vectors(ids)
     if not sums.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
         sums, own = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (sums, own))
@@ -202,7 +217,7 @@ def _wider(
     held = (defined - np.floor(defined)) / np.float32(HELD)
     return Wider(
         document_cosine=_cosines(sums, vector)[owner_of],
-        document_bm25=_scores(owners, [ask()] if len(owners) else [], 0.0)[owner_of],
+        document_bm25=_document_bm25(query, documents, index),
         definitions=np.floor(defined),
         vectors=own,
         sums=sums,

@@ -227,7 +227,6 @@ class _Explaining:
         vector = self._arm("vector", record.id, wide.candidates.cosine, wide)
         wording = self._wordings.get(record.id)
         words = matched(self._words, self._rarity, record.title, record.path, wording, record.summary)
-        document_cosine, document_bm25 = view.of_document()
         evidence = Evidence(
             terms=words.terms,
             scores=Scores(
@@ -262,8 +261,8 @@ class _Explaining:
             parts=view.parts(),
             keyword=keyword,
             vector=vector,
-            document_cosine=document_cosine,
-            document_bm25=document_bm25,
+            document_cosine=hit.scores.document_cosine if hit else None,
+            document_bm25=hit.scores.document_bm25 if hit else None,
             summary_cosine=about,
             staged_rank=staged_rank,
             staged_score=staged.score if staged else None,
@@ -384,15 +383,6 @@ class _View:
     def parts(self) -> dict[str, float]:
         scoring = self.ranked.candidates.scoring
         return {} if self.first is None or scoring is None else rounded(scoring.of(int(self.ranked.rows[self.first])))
-
-    def of_document(self) -> tuple[float | None, float | None]:
-        """Return cosine and BM25 of the document as a whole, where they are known."""
-        wider = self.ranked.candidates.wider
-        if wider is None or self.first is None:
-            return None, None
-        row = self.ranked.rows[self.first]
-        cosine = float(wider.document_cosine[row])
-        return None if np.isnan(cosine) else cosine, float(wider.document_bm25[row])
 
 
 def _first(ranked: Ranked, document_id: int) -> int | None:

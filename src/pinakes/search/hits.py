@@ -216,8 +216,7 @@ def _raw(found: Candidates, row: int, score: float) -> Scores:
     again = None if found.rerank is None or np.isnan(found.rerank[row]) else float(found.rerank[row])
     fused = score if found.fused is None else float(found.fused[row])
     known = {} if found.scoring is None else found.scoring.raw_of(row)
-    if found.wider is not None:
-        document = float(found.wider.document_cosine[row])
-        known["document_bm25"] = float(found.wider.document_bm25[row])
-        known |= {} if np.isnan(document) else {"document_cosine": document}
+    words, meaning = found.whole_bm25, None if found.wider is None else found.wider.document_cosine
+    known |= {} if words is None else {"document_bm25": float(words[row])}
+    known |= {} if meaning is None or np.isnan(meaning[row]) else {"document_cosine": float(meaning[row])}
     return Scores(cosine=cosine, bm25=bm25, fused=fused, rerank=again, **known)

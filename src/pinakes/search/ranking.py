@@ -111,12 +111,20 @@ def _scoring(request: Request, found: Candidates, settings: SearchSettings) -> S
         cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
         return Scoring({"meaning": np.clip(cosine, 0, 1)})
     if not near:  # there is no model, or no passage has a vector yet
-        shares = fusion.relative(found.bm25)
-        return Scoring({"words": shares}, {"bm25_share": shares})
+        return _by_words(found, found.bm25, settings.keyword_document_share)
     if request.fusion == "rrf":
         arms = ((_ARMS[name], arm) for name, arm in found.arms.items())
         return Scoring({name: fusion.rrf(found.ids, [arm], settings.rrf_k) for name, arm in arms})
     return weighed(request, found, settings)
+
+
+def _by_words(found: Candidates, bm25: Float32, share: float) -> Scoring:
+    passages, document = fusion.relative(bm25), found.whole_bm25
+    if document is None or not share:
+        return Scoring({"words": passages}, {"bm25_share": passages})
+    whole = fusion.relative(document)
+    parts = {"words": np.float32(1 - share) * passages, "document_words": np.float32(share) * whole}
+    return Scoring(parts, {"bm25_share": passages, "document_bm25_share": whole})
 
 
 def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Scoring:

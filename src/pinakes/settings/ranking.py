@@ -47,6 +47,9 @@ class SearchSettings(Section):
     document_bm25_share: float = Field(
         0.7, ge=0, le=1, description="Share of the whole document's BM25 beside that of the passage."
     )
+    keyword_document_share: float = Field(
+        0.5, ge=0, le=1, description="The same where words alone rank: in the mode `keyword`, and without vectors."
+    )
     bm25_attained: float = Field(
         0.35,
         ge=0,

@@ -17,7 +17,9 @@ from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64, Ranking
 
-PLAIN = SearchSettings(document_cosine_share=0, document_bm25_share=0, feedback_weight=0, definition_boost=0)
+PLAIN = SearchSettings(
+    document_cosine_share=0, document_bm25_share=0, keyword_document_share=0, feedback_weight=0, definition_boost=0
+)
 HYBRID = Request("q")
 
 
@@ -78,6 +80,11 @@ class TestWeights:
         assert by_id(rank(HYBRID, candidates(None, f32(1, 4)), PLAIN)) == pytest.approx({11: 1.0, 10: 0.25})
         meaning = candidates(f32(0.3, -0.2, 0.9), None)
         assert by_id(rank(HYBRID, meaning, PLAIN)) == pytest.approx({12: 0.9, 10: 0.3, 11: 0.0})
+
+    def test_words_alone_are_those_of_the_passage_and_of_its_document(self) -> None:
+        found = replace(candidates(None, f32(1, 4)), wider=None, document_bm25=f32(8, 2))
+        settings = SearchSettings(keyword_document_share=0.25)
+        assert by_id(rank(HYBRID, found, settings)) == pytest.approx({11: 0.75 + 0.25 / 4, 10: 0.75 / 4 + 0.25})
 
     def test_nothing_found_is_an_empty_ranking(self) -> None:
         nothing = rank(HYBRID, candidates(f32(), f32()), PLAIN)
