@@ -93,8 +93,6 @@ class SearchAnswer:
             "total_found": results.total_found,
             "passages": [_passage(hit, several=results.several) for hit in results.hits],
         }
-        if results.query_id:
-            data["query_id"] = results.query_id
         if results.degraded:
             data["degraded"] = results.degraded
         if self.left_out:

@@ -99,7 +99,7 @@ def test_a_document_is_explained_with_scores_ranks_and_words(orchard: Any) -> No
     first, second = done.out.strip().split("\n\n")
     assert first.startswith("guide.md  Orchard guide\n    1st of 4 documents, score 0.")
     assert re.search(r"^    by words +1st of \d+, BM25 [\d.]+ \(best [\d.]+\)$", first, re.MULTILINE)
-    assert re.search(r"^    score from +meaning .*, words .*, weighted ", first, re.MULTILINE)
+    assert re.search(r"^    score from +meaning \d\.\d{4}, .*words \d\.\d{4}, .*likeness ", first, re.MULTILINE)
     assert re.search(r"^    has +prune: text, lines 9, 11, \d+% of the weight$", first, re.MULTILINE)
     assert re.search(r"^    lacks +spring$", first, re.MULTILINE)
     assert second.startswith("bees.md  Bees\n    2nd of 4 documents")

@@ -29,6 +29,7 @@ VOLATILE = {
     "index_size_bytes",
     "timestamp",
     "latency_ms",
+    "query_id",
     "session",
     "interface",
     "caller",
