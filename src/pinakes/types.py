@@ -294,7 +294,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class ContextLine:
-    """A line of a passage that shows why it was found. ``number`` counts in the document, from 1.
+    """A line of a passage that shows why it was found. ``number`` is that in the file, from 1.
 
     Of a long line ``text`` is a part, with "…" where something is left out. ``marks`` are the words of the query in
     ``text``.
@@ -307,13 +307,17 @@ class ContextLine:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A passage that stands before or after a hit in its document."""
+    """A passage that stands before or after a hit in its document.
+
+    ``numbers`` are those of its lines in the file, () where they count up from ``start_line``.
+    """
 
     chunk_index: int
     start_line: int
     end_line: int
     heading_path: tuple[str, ...]
     text: str
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,14 +127,6 @@ def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> di
     return found
 
 
-def line_numbers(connection: Connection, document_ids: Collection[int]) -> dict[int, list[int]]:
-    """Return document id → numbers in the file of the lines of its text, of those where they are others."""
-    query = select(documents.c.id, documents.c.lines).where(
-        documents.c.id.in_(document_ids), documents.c.lines.is_not(None)
-    )
-    return {row.id: row.lines for row in connection.execute(query)}
-
-
 def _documents_with(connection: Connection, collection_id: int, condition: Condition) -> Select[Any]:
     if condition.field in _TIMES:
         return _in_time(collection_id, condition)

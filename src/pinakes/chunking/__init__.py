@@ -70,7 +70,7 @@ def headings(document: Document) -> tuple[Heading, ...]:
     first = np.searchsorted(lines, [entry.start for entry in entries], "right")
     last = np.searchsorted(lines, [entry.end - 1 for entry in entries], "right")
     return tuple(
-        Heading(entry.level, entry.title, entry.start, entry.end, start, end)
+        Heading(entry.level, entry.title, entry.start, entry.end, scale.file_line(start), scale.file_line(end))
         for entry, start, end in zip(entries, first.tolist(), last.tolist(), strict=True)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from pinakes.cli.screen import printable
@@ -49,7 +50,8 @@ def _surroundings(neighbour: Neighbour, digits: int, screen: Console) -> Iterato
     """Yield the lines of a neighbour that are not blank, less prominent than those of the hit."""
     from rich.text import Text
 
-    for number, line in enumerate(neighbour.text.split("\n"), start=neighbour.start_line):
+    lines = neighbour.text.split("\n")
+    for number, line in zip(neighbour.numbers or count(neighbour.start_line), lines, strict=False):
         yield from _rows(number, Text(printable(line)), digits, screen, "dim")
 
 

@@ -113,7 +113,9 @@ def read(
         told, reason = library.blames.of_text(text, wait_s) if blame else ((), "")
         link = library.link(text)
     who = {"blame": [asdict(one) for one in told]} if blame else {}
-    session.screen.document({**asdict(text), "link": link, **who})
+    data = asdict(text)
+    del data["numbers"]
+    session.screen.document({**data, "link": link, **who})
     if reason:
         session.screen.warn(f"it is not known who wrote these lines: {reason}")
     if session.screen.as_json:

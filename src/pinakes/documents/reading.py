@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rapidfuzz import process
 from sqlalchemy import Connection
 
-from pinakes.catalog import documents, history, references
+from pinakes.catalog import documents, file_lines, history, references
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.history import State
 from pinakes.catalog.records import DocumentRecord
@@ -16,13 +16,15 @@ from pinakes.documents.at_ref import held_at
 from pinakes.documents.moments import moment
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.settings import IngestSettings
+from pinakes.text.file_lines import FileLines
 from pinakes.text.secrets.masking import NOTHING_MASKED, Masking, masking_of
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A document's text, or a range of its lines (counted from 1, ends included).
+    """A document's text, or a range of its lines (those of the file, from 1, ends included).
 
+    ``numbers`` are the numbers in the file of the lines of ``text``, () where they count up from ``start_line``.
     Of an older version ``document`` has title, place, metadata, version and time of then, the rest as it is now.
     """
 
@@ -31,6 +33,7 @@ class Text:
     start_line: int
     end_line: int
     total_lines: int
+    numbers: tuple[int, ...] = ()
 
 
 def read(
@@ -59,7 +62,7 @@ def read(
         return _as_of(connection, record, reference, lines, moment(as_of), masking)
     document = _only(connection, record, reference)
     if version in (None, document.version):
-        return _cut(document, masking.text(documents.text(connection, document.id)), lines)
+        return _whole(connection, document, masking, lines)
     state = history.state(connection, record.id, document.uid, version or 0)
     if state is None:
         raise NotFound(
@@ -87,7 +90,7 @@ def _as_of(
         paths = ", ".join([*(one.path for one in found), *(one.path for one in still)][:5])
         raise InvalidInput(f"Several documents went by {reference!r} then.", hint=f"Name one of them: {paths}.")
     if still:
-        return _cut(still[0], masking.text(documents.text(connection, still[0].id)), lines)
+        return _whole(connection, still[0], masking, lines)
     if not found:
         raise NotFound(
             f"There was no document {reference!r} at {at[:19]}Z, or it is not kept what it was.",
@@ -134,10 +137,22 @@ def _only(connection: Connection, record: CollectionRecord, reference: str) -> D
     raise InvalidInput(f"{len(found)} documents go by {reference!r}.", hint=f"Name one of them: {names}.")
 
 
-def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None) -> Text:
-    parts = text.split("\n")
-    total = len(parts) - (text.endswith("\n"))
-    first, last = lines or (1, len(parts))
+def _whole(connection: Connection, document: DocumentRecord, masking: Masking, lines: tuple[int, int] | None) -> Text:
+    """Return a document as it is now, or these lines of it."""
+    text = masking.text(documents.text(connection, document.id))
+    return _cut(document, text, lines, file_lines.of_document(connection, document.id))
+
+
+def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None, numbers: Sequence[int] = ()) -> Text:
+    """Return these lines of a text; of one that was kept of then the file's numbers are not known: its own count."""
+    there = FileLines(text, numbers)
+    total = there.total
+    first, last = lines or (1, total)
     if not 1 <= first <= last or first > total:
         raise NotFound(f"{document.path} has no lines {first} to {last}.", hint=f"It has {total} lines from 1.")
-    return Text(document, "\n".join(parts[first - 1 : last]), first, min(last, total), total)
+    if lines is None:
+        return Text(document, text, 1, total, total, tuple(numbers))
+    start, end = there.span(first, last)
+    shown = text[start:end] if last > total else text[start:end].removesuffix("\n")
+    row = text.count("\n", 0, start)
+    return Text(document, shown, first, min(last, total), total, tuple(numbers[row : row + shown.count("\n") + 1]))

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from pinakes.analysis import Place
-from pinakes.catalog import documents
+from pinakes.catalog import documents, file_lines
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Index
 from pinakes.search.bare import bare
@@ -66,7 +66,7 @@ def hydrated(
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
     marks = passages.places([one for one, _, _ in there])
-    numbers = passages.line_numbers([one for one, _, _ in there])
+    numbers = file_lines.of_passages(connection, [rows[one] for one, _, _ in there if rows[one].has_lines])
     hits = []
     for one, row, score in there:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from pinakes.analysis import Analyzer
 from pinakes.catalog.wordings import Wording
 from pinakes.search.excerpts import Asked
 from pinakes.search.rarity import Rarity
+from pinakes.text.file_lines import FileLines
 
 _MOST_LINES = 10
 _ANALYZER = Analyzer()
@@ -19,7 +19,7 @@ _ANALYZER = Analyzer()
 class Match:
     """A word of the query that a document has. ``fields``: where: title, heading, path, symbol, summary, text.
 
-    ``lines`` are the first ones of the text that have it, ``count`` how often the text has it. ``weight``: its share of
+    ``lines`` are the first ones of the file that have it, ``count`` how often the text has it. ``weight``: its share of
     the IDF of all words of the query, None where that is not known. ``parts``: of a compound that is not there as a
     whole, nor by all its parts, the parts that are; it does not count as a match then.
     """
@@ -48,7 +48,7 @@ def matched(
     query: Asked, rarity: Rarity | None, title: str, path: str, wording: Wording | None, summary: str = ""
 ) -> Matches:
     """Look for the words of ``query`` in a document of this ``title``, ``path``, ``wording``, and own ``summary``."""
-    lines = _Lines(wording.text if wording else "", query)
+    lines = _Lines(wording.text if wording else "", wording.numbers if wording else (), query)
     terms = _terms(title, path, wording, summary, lines) if wording else {}
     total = sum(rarity.idf.values()) if rarity else 0.0
     matches, partly, missing = [], [], []
@@ -82,9 +82,9 @@ def _terms(title: str, path: str, wording: Wording, summary: str, lines: _Lines)
 class _Lines:
     """Where the words of a query stand in a text."""
 
-    def __init__(self, text: str, words: Asked) -> None:
+    def __init__(self, text: str, numbers: Sequence[int], words: Asked) -> None:
         self._places = _ANALYZER.places(text, words.terms, words.others, words.words)
-        self._starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")] if self._places else [0]
+        self._lines = FileLines(text, numbers) if self._places else FileLines("")
 
     @property
     def terms(self) -> frozenset[str]:
@@ -95,5 +95,5 @@ class _Lines:
         having = [span for span, terms in self._places if whole in terms]
         if not having:
             having = [span for span, terms in self._places if not terms.isdisjoint(pieces)]
-        lines = dict.fromkeys(bisect_right(self._starts, first) for first, _ in having)
+        lines = dict.fromkeys(self._lines.number_at(first) for first, _ in having)
         return tuple(lines)[:_MOST_LINES], len(having)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import selection
+from pinakes.catalog import file_lines, selection
 from pinakes.text.suspicion import is_suspicious
 from pinakes.types import Hit, Neighbour
 
@@ -25,8 +25,9 @@ def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any],
         wanted.append([place for at in around if (place := (row.document_id, at)) not in taken])
         taken.update(wanted[-1])
     found = selection.passages_at(connection, [place for places in wanted for place in places])
+    numbers = file_lines.of_passages(connection, found.values())
     return [
-        _beside(hit, tuple(_neighbour(found[at], hit, row) for at in places if at in found))
+        _beside(hit, tuple(_neighbour(found[at], hit, row, numbers) for at in places if at in found))
         for hit, row, places in zip(hits, rows, wanted, strict=True)
     ]
 
@@ -36,11 +37,12 @@ def _beside(hit: Hit, neighbours: tuple[Neighbour, ...]) -> Hit:
     return replace(hit, neighbours=neighbours, suspicious=suspicious)
 
 
-def _neighbour(row: Any, hit: Hit, own: Any) -> Neighbour:
+def _neighbour(row: Any, hit: Hit, own: Any, numbers: Mapping[int, tuple[int, ...]]) -> Neighbour:
     return Neighbour(
         chunk_index=hit.chunk_index - own.ordinal + row.ordinal,
         start_line=row.start_line,
         end_line=row.end_line,
         heading_path=tuple(row.heading_path),
         text=row.text,
+        numbers=numbers.get(row.id, ()),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,28 +42,9 @@ class Passages:
             self._places |= dict(zip(missing, found, strict=True))
         return {one: self._places[one] for one in rows}
 
-    def line_numbers(self, ids: Sequence[int]) -> dict[int, list[int]]:
-        """Return chunk id → numbers in the file of the lines of its text, of those where the text has others."""
-        rows = {one: row for one, row in self.of(ids).items() if row.has_lines}
-        known = selection.line_numbers(self._connection, {row.document_id for row in rows.values()}) if rows else {}
-        return {one: _numbers(row, known[row.document_id]) for one, row in rows.items() if row.document_id in known}
-
     def comparable(self, ids: Sequence[int], named: frozenset[str]) -> dict[int, str]:
         """Return chunk id → text as ``duplicates.comparable`` has it, less those that were deleted."""
         return {one: comparable(row.text, row, named) for one, row in self.of(ids).items()}
-
-
-def _numbers(passage: Any, every: Sequence[int]) -> list[int]:
-    """Return the numbers of the lines of a passage, of ``every`` line of its document, ascending.
-
-    Where several lines of the text have one number, a passage may begin with any of them: with the first so that it
-    ends where it does.
-    """
-    count = passage.text.count("\n") + 1
-    at = bisect_left(every, passage.start_line)
-    while at + count < len(every) and every[at + count - 1] < passage.end_line and every[at + 1] == passage.start_line:
-        at += 1
-    return list(every[at : at + count])
 
 
 def terms_beside(passage: Any) -> dict[str, frozenset[str]]:

@@ -332,7 +332,7 @@ def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
     if hit.duplicates:
         more["duplicates"] = [asdict(one) for one in hit.duplicates]
     if request.neighbours:
-        more["neighbours"] = [asdict(one) for one in hit.neighbours]
+        more["neighbours"] = [Around.model_validate(one, from_attributes=True).model_dump() for one in hit.neighbours]
     if request.explain:
         more["why"] = {
             "match": hit.match,

@@ -10,13 +10,14 @@ import numpy as np
 from rapidfuzz import fuzz, process
 
 from pinakes import fusion
-from pinakes.catalog import briefs, documents
+from pinakes.catalog import briefs, documents, file_lines
 from pinakes.catalog.briefs import Mark
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.errors import InvalidInput, ModelUnavailable, NotFound
 from pinakes.shelves import Shelves
+from pinakes.text.file_lines import FileLines
 from pinakes.types import Document, Float32, Heading, Int64, Span
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ MOST_NEIGHBOURS = 5
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A document, or a part of it: ``text`` from ``start_line`` to ``end_line``, counted from 1, ends included.
+    """A document, or a part of it: ``text`` from ``start_line`` to ``end_line`` of the file, ends included.
 
     ``tokens`` are those of the text, as those of a passage are. ``cut``: the budget ended before what was asked
     for; ``go_on`` is then the line, ``go_on_chunk`` the passage, to read on from; the line is 0 where not one fits.
@@ -127,7 +128,8 @@ def expand(
                 left_out.append(brief.uid)
                 continue
             text = documents.text(connection, brief.id)
-            sheet = _Sheet(brief, names[brief.collection_id], text, briefs.marks(connection, brief.id))
+            numbers = file_lines.of_document(connection, brief.id)
+            sheet = _Sheet(brief, names[brief.collection_id], text, briefs.marks(connection, brief.id), numbers)
             opened.append(sheet.opened(wanted, max_tokens - used if max_tokens else 0))
             used += opened[-1].tokens
             used += sum(mark.token_count for mark, _ in opened[-1].chunks) if max_tokens else 0
@@ -144,7 +146,8 @@ def outline(
     """
     with shelves.catalog.read() as connection:
         brief = only(briefs.of_uids(connection, [record.id for record in records], [uid]), uid)
-        return brief, headings(_document(brief, documents.text(connection, brief.id)))
+        text, numbers = documents.text(connection, brief.id), file_lines.of_document(connection, brief.id)
+    return brief, headings(_document(brief, text, numbers))
 
 
 def passage(
@@ -235,19 +238,22 @@ def _placed(ids: Int64, ranked: Int64, scores: Float32) -> Float32:
 class _Sheet:
     """The text of a document with what is known of its parts."""
 
-    def __init__(self, brief: DocumentRecord, collection: str, text: str, marks: Sequence[Mark]) -> None:
+    def __init__(
+        self, brief: DocumentRecord, collection: str, text: str, marks: Sequence[Mark], numbers: Sequence[int]
+    ) -> None:
         self._brief = brief
         self._collection = collection
         self._text = text
         self._marks = _in_tokens_of(brief, marks)
-        self._total_lines = max(1, text.count("\n") + (not text.endswith("\n")))
+        self._numbers = numbers
+        self._lines = FileLines(text, numbers)
         self._headings: tuple[Heading, ...] | None = None
 
     @property
     def headings(self) -> tuple[Heading, ...]:
         """The outline, found when first asked for."""
         if self._headings is None:
-            self._headings = headings(_document(self._brief, self._text))
+            self._headings = headings(_document(self._brief, self._text, self._numbers))
         return self._headings
 
     def opened(self, wanted: Wanted, most: int) -> Opened:
@@ -261,14 +267,14 @@ class _Sheet:
         outline = self.headings if wanted.outline or cut else ()
         if cut and not wanted.outline:
             outline = tuple(one for one in outline if end <= one.start < span[1])
-        start_line, go_on = self._line(span[0]), self._line(end)
+        start_line, go_on = self._lines.number_at(span[0]), self._lines.number_at(end)
         return Opened(
             document=self._brief,
             collection=self._collection,
             text=self._text[span[0] : end],
             start_line=start_line,
-            end_line=max(start_line, self._line(max(span[0], end - 1))),
-            total_lines=self._total_lines,
+            end_line=max(start_line, self._lines.number_at(max(span[0], end - 1))),
+            total_lines=self._lines.total,
             tokens=tokens,
             cut=cut,
             go_on=go_on if cut and go_on > start_line else 0,
@@ -290,11 +296,9 @@ class _Sheet:
         if wanted.lines is None:
             return whole, ""
         first, last = wanted.lines
-        if first > self._total_lines:
-            return nothing, f"no line {first}: it has {self._total_lines} lines"
-        lengths = [len(line) + 1 for line in self._text.split("\n")]
-        start, size = sum(lengths[: first - 1]), sum(lengths[first - 1 : last or None])
-        return (start, min(start + size, len(self._text))), ""
+        if first > self._lines.total:
+            return nothing, f"no line {first}: it has {self._lines.total} lines"
+        return self._lines.span(first, last or self._lines.total), ""
 
     def _tokens(self, span: Span) -> int:
         """Return how many tokens stand in a part of the text, as the passages there tell."""
@@ -333,9 +337,6 @@ class _Sheet:
             fits = np.cumsum([mark.token_count for mark in inside]) <= room
             inside = [mark for mark, fit in zip(inside, fits, strict=True) if fit and not (cut and mark.end > span[1])]
         return tuple((mark, _slice(self._text, mark)) for mark in inside)
-
-    def _line(self, offset: int) -> int:
-        return self._text.count("\n", 0, offset) + 1
 
 
 def section_of(found: Sequence[Heading], name: str) -> Heading | None:
@@ -401,5 +402,5 @@ def _slice(text: str, mark: Mark) -> str:
     return text[mark.start : mark.end]
 
 
-def _document(brief: DocumentRecord, text: str) -> Document:
-    return Document(text, brief.title, brief.kind, brief.language)  # type: ignore[arg-type]
+def _document(brief: DocumentRecord, text: str, numbers: Sequence[int]) -> Document:
+    return Document(text, brief.title, brief.kind, brief.language, lines=tuple(numbers))  # type: ignore[arg-type]

@@ -26,6 +26,7 @@ from pinakes.embedders.tokens import token_counter
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.text.fence import Fence, one_line
+from pinakes.text.file_lines import FileLines
 from pinakes.text.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import as_json
 from pinakes.types import JSON
@@ -232,7 +233,8 @@ def _document(library: Library, one: FullDocument, most_tokens: int) -> Content:
     if most_tokens and not counter.fits(one.text, most_tokens - _SPARE):
         end = counter.prefix(one.text, most_tokens - _SPARE)
         shown = one.text[: one.text.rfind("\n", end // 2, end) + 1 or end]
-        line = shown.count("\n") + 1
+        numbers = library.read(one.uid, one.collection).numbers
+        line = FileLines(one.text, numbers).number_at(len(shown))
         how = f"get_documents(doc_ids={as_json([one.uid])},start_line={line})"
         more = f"\nCut after {len(shown)} of {len(one.text)} characters. The rest: {how}"
         meta |= {"truncated": True, "next": how}

@@ -12,6 +12,7 @@ from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import CollectionStatus, Library, Text
 from pinakes.search.scoring import rounded
 from pinakes.text.fence import Fence, one_line
+from pinakes.text.file_lines import FileLines
 from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import as_json, object_from, tool
@@ -106,14 +107,15 @@ class SearchAnswer:
 class ReadAnswer:
     """A document or some lines of it; ``start_char`` counts from the beginning of its first line.
 
-    ``go_on`` are the arguments that read what comes next, None where all is shown.
+    ``start`` is where ``shown`` begins in ``text``. ``go_on`` are the arguments that read what comes next, None where
+    all is shown.
     """
 
     collection: str
     text: Text
+    lines: FileLines
     shown: str
-    start_line: int
-    start_char: int
+    start: int
     go_on: Mapping[str, int | str] | None
     link: str = ""
     blame: tuple[Lines, ...] = ()
@@ -132,11 +134,10 @@ class ReadAnswer:
     def _first(self, size: int) -> ReadAnswer:
         newline = self.shown.rfind("\n", 0, size)
         shown = self.shown[: newline if newline > 0 else size]
-        line = self.start_line + shown.count("\n") + (newline > 0)
-        char = 0 if newline > 0 else (self.start_char if line == self.start_line else 0) + size
+        line, char = self._place(self.start + (newline + 1 if newline > 0 else size))
         end = {"end_line": self.text.end_line} if self.text.end_line < self.text.total_lines else {}
         go_on = {"start_line": line, **end, **({"start_char": char} if char else {}), **self.again}
-        last = self.start_line + shown.count("\n")
+        last = self._place(self.start + len(shown))[0]
         blame = tuple(one for one in self.blame if one.start_line <= last)
         return replace(self, shown=shown, go_on=go_on, blame=blame)
 
@@ -182,9 +183,22 @@ class ReadAnswer:
     def _suspicious(self) -> bool:
         return is_suspicious(f"{self.text.document.title}\n{self.shown}")
 
+    def _place(self, offset: int) -> tuple[int, int]:
+        return self.lines.place(offset)
+
+    @property
+    def start_line(self) -> int:
+        """The line of the file that ``shown`` begins in."""
+        return self._place(self.start)[0]
+
+    @property
+    def start_char(self) -> int:
+        """How many characters of that line stand before it."""
+        return self._place(self.start)[1]
+
     @property
     def _end_line(self) -> int:
-        return min(self.start_line + self.shown.count("\n"), self.text.end_line)
+        return min(self._place(self.start + len(self.shown))[0], self.text.end_line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,18 +289,19 @@ def read(
         raise NotFound(
             f"These lines have no character {start_char}.", hint=f"They have {len(text.text)}, counted from 0."
         )
+    file_lines = FileLines(text.text, text.numbers, text.start_line)
     stop, following = _cut(text.text, start_char)
     go_on: dict[str, int | str] | None = None
     again: dict[str, int | str] = {"version": version} if version else {"as_of": as_of} if as_of else {}
     if following < len(text.text):
-        line, char = _place_of(text, following)
+        line, char = file_lines.place(following)
         go_on = {"start_line": line}
         go_on |= {"end_line": text.end_line} if text.end_line < text.total_lines else {}
         go_on |= {"start_char": char} if char else {}
         go_on |= again
     told, reason = library.blames.of_text(text) if blame else ((), "")
     shown = text.text[start_char:stop]
-    return ReadAnswer(name, text, shown, *_place_of(text, start_char), go_on, library.link(text), told, reason, again)
+    return ReadAnswer(name, text, file_lines, shown, start_char, go_on, library.link(text), told, reason, again)
 
 
 @tool(toolset="search")
@@ -302,12 +317,6 @@ def _cut(text: str, start: int) -> tuple[int, int]:
         return len(text), len(text)
     newline = text.rfind("\n", start, most)
     return (newline, newline + 1) if newline > start else (most, most)
-
-
-def _place_of(text: Text, offset: int) -> tuple[int, int]:
-    """Return the line at ``offset`` in ``text``, counted in its document, and the characters before it there."""
-    before = text.text[:offset]
-    return text.start_line + before.count("\n"), len(before) - (before.rfind("\n") + 1)
 
 
 def _heading(number: int, hit: Hit, *, several: bool) -> str:

@@ -1,0 +1,54 @@
+"""Lines of a text by their numbers in the file that it was read from, which may not be those of the text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from pinakes.types import Span
+
+_NEWLINE = re.compile("\n")
+
+
+class FileLines:
+    """Numbers the lines of ``text``: as ``numbers`` (``Document.lines``), one for each, else counting from ``first``.
+
+    Several lines of the text may have one number, and a number may have no line of the text.
+    """
+
+    def __init__(self, text: str, numbers: Sequence[int] = (), first: int = 1) -> None:
+        self._starts = [0, *(newline.end() for newline in _NEWLINE.finditer(text))]
+        self._end = len(text)
+        rows = len(self._starts)
+        if numbers:
+            self._numbers: Sequence[int] = [*accumulate(numbers[:rows], max)]
+        else:
+            self._numbers = range(first, first + max(1, rows - text.endswith("\n")))
+
+    @property
+    def total(self) -> int:
+        """The number of the last line."""
+        return self._numbers[-1]
+
+    def number_at(self, offset: int) -> int:
+        """Return the number of the line at an offset of the text."""
+        return self._numbers[min(bisect_right(self._starts, offset), len(self._numbers)) - 1]
+
+    def beginning(self, number: int) -> int:
+        """Return where the first line with this number or a higher one begins, else the end of the text."""
+        row = bisect_left(self._numbers, number)
+        return self._starts[row] if row < len(self._numbers) else self._end
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return the number of the line at an offset, and how many characters of the lines with it stand before."""
+        number = self.number_at(offset)
+        return number, offset - self.beginning(number)
+
+    def span(self, first: int, last: int) -> Span:
+        """Return the part of the text that has the lines ``first`` to ``last``, with the newline behind it."""
+        row = bisect_right(self._numbers, last)
+        end = self._starts[row] if row < len(self._numbers) else self._end
+        start = self.beginning(first)
+        return start, max(start, end)
