@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pinakes.errors import SourceError, TooLarge, Unreadable, storing
 from pinakes.settings import SourceSettings
-from pinakes.sources.globs import Rules, Tally
+from pinakes.sources.globs import Rules, Tally, folders_of
 from pinakes.sources.stamp import fingerprint
 from pinakes.types import JSON, Item, Scan, Skipped
 
@@ -167,7 +167,8 @@ class ExportSource:
     ) -> None:
         del work, git_timeout_s, avoid  # all that is read lies in the export
         self._location = settings.location
-        self._rules = Rules(settings.include, settings.exclude)
+        self._patterns = (settings.include, settings.exclude)
+        Rules(*self._patterns)  # so that a bad pattern is reported now
         self._limit = max_file_bytes
         self._opened: Tree | None = None
         self._places: dict[str, str] = {}
@@ -182,7 +183,10 @@ class ExportSource:
         self.close()
         self._places = {}
         tally, skipped = Tally(), list[Skipped]()
-        items = [item for item in self._items(self._tree, skipped) if self._takes(item, tally, skipped)]
+        every = list(self._items(self._tree, skipped))
+        there = folders_of(item.path for item in every)
+        rules = Rules(*self._patterns, exists=there.__contains__)
+        items = [item for item in every if self._takes(item, rules, tally, skipped)]
         items.sort(key=lambda item: item.path)
         return Scan(tuple(items), f"{self.what} {self.version}", skipped=(*skipped, *tally.skipped()))
 
@@ -220,11 +224,11 @@ class ExportSource:
             f"{self._location!r} is no {self.what}.", hint="Nothing was removed. Give the folder or ZIP archive of one."
         )
 
-    def _takes(self, item: Item, tally: Tally, skipped: list[Skipped]) -> bool:
-        if left_out := self._rules.why_not_listed(item.path):
+    def _takes(self, item: Item, rules: Rules, tally: Tally, skipped: list[Skipped]) -> bool:
+        if left_out := rules.why_not_listed(item.path):
             tally.add(*left_out)
             return False
-        if not self._rules.includes(item.path):
+        if not rules.includes(item.path):
             return False
         if item.size_bytes > self._limit:
             skipped.append(Skipped(item.path, f"File too large ({item.size_bytes} bytes, max {self._limit})"))

@@ -20,7 +20,7 @@ from pinakes.sources import urls
 from pinakes.sources.credentials import git_settings, token_of
 from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
-from pinakes.sources.globs import Rules, Tally
+from pinakes.sources.globs import Rules, Tally, folders_of
 from pinakes.types import Blame, Item, Scan, Skipped
 
 _log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class GitSource:
                 return Scan((), "")
             remote, entries = self._fetch(remote)
             before = self._list_if_there(known[1]) if known and known[2] == remote.ref else None
-        there = {path[:end] for path in entries for end, char in enumerate(path) if char == "/"}.union(entries)
+        there = folders_of(entries)
         self._rules = Rules(*self._patterns, exists=there.__contains__)
         new_state = f"{remote.commit} {remote.ref}"
         if before is None:

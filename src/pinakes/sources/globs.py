@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pathspec import GitIgnoreSpec, PathSpec
@@ -48,7 +48,7 @@ _WORDS: dict[Why, str] = {
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _SPECIAL = re.compile(r"([\\\[\]*?!#])")
 _ESCAPED = r"\\\1"
-_MAGIC = re.compile(r"[*?\[{]")
+_MAGIC = re.compile(r"[*?\[{]|^[!#]")
 _NAMES_SHOWN = 6
 _HINT = "Write it as in .gitignore: '**/*.md', 'docs/', '!drafts/'; a leading '#' or '!' as '\\#' or '\\!'."
 
@@ -181,6 +181,16 @@ def _pattern(text: str) -> Pattern:
     return patterns[0]
 
 
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """Return ``paths`` and all folders that they lie in."""
+    found = set[str]()
+    for path in paths:
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return found
+
+
 def _expand(given: str, setting: str, exists: Callable[[str], bool]) -> list[str]:
     """Return the patterns that one include or exclude setting stands for, checked."""
     there, rest = _as_it_is_there(given.strip(), exists)
@@ -204,7 +214,8 @@ def _alternatives(text: str) -> list[str]:
 
 def _as_it_is_there(given: str, exists: Callable[[str], bool]) -> tuple[str, str]:
     """Cut a pattern in two: the longest path at its beginning that is there, taken literally, and the rest."""
-    sign, text = ("!", given[1:]) if given.startswith("!") else ("", given)
+    negative = given.startswith("!") and not exists(given.rstrip("/"))
+    sign, text = ("!", given[1:]) if negative else ("", given)
     place = text.removeprefix("./").lstrip("/")
     if not _MAGIC.search(place) or ".." in place.split("/"):
         return "", given

@@ -21,7 +21,7 @@ from pinakes.fetching import check_url, open_client, shown
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import sitemaps, web_pages
 from pinakes.sources.credentials import check_protected, token_of
-from pinakes.sources.globs import Rules, Tally
+from pinakes.sources.globs import Rules, Tally, folders_of
 from pinakes.sources.locations import check_page
 from pinakes.sources.manners import Manners
 from pinakes.sources.web_pages import Kept, Store
@@ -42,6 +42,26 @@ _GONE: Final = frozenset((404, 410))
 _ACCEPT: Final = {"accept": "text/html, application/xhtml+xml, text/markdown;q=0.9, application/xml;q=0.8, */*;q=0.5"}
 _PAGES, _LISTED = "pages", "listed"
 """The state: whether a sitemap listed pages. What is known of each page lies beside its content."""
+
+
+def _usable(address: str) -> str | None:
+    """Return the address of a page as it is asked for, None where it is none that may be."""
+    try:
+        return check_url(address)
+    except PinakesError:
+        return None
+
+
+def _path(url: str) -> str:
+    return web_pages.path_of(url, with_host=False)
+
+
+def _leaves_out(url: str, rules: Rules, tally: Tally) -> bool:
+    path = _path(url)
+    if left_out := rules.why_not_listed(path):
+        tally.add(*left_out)
+        return True
+    return not rules.includes(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +123,9 @@ class HttpSource:
         del git_timeout_s, avoid  # nothing here is a repository or a folder
         self._urls = list(dict.fromkeys(check_page(url) for url in (settings.location, *settings.urls)))
         self._hosts = {urlsplit(url).netloc for url in self._urls}
-        self._rules = Rules(settings.include, settings.exclude)
+        self._patterns = (settings.include, settings.exclude)
+        Rules(*self._patterns)  # so that a bad pattern is reported now
+        self._there: set[str] = set()
         self._max_file_bytes = max_file_bytes
         self._settings = settings
         self._fetch = fetch
@@ -214,31 +236,23 @@ class HttpSource:
             found.whole = False
             return []
         hosts = {*self._hosts, urlsplit(kept.url).netloc, urlsplit(kept.final).netloc}
-        for entry in sitemap.entries:
-            try:
-                url = check_url(entry.url)
-            except PinakesError:
-                found.strangers += 1
-                continue
+        entries = [(url, entry.changed) for entry in sitemap.entries if (url := _usable(entry.url))]
+        found.strangers += len(sitemap.entries) - len(entries)
+        self._there |= folders_of(_path(url) for url, _ in entries)
+        rules = Rules(*self._patterns, exists=self._there.__contains__)
+        for url, changed in entries:
             if url in seen:
                 continue
             if urlsplit(url).netloc not in hosts:
                 found.strangers += 1
-            elif not sitemap.is_index and self._leaves_out(url, found.tally):
+            elif not sitemap.is_index and _leaves_out(url, rules, found.tally):
                 continue
             elif len(seen) >= self._fetch.max_pages + len(self._urls):
                 found.beyond += 1
             else:
                 seen.add(url)
-                wave.append(_Wanted(url, entry.changed, outcome.wanted.depth + 1 if sitemap.is_index else 0))
+                wave.append(_Wanted(url, changed, outcome.wanted.depth + 1 if sitemap.is_index else 0))
         return wave
-
-    def _leaves_out(self, url: str, tally: Tally) -> bool:
-        path = web_pages.path_of(url, with_host=False)
-        if left_out := self._rules.why_not_listed(path):
-            tally.add(*left_out)
-            return True
-        return not self._rules.includes(path)
 
     def _ask_all(
         self, wave: Sequence[_Wanted], manners: Manners, asked: int

@@ -119,6 +119,26 @@ class TestAny:
         assert paths(scan) == ["general/2024-03-01.md"]
         assert scan.skipped[0].reason.startswith("Left out by exclude patterns")
 
+    @pytest.mark.parametrize(
+        ("pattern", "expected"),
+        [
+            ("Handbook/Plan [b].md", ["Handbook/Plan [b].md"]),
+            ("Handbook/Plan {a,b}.md", ["Handbook/Plan {a,b}.md"]),
+            ("Handbook/Plan ?.md", ["Handbook/Plan b.md"]),
+        ],
+    )
+    def test_a_path_that_is_there_is_that_path_before_it_is_a_pattern(
+        self, tmp_path: Path, pattern: str, expected: list[str]
+    ) -> None:
+        folder = samples.notion(tmp_path / "n")
+        below = folder / f"Handbook {samples.NOTION_IDS['handbook']}"
+        for number, name in enumerate(("[b]", "b", "{a,b}")):
+            (below / f"Plan {name} {number:032x}.md").write_text(f"# Plan {name}\n\nWords.\n")
+        assert paths(opened("notion", folder, include=[pattern]).scan(None)) == expected
+        every = paths(opened("notion", folder).scan(None))
+        left = paths(opened("notion", folder, exclude=[pattern]).scan(None))
+        assert left == sorted({*every} - {*expected})
+
     def test_a_damaged_piece_is_one_failure(self, tmp_path: Path) -> None:
         archive = samples.zipped(samples.slack(tmp_path / "s"), tmp_path / "s.zip")
         source = opened("slack", samples.damaged(archive, "releases/2024-03-02.json"))

@@ -369,6 +369,14 @@ class TestSitemaps:
         assert reasons(scan)["."].startswith("Left out by exclude patterns: 2 entries")
         assert "/blog/c" not in host.paths()
 
+    def test_a_path_that_is_listed_is_that_path_before_it_is_a_pattern(self, host: WebHost, open_http: Open) -> None:
+        pages = [host.put(path, path) for path in ("/app/[id]/a", "/app/i/a", "/app/%7Bx,y%7D", "/app/x")]
+        index = host.put("/s.xml", sitemap(*pages))
+        assert names(open_http(index, include=["app/[id]/*"]).scan(None)) == ["app/[id]/a.html"]
+        assert names(open_http(index, include=["app/{x,y}"]).scan(None)) == ["app/{x,y}.html"]
+        kept = open_http(index, exclude=["app/[id]/", "/app/{x,y}"]).scan(None)
+        assert names(kept) == ["app/i/a.html", "app/x.html"]
+
     def test_pages_of_other_hosts_are_not_asked_for(self, host: WebHost, open_http: Open) -> None:
         listing = sitemap(host.put("/a", "x"), "http://victim.example/login", "ftp://x/y", "http://10.0.0.1/")
         scan = open_http(host.put("/s.xml", listing)).scan(None)
