@@ -77,6 +77,36 @@ def test_versions_that_the_query_or_a_filter_names_stay_apart(tmp_path: Path) ->
         assert {hit.path for hit in filtered} == {"v1.3/install.md", "v1.5/install.md"}
 
 
+def test_versions_with_the_same_words_stay_apart_where_they_are_named(tmp_path: Path) -> None:
+    text = "# Upgrade\n\nStop the service, install the package, start the service and look at its page.\n"
+    with _library(tmp_path, {f"{major}.0/upgrade.md": text for major in (2, 3, 4, 5)}) as library:
+        assert len(library.search("upgrade the service", top_k=5).hits) == 1
+        named = library.search("upgrade the service of 3.0 or 4.0", top_k=5).hits
+        assert {"3.0/upgrade.md", "4.0/upgrade.md"} <= {hit.path for hit in named}
+        filtered = library.search("upgrade", top_k=5, filters={"path": ["2.0/upgrade.md", "5.0/upgrade.md"]}).hits
+        assert len(filtered) == 2
+
+
+def test_every_tool_that_ranks_documents_gives_versions_one_place(tmp_path: Path) -> None:
+    files = {f"v1.{minor}/install.md": INSTALL.format(f"1.{minor}") for minor in range(4)}
+    with _library(tmp_path, {**files, **OTHERS}) as library:
+        other = tmp_path / "other" / "v2.0"
+        other.mkdir(parents=True)
+        (other / "install.md").write_text(INSTALL.format("2.0"), "utf-8")
+        library.add(str(other.parent), "other")
+        staged, proxy = library.staged, library.read("proxy.md").document.uid
+        version = library.read("v1.2/install.md").document.uid
+        for found, copies in (
+            (staged.several(["install the agent", "download a package", "run the setup"], top_k=9), 3),
+            (staged.similar(proxy, top_k=9), 3),
+            (staged.similar(version, top_k=9), 2),
+            (staged.summaries("install the agent", "*", top_k=9), 4),
+            (staged.several(["install the agent", "run the setup as root"], "*", top_k=9), 4),
+        ):
+            [page] = [one for one in found.documents if one.document.path.endswith("install.md")]
+            assert len(page.copies) == copies
+
+
 def test_invoices_that_differ_in_numbers_are_never_left_out(tmp_path: Path) -> None:
     text = (
         "# Invoice {0}\n\nDear customer, for the services of the past month, which were done as agreed in the contract "

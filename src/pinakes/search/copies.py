@@ -23,7 +23,8 @@ def without_copies(
 ) -> list[FoundDocument]:
     """Return the first ``limit`` documents of ``found`` that differ, each with the ids of its ``copies`` behind it.
 
-    Versions and dates that are ``named`` are told apart. Copies are looked for among ``found`` alone.
+    Versions and dates that are ``named`` are told apart. Copies are looked for among ``found`` alone, which may be of
+    several collections; those that are known already stay.
     """
     kept: list[tuple[FoundDocument, _Text | None]] = []
     copies: dict[int, list[int]] = {}
@@ -35,12 +36,17 @@ def without_copies(
             text = None if record is None else _Text(connection, record, named)
             first = next((other.document_id for other, its in kept if text and its and text.repeats(its)), None)
             if first is not None:
-                copies.setdefault(first, []).append(one.document_id)
+                copies.setdefault(first, []).extend((one.document_id, *one.copies))
             elif len(kept) < limit:
                 kept.append((one, text))
         if len(kept) >= limit:
             break
-    return [replace(one, copies=tuple(copies.get(one.document_id, ()))) for one, _ in kept]
+    shown = {one.document_id for one, _ in kept}
+    return [
+        replace(one, copies=tuple(dict.fromkeys(other for other in every if other not in shown)))
+        for one, _ in kept
+        for every in [(*one.copies, *copies.get(one.document_id, ()))]
+    ]
 
 
 class _Text:

@@ -9,6 +9,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
 from pinakes.filters import parse
 from pinakes.query import PhraseUse
+from pinakes.search.duplicates import named_versions
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings, Settings
 from pinakes.types import JSON, Filter, SearchMode
@@ -45,6 +46,11 @@ def filled(
         phrases=phrases,
         min_similarity=min_similarity,
     )
+
+
+def versions_named(query: str, filters: Mapping[str, JSON] | Filter | None) -> frozenset[str]:
+    """Return the versions and dates that a query or its filters name."""
+    return named_versions(query, filters if isinstance(filters, tuple) else parse(filters))
 
 
 def allowed(top_k: int | None, limits: SearchSettings) -> int:

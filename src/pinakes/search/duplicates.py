@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -53,8 +53,9 @@ def named_versions(query: str, where: Filter) -> frozenset[str]:
 
 
 def comparable(text: str, place: Placed, named: frozenset[str]) -> str:
-    """Return ``text`` as it is compared: without the versions in its path and title that are not ``named``."""
-    return without_versions(text, versions_in(f"{place.path}\n{place.title}") - named)
+    """Return ``text`` as it is compared: without the versions in its path and title, with those that are ``named``."""
+    versions = versions_in(f"{place.path}\n{place.title}")
+    return "\n".join([without_versions(text, versions - named), *sorted(versions & named)])
 
 
 def repetitions(
@@ -74,15 +75,13 @@ def repetitions(
     near = np.triu(~((vectors @ vectors.T < _NEAR_COSINE) & known), 1)
     compared = near.any(axis=0) | near.any(axis=1)
     compared[:surely] = True
-    texts = texts_of([ids[row] for row in np.flatnonzero(compared).tolist()])
-    words = lru_cache(maxsize=None)(lambda one: tuple(_WORD.findall(texts[one].lower())))
-    numbers = lru_cache(maxsize=None)(lambda one: numbers_in(texts[one]))
-    shingles = lru_cache(maxsize=None)(lambda one: _shingles(words(one)))
+    wanted = [ids[row] for row in np.flatnonzero(compared).tolist()]
+    texts = {one: Compared(text) for one, text in texts_of(wanted).items()}
     first: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     same: dict[int, int] = {}
     for one in (one for one in ids if one in texts):
-        alike = first[words(one)]
-        better = next((other for other in alike if numbers(other) == numbers(one)), None)
+        alike = first[texts[one].words]
+        better = next((other for other in alike if texts[other].numbers == texts[one].numbers), None)
         if better is None:
             alike.append(one)
         else:
@@ -91,11 +90,41 @@ def repetitions(
         one, other = ids[earlier], ids[later]
         if one in same or other in same or one not in texts or other not in texts:
             continue
-        if _holds(shingles(one), shingles(other)) and numbers(other) <= numbers(one):
+        if texts[one].holds(texts[other]):
             same[other] = one
     while any(better in same for better in same.values()):
         same = {other: same.get(better, better) for other, better in same.items()}
     return same
+
+
+class Compared:
+    """A text as it is compared with others; what that takes is found when first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def says(self, other: Compared) -> bool:
+        """Say whether it says all that ``other`` says, which says something."""
+        equal = self.words == other.words and self.numbers == other.numbers
+        return bool(other.words) and (equal or self.holds(other))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Its words, lower-cased."""
+        return tuple(_WORD.findall(self._text.lower()))
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Its numbers and identifiers: see ``numbers_in``."""
+        return numbers_in(self._text)
+
+    def holds(self, other: Compared) -> bool:
+        """Say whether it says all that ``other`` says: nearly all runs of words, and all numbers."""
+        return other.numbers <= self.numbers and _holds(self._shingles, other._shingles)
+
+    @cached_property
+    def _shingles(self) -> set[tuple[str, ...]]:
+        return _shingles(self.words)
 
 
 def numbers_in(text: str) -> frozenset[str]:

@@ -22,6 +22,7 @@ import numpy as np
 from pinakes.errors import InvalidInput, PinakesError
 from pinakes.search.constraints import with_phrases
 from pinakes.search.defaults import allowed
+from pinakes.search.duplicates import Compared, comparable
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
 from pinakes.search.scoring import with_score
@@ -46,17 +47,21 @@ Evidence: TypeAlias = Literal["reranker", "words", "meaning", "words and meaning
 class Wanted:
     """What is wanted of all collections together: so many hits, with at least this score.
 
-    ``fold``: a passage that another collection has as well is told once, with the other place named. ``words``: how
-    much of a hybrid score the best passage by words has from that, 0 to 1.
+    ``fold``: a passage that another collection has as well is told once, with the other place named; versions and
+    dates that are ``named`` are told apart. ``words``: how much of a hybrid score the best passage by words has from
+    that, 0 to 1.
     """
 
     most: int
     min_score: float = 0.0
     fold: bool = True
     words: float = 0.0
+    named: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, settings: SearchSettings, top_k: int | None, min_score: float) -> Wanted:
+    def of(
+        cls, settings: SearchSettings, top_k: int | None, min_score: float, named: frozenset[str] = frozenset()
+    ) -> Wanted:
         """Return what is wanted where searches are made by these ``settings``.
 
         Raises:
@@ -65,7 +70,7 @@ class Wanted:
         weights = settings.semantic_weight + settings.keyword_weight
         words = settings.keyword_weight / weights if weights else 0.5
         words /= 1 + settings.feedback_weight
-        return cls(allowed(top_k, settings), min_score, settings.fold_duplicates, words)
+        return cls(allowed(top_k, settings), min_score, settings.fold_duplicates, words, named)
 
     def of_each(self, collections: int, limit: int) -> tuple[int, float]:
         """Return how many hits, with what score, each of so many collections is asked for.
@@ -124,7 +129,7 @@ def asked(
     hits, by, notes = _merged(answers, model_of, wanted.words)
     hits = _phrases_first(hits) if not any(answer.required for answer in answers) else hits
     every = hits
-    hits = _folded(hits) if wanted.fold else hits
+    hits = _folded(hits, wanted) if wanted.fold else hits
     enough = [hit for hit in hits if hit.score >= wanted.min_score]
     if hits and not enough:
         notes.append(too_low(max(hit.score for hit in hits), wanted.min_score))
@@ -261,17 +266,21 @@ def _by_rank(answers: Sequence[Results]) -> list[Hit]:
     return [hit for _, hit in sorted(placed, key=lambda one: (one[0], -one[1].confidence))]
 
 
-def _folded(hits: Sequence[Hit]) -> list[Hit]:
-    """Return ``hits`` without those of which a better one of another collection has the very words."""
-    first: dict[str, Hit] = {}
+def _folded(hits: Sequence[Hit], wanted: Wanted) -> list[Hit]:
+    """Return ``hits`` without those of which a better one of another collection says all (``duplicates``).
+
+    Those behind the ones that are wanted are compared with these only, so that many take no long time.
+    """
+    kept: list[tuple[Hit, Compared, list[Duplicate]]] = []
     for hit in hits:
-        words = " ".join(hit.text.split()).casefold() or hit.chunk_id
-        better = first.get(words)
-        if better is not None and better.collection != hit.collection:
-            first[words] = replace(better, duplicates=(*better.duplicates, _duplicate(hit), *hit.duplicates))
+        text = Compared(comparable(hit.text, hit, wanted.named))
+        others = (one for one in kept[: wanted.most] if one[0].collection != hit.collection)
+        better = next((one for one in others if one[1].says(text)), None)
+        if better is not None:
+            better[2].extend((_duplicate(hit), *hit.duplicates))
         else:
-            first[words if better is None else hit.chunk_id] = hit
-    return list(first.values())
+            kept.append((hit, text, []))
+    return [replace(hit, duplicates=(*hit.duplicates, *more)) if more else hit for hit, _, more in kept]
 
 
 def _duplicate(hit: Hit) -> Duplicate:

@@ -109,7 +109,7 @@ class Staged:
         start = time.perf_counter()
         question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score, phrases)
         answers, notes = self._ask(collection, question)
-        return self._answered(query, answers, notes, top_k, start)
+        return self._answered(query, answers, notes, top_k, start, named_versions(query, question.where))
 
     def several(
         self,
@@ -137,7 +137,8 @@ class Staged:
             for answer in answers:
                 before = merged.get(answer.record.id)
                 merged[answer.record.id] = _scored(answer, merge) if before is None else _merged(before, answer, merge)
-        return self._answered("; ".join(queries), list(merged.values()), notes, top_k, start)
+        asked, named = "; ".join(queries), named_versions(" ".join(queries), question.where)
+        return self._answered(asked, list(merged.values()), notes, top_k, start, named)
 
     def similar(
         self,
@@ -167,12 +168,13 @@ class Staged:
         answer = self._with_parts(own.name, lambda parts: self._like(parts, reference, where, top_k))
         if answer is None:
             query = f"{reference.title}\n{self.summary(reference).text}"
-            question = _Question(query, top_k + _DEPTH, where, self._weights(None), "keyword")
+            others = Condition(selection.BY_ID, none_of=(reference.uid,))  # its copies are not to be folded into it
+            question = _Question(query, top_k + _DEPTH, (*where, others), self._weights(None), "keyword")
             answer = replace(self._of_one(own.name, question), degraded="it has no vectors: compared by words only")
         least = max(min_score, self._shelves.settings.search.min_score)
         kept = [one for one in answer.found if one.document_id != reference.id and one.score >= least]
         answer = replace(answer, found=kept, total=answer.total if where else max(0, answer.total - 1))
-        return self._answered(uid, [answer], [], top_k, start)
+        return self._answered(uid, [answer], [], top_k, start, named_versions("", where))
 
     def expand(
         self, uids: Sequence[str], collection: str | None = None, *, max_tokens: int = 0, wanted: Wanted | None = None
@@ -306,17 +308,19 @@ class Staged:
         while True:
             ranked = parts.index.vector(unit, most, where)
             documents, first = np.unique(ranked.documents, return_index=True)
-            if len(documents) > top_k or len(ranked) < most:
-                break
+            scores = similarities(parts.index, unit, documents.tolist())
+            best, cosines = ranked.ids[first], np.clip(ranked.scores[first], 0, 1)
+            every = in_order(
+                [
+                    FoundDocument(int(document), float(score), int(chunk), float(cosine))
+                    for document, score, chunk, cosine in zip(documents, scores, best, cosines, strict=True)
+                    if document != reference.id
+                ]
+            )
+            found = self._different(every, parts, _Question("", top_k, where, (1.0, 0.0)))
+            if len(found) >= top_k or len(ranked) < most:
+                return _Answer(parts.collection, found, self._total(parts, where))
             most *= _POOL_GROWTH
-        scores = similarities(parts.index, unit, documents.tolist())
-        best = ranked.ids[first]
-        cosines = np.clip(ranked.scores[first], 0, 1)
-        found = [
-            FoundDocument(int(document), float(score), int(chunk), float(cosine))
-            for document, score, chunk, cosine in zip(documents, scores, best, cosines, strict=True)
-        ]
-        return _Answer(parts.collection, in_order(found), self._total(parts, where))
 
     def _not_to_be_found(self, reference: DocumentRecord, other_source: bool) -> tuple[str, ...]:
         """Return the uids of ``reference`` and, for ``other_source``, of all that come from where it does."""
@@ -354,14 +358,26 @@ class Staged:
         return verdicts
 
     def _answered(
-        self, query: str, answers: Sequence[_Answer], notes: Sequence[str], top_k: int, start: float
+        self,
+        query: str,
+        answers: Sequence[_Answer],
+        notes: Sequence[str],
+        top_k: int,
+        start: float,
+        named: frozenset[str],
     ) -> FoundSummaries:
-        """Look up the best documents of all ``answers``."""
+        """Look up the best documents of all ``answers``; those that say the same take one place, as in each of them.
+
+        Versions and dates that are ``named`` are told apart.
+        """
         names = {answer.record.id: answer.record.name for answer in answers}
         several = len(answers) > 1
-        ranked = _together(answers)[:top_k]
-        chunks = [one.chunk_id for one in ranked if one.chunk_id is not None]
         with self._shelves.catalog.read() as connection:
+            ranked = _together(answers)
+            if self._shelves.settings.search.fold_duplicates:
+                ranked = without_copies(connection, ranked, top_k, named)
+            ranked = ranked[:top_k]
+            chunks = [one.chunk_id for one in ranked if one.chunk_id is not None]
             known = briefs.of_ids(connection, [one.document_id for one in ranked])
             copies = briefs.of_ids(connection, [copy for one in ranked for copy in one.copies])
             marks = briefs.ordinals(connection, chunks)
@@ -442,7 +458,9 @@ def _merged(before: _Answer, answer: _Answer, merge: Merge) -> _Answer:
             continue
         better = one if (one.cosine or 0.0) > (other.cosine or 0.0) else other
         score = one.score + other.score if merge == "rrf" else max(one.score, other.score)
-        found[one.document_id] = replace(better, score=score, phrases=max(one.phrases, other.phrases), parts={})
+        copies = tuple(dict.fromkeys([*other.copies, *one.copies]))
+        phrases = max(one.phrases, other.phrases)
+        found[one.document_id] = replace(better, score=score, phrases=phrases, copies=copies, parts={})
     return replace(
         before,
         found=list(found.values()),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +52,7 @@ def ask(
     min_score: float = 0.0,
     fold: bool = True,
     words: float = 0.0,
+    versions: frozenset[str] = frozenset(),
 ) -> Results:
     by_name = {one.collection if isinstance(one, Results) else one[0]: one for one in answers}
 
@@ -60,7 +63,7 @@ def ask(
         raise found[1]
 
     model_of: Callable[[str], str] = (models or dict.fromkeys(by_name, MODEL)).__getitem__
-    return asked(list(by_name), one, model_of, Wanted(most, min_score, fold, words))
+    return asked(list(by_name), one, model_of, Wanted(most, min_score, fold, words, versions))
 
 
 def ids(results: Results) -> list[str]:
@@ -251,6 +254,47 @@ def test_the_same_words_in_another_collection_are_told_once_with_both_places() -
     assert (copy.chunk_id, copy.collection, copy.score, copy.place) == ("b_1", "b", 0.8, "b › 1.md:1-1")
     apart = ask(answer("a", [hit("a", 1, 0.9, "same")]), answer("b", [hit("b", 1, 0.8, "same")]), fold=False)
     assert ids(apart) == ["a_1", "b_1"]
+
+
+LONG = "Download the package of the agent, unpack it with tar into a folder of your own and run the setup as root"
+
+
+def test_what_says_nearly_the_same_in_another_collection_is_told_once() -> None:
+    found = ask(
+        answer("a", [hit("a", 1, 0.9, LONG), hit("a", 2, 0.5, "Something else.")]),
+        answer(
+            "b",
+            [hit("b", 1, 0.8, LONG.replace(" own", " OWN,") + "."), hit("b", 2, 0.7, LONG.partition(" and run")[0])],
+        ),
+    )
+    assert ids(found) == ["a_1", "a_2"]
+    assert [one.chunk_id for one in found.hits[0].duplicates] == ["b_1", "b_2"]
+
+
+def test_texts_of_two_collections_that_differ_in_numbers_are_both_told() -> None:
+    found = ask(
+        answer("a", [hit("a", 1, 0.9, f"{LONG} for 10 EUR")]), answer("b", [hit("b", 1, 0.8, f"{LONG} for 12 EUR")])
+    )
+    assert ids(found) == ["a_1", "b_1"]
+
+
+def test_versions_in_paths_are_told_once_over_collections_unless_they_are_named() -> None:
+    def version(name: str, number: str, score: float) -> Results:
+        return answer(name, [replace(hit(name, 1, score, f"{LONG} of {number}"), path=f"v{number}/install.md")])
+
+    answers = version("a", "1.1", 0.9), version("b", "1.2", 0.8)
+    assert ids(ask(*answers)) == ["a_1"]
+    assert ids(ask(*answers, versions=frozenset({"1.2"}))) == ["a_1", "b_1"]
+
+
+def test_many_hits_of_many_collections_are_folded_in_a_moment() -> None:
+    texts = {number: f"{LONG} number {number}" for number in range(100)}
+    answers = [answer(f"c{one}", [hit(f"c{one}", n, 0.9 - n / 200, texts[n]) for n in texts]) for one in range(20)]
+    start = time.process_time()
+    found = ask(*answers, most=100)
+    assert time.process_time() - start < 20
+    assert len(found.hits) == 100
+    assert all(len(one.duplicates) == 19 for one in found.hits)
 
 
 def test_the_same_words_twice_in_one_collection_are_its_own_business() -> None:
