@@ -160,6 +160,36 @@ def test_where_the_language_is_not_plain_none_is_told(text: str) -> None:
     assert detect(analyzer.words(text)) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Зелёная ёлка и красивые горы", "russian"),
+        ("Η πρωτεύουσα είναι η Αθήνα", "greek"),
+        ("Зелена ялинка і гарні гори", None),
+        ("Красива елха и високи планини ще има", None),
+        ("Ėlka горы", None),
+    ],
+)
+def test_letters_tell_the_language_of_a_short_text_where_no_other_has_them(text: str, language: str | None) -> None:
+    assert detect(analyzer.words(text)) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("I/O errors", ["i/o", "error"]),
+        ("(A/B) tests", ["a/b", "test"]),
+        ("24/7 and OS/2.", ["24/7", "24", "and", "os/2", "os"]),
+        ("order 2024/113", ["order", "2024/113", "2024", "113"]),
+        ("10.0.0.0/8", ["10.0.0.0/8", "10.0.0.0", "10"]),
+        ("and/or TCP/IP", ["and", "or", "tcp", "ip"]),
+        ("src/app/1 /dev/x http://a.org/b/1", ["src", "app", "dev", "http", "a.org", "org"]),
+    ],
+)
+def test_a_name_with_a_slash_is_a_word_where_its_parts_alone_are_none(text: str, terms: list[str]) -> None:
+    assert analyzer.terms(text) == terms
+
+
 def test_languages_may_be_set_that_the_analyser_knows() -> None:
     assert set(get_args(Language)) == LANGUAGES
 
@@ -171,7 +201,7 @@ def test_english_text_has_the_terms_it_had_before_and_new_ones_only_of_the_new_k
         before, after = Counter(old.terms(text)), Counter(analyzer.terms(text))
         assert not before - after, path
         new = after - before
-        assert all(len(term) == 1 or not (term[0].isalnum() and term[-1].isalnum()) or "&" in term for term in new), new
+        assert all(len(term) == 1 or not (term[0] + term[-1]).isalnum() or {"&", "/"} & {*term} for term in new), new
         seen += before.total()
     assert seen > 10_000
 
@@ -190,6 +220,9 @@ HOSTILE = {
     "single letters": "A I " * 200_000,
     "fences": "```\n" * 100_000,
     "capitals": "IT WHO " * 150_000,
+    "slashes": "a/" * 300_000,
+    "slashed names": "I/O 24/7 " * 100_000,
+    "dotted slashes": ".-" * 300_000 + "/1",
     "accents": "é" * 500_000,
     "stop words": "der die das " * 100_000,
 }

@@ -46,7 +46,7 @@ __all__ = [
 VERSION = 2
 """Another number: an index made by the one before has other terms."""
 
-_SEPARATOR = re.compile(r"[-._'’&]+")
+_SEPARATOR = re.compile(r"[-._'’&/]+")
 _POSSESSIVE = re.compile("'[sS]$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NUMBER = re.compile(r"[vV]?\d+")
@@ -81,7 +81,7 @@ class QueryTerm:
     ``weight``: how often it stands in the query, less for the parts of an identifier. ``others``: terms of the stream
     that other forms of the word have. ``exact``: the word as it is written; ``inflected``: where it has no ending, what
     it may be with one. ``word``: lower-cased, "" where it has no stem in any language.
-    ``is_name``: a stop word in capitals, found among variants only.
+    ``is_name``: a word in capitals that is a name, found among variants; in small letters where it is no stop word.
     """
 
     text: str
@@ -339,19 +339,21 @@ class Analyzer:
 
     def _of_query_word(self, word: str, is_name: bool) -> tuple[QueryTerm, ...]:
         if is_name:
-            return (QueryTerm(word, is_name=True),)
+            small = word.lower()
+            others = () if small in STOP_WORDS else tuple(self.terms_of([small]))
+            return (QueryTerm(word, is_name=True, others=others),)
         terms = self.terms_of([word])
         parts = _lower_parts(word)
         if len(parts) != len(terms):  # of a run of characters without spaces, or of a name with signs
             return tuple(QueryTerm(term) for term in terms)
         with self._lock:
-            others = [tuple(self._others(part)) for part in parts]
+            forms_of = [tuple(self._others(part)) for part in parts]
             plain = parts[0] if len(parts) == 1 and word.isalpha() else ""
             inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0
         return tuple(
             QueryTerm(term, part_weight if at else 1.0, other, plain, inflected, part if part.isalpha() else "")
-            for at, (term, part, other) in enumerate(zip(terms, parts, others, strict=True))
+            for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
         )
 
     def _of_word(self, word: str) -> list[str]:
@@ -382,6 +384,9 @@ def _lower_parts(word: str) -> list[str]:
     """Return a word lower-cased, then its parts of two characters and more where it has several."""
     if word.isalpha() and word.islower():
         return [word[:_LONGEST]]
+    if "/" in word:
+        pieces = (part for piece in word.split("/") for part in _lower_parts(piece) if len(part) > 1)
+        return [word.lower()[:_LONGEST], *pieces]
     word = _POSSESSIVE.sub("", word.replace("’", "'"))
     parts = [part for piece in _SEPARATOR.split(word) for part in _HUMP.split(piece) if part]
     whole = word.lower().strip("-._'")

@@ -1,13 +1,14 @@
 """Which language a text is in, and the stems of words in languages other than English.
 
 A language is told by its commonest words: they are a fifth to a half of any running text, and hardly any of them stands
-often in a text of another language. Where that is not plain, no language is told.
+often in a text of another language. Where that is not plain, letters may tell; else no language is told.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from threading import Lock
 
 import Stemmer
@@ -71,6 +72,12 @@ _LEAST_SHARE = 0.18
 _AHEAD = 1.3
 """A language is told where its commonest words are so much of the text, and so many times those of any other."""
 
+_LEAST_FOREIGN = 0.8
+_GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
+_RUSSIAN = re.compile("[а-яё]+")
+_RUSSIAN_ONLY = frozenset("ыэ")
+"""Letters of Russian that no other language with a stemmer has, nor Ukrainian, Bulgarian, Serbian."""
+
 _REMEMBERED = 100_000
 
 
@@ -87,20 +94,36 @@ _LANGUAGES_OF = _by_word()
 
 def detect(words: Iterable[str], among: Collection[str] = LANGUAGES) -> str | None:
     """Return the language of a text with these ``words``, None where it is not sure or not ``among`` these."""
-    seen, found = 0, Counter[str]()
+    seen, found, foreign = 0, Counter[str](), list[str]()
     for word in words:
         if not word[0].isalpha():
             continue
         seen += 1
         found.update(_LANGUAGES_OF.get(word.lower(), ()))
+        if not word.isascii():
+            foreign.append(word)
         if seen == _SAMPLE:
             break
+    told = _by_words(found, seen) or (_by_letters(foreign) if len(foreign) >= _LEAST_FOREIGN * max(1, seen) else None)
+    return told if told in among else None
+
+
+def _by_words(found: Counter[str], seen: int) -> str | None:
     best = found.most_common(2)
     if seen < _LEAST_WORDS or not best or best[0][1] < _LEAST_SHARE * seen:
         return None
     if len(best) > 1 and best[0][1] < _AHEAD * best[1][1]:
         return None
-    return best[0][0] if best[0][0] in among else None
+    return best[0][0]
+
+
+def _by_letters(words: Sequence[str]) -> str | None:
+    """Return the language that has these letters alone, however short the text: Greek, or Russian by its ы and э."""
+    letters = set("".join(words).lower())
+    if _GREEK.fullmatch("".join(filter(str.isalpha, letters))):
+        return "greek"
+    is_russian = letters & _RUSSIAN_ONLY and _RUSSIAN.fullmatch("".join(filter(str.isalpha, letters)))
+    return "russian" if is_russian else None
 
 
 class Stems:

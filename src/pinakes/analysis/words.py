@@ -2,8 +2,8 @@
 
 A character is a word by itself only where it stands alone in prose: ``vitamin C``, ``chapter 7``, ``(K)``; not as a
 part of a compound, in an expression (``a = b``, ``x[0]``) or as the number of a list item. Signs belong to a word in
-names such as ``C++``, ``C#``, ``.NET``, ``AT&T`` and ``A*``. Marks without width (soft hyphens, word joiners) are
-ignored.
+names such as ``C++``, ``C#``, ``.NET``, ``AT&T``, ``A*`` and ``I/O``. Marks without width (soft hyphens, word
+joiners) are ignored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,14 @@ _NAME_A_OR_I = r"[AI](?![-.'’&]?\w)(?:(?<=\w\s\w)|(?=\s*(?:[|.,;:!?)\]\"”]|$
 """The letters that are words of their own kind in English: names only behind a word, or before a sign or the end."""
 
 
-def _pattern(ignored: str, alone: str, *, signs: bool) -> re.Pattern[str]:
+_SLASHED = (
+    r"(?<![\w/.:@~\\-])(?:[^\W_]/[^\W_]{1,12}|\d++/[^\W_]{1,12}|[\w.-]{1,20}+/(?:[^\W_]|\d{1,12}))"
+    r"(?![\w/=]|[.:-]\w)"
+)
+"""Names with a slash of which a part could not stand alone: ``I/O``, ``A/B``, ``24/7``, ``OS/2``, ``10.0.0.0/8``."""
+
+
+def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) -> re.Pattern[str]:
     """Return what a word is; ``alone``: where a single character is one."""
     char = rf"[\w{_MARKS}{ignored}]"
     joint = r"-.'’\u2010\u2011" if ignored else "-.'’"
@@ -58,6 +65,8 @@ def _pattern(ignored: str, alone: str, *, signs: bool) -> re.Pattern[str]:
         rf"{char}(?:{joined}{char}+)+",
         f"[{_SCRIPTIO}]",
     ]
+    if slashes:
+        words.insert(0, _SLASHED)
     if signs:
         words += [
             r"(?<!\w)[^\W\d_](?:\+\+|[#♯])(?![\w+#])",
@@ -70,9 +79,12 @@ def _pattern(ignored: str, alone: str, *, signs: bool) -> re.Pattern[str]:
 _IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)]\s))(?![AaIi_])\w{_AFTER_ALONE}|{_BEFORE_ALONE}{_NAME_A_OR_I}"
 _IN_QUERY = r"(?<!\w)(?!_)\w(?!\w)"
 _PROSE = _pattern("", _IN_TEXT, signs=True)
-_QUERY = _pattern("", _IN_QUERY, signs=True)
+_PROSE_WITH_SLASHES = _pattern("", _IN_TEXT, signs=True, slashes=True)
+"""Apart from the other: it takes longer, and most texts have no slash."""
+
+_QUERY = _pattern("", _IN_QUERY, signs=True, slashes=True)
 _CODE = _pattern("", "", signs=False)
-_RAW = _pattern(IGNORED, _IN_TEXT, signs=True)
+_RAW = _pattern(IGNORED, _IN_TEXT, signs=True, slashes=True)
 """The same in text that is not normalised."""
 
 _FENCE = re.compile(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
@@ -87,8 +99,8 @@ _STOP_WORDS = (
     "which while who whom why will with would you your yours yourself yourselves"
 )
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-NAMES = frozenset(word.upper() for word in STOP_WORDS if len(word) > 1)
-"""Stop words in capitals, which may be names: IT, WHO, US, OR."""
+NAMES = frozenset(word.upper() for word in (*STOP_WORDS, "us") if len(word) > 1)
+"""Words in capitals that may be names, and are other words in small letters: IT, WHO, US, OR."""
 
 _AUXILIARIES = frozenset(("may", "must", "might", "shall", "shan't", "mustn't", "needn't", "don't", "can't", "won't"))
 _NUMBERED = frozenset(
@@ -130,7 +142,7 @@ def of_text(text: str, *, code: bool = False) -> list[str]:
 
 
 def _of_prose(text: str) -> list[str]:
-    words = _PROSE.findall(text)
+    words = (_PROSE_WITH_SLASHES if "/" in text else _PROSE).findall(text)
     if "A" in words or "I" in words:
         return [word for before, word in zip(["", *words], words, strict=False) if _counts(before, word)]
     return words
@@ -184,7 +196,7 @@ def names_in_query(words: list[str]) -> set[str]:
     AND, OR and NOT between two words that count are operators of other search engines.
     """
     found = {word for word in words if word in NAMES}
-    if not found or (all(map(_is_capital, words)) and any(word.lower() not in STOP_WORDS for word in words)):
+    if not found or (all(map(_is_capital, words)) and any(word not in NAMES for word in words)):
         return set()
     operators = {
         word

@@ -19,6 +19,9 @@ TEXT, VARIANTS, EXACT, METADATA = "text", "variants", "exact", "metadata"
 _FOLDED = 0.8
 """What another form of a word counts beside the word as it is written: without accents, or an irregular plural."""
 
+_SMALL = 0.5
+"""What a name in capitals (US) counts in small letters, which are another word mostly."""
+
 _STEMMED = 0.8
 _COMPOUND = 0.5
 _EXACT = 1.0
@@ -58,6 +61,8 @@ class Vocabulary:
             return
         if term.is_name:
             yield from self._there(VARIANTS, term.text, 1.0)
+            for other in term.others:
+                yield from self._there(TEXT, other, _SMALL)
             return
         for other in (term.text, *term.others):
             yield from self._there(VARIANTS, other, _FOLDED)
@@ -70,6 +75,15 @@ class Vocabulary:
             if language == GERMAN and self._compounds is not None:
                 for stem in self._compounds.of(term.word):
                     yield from self._there(VARIANTS, f"{language}:{stem}", _COMPOUND)
+
+    def is_spelled_otherwise(self, term: QueryTerm) -> bool:
+        """Say whether another form of a term of a query stands here, or what the term is another form of."""
+        if not self.has_variants:
+            return False
+        names = (term.text, *term.others)
+        return any(self.frequency(VARIANTS, name) for name in names) or any(
+            self.frequency(TEXT, other) for other in term.others
+        )
 
     def counts(self, term: QueryTerm) -> int:
         """Return in how many entries a term or one of its forms stands, about."""
@@ -154,22 +168,22 @@ def _as_written(term: QueryTerm, schema: Any, vocabulary: Vocabulary, field: str
     """Return where a word stands as it is written; None where it does everywhere, or nothing tells.
 
     Of passages the index has words with an ending, and those without where they stand beside these. So a word without
-    stands where it is beside, or its stem is without any of the others.
+    stands where it is beside, or its stem is without any of the others. Words with and without accents have different
+    stems; an irregular plural and its singular, too.
     """
-    if not vocabulary.has_variants:
-        return None
-    if not term.exact:
+    if not vocabulary.has_variants or not term.exact:
         return None
     stem, count = vocabulary.frequency(TEXT, term.text), vocabulary.frequency(field, term.exact)
     written = tantivy.Query.term_query(schema, field, term.exact, "basic")
+    has_stem = tantivy.Query.term_query(schema, TEXT, term.text, option)
+    otherwise = has_stem if stem and vocabulary.is_spelled_otherwise(term) else None
     if not term.inflected or field == SPELLED:
-        return written if 0 < count < stem else None
+        return written if 0 < count < stem or (count and otherwise) else otherwise
     others = [word for word in term.inflected if vocabulary.frequency(field, word)]
     if not others or stem <= max(vocabulary.frequency(field, word) for word in others) - count:
-        return None
-    has_stem = (tantivy.Occur.Must, tantivy.Query.term_query(schema, TEXT, term.text, option))
+        return otherwise
     inflected = [(tantivy.Occur.MustNot, tantivy.Query.term_query(schema, field, word, "basic")) for word in others]
-    alone = tantivy.Query.boolean_query([has_stem, *inflected])
+    alone = tantivy.Query.boolean_query([(tantivy.Occur.Must, has_stem), *inflected])
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, alone), (tantivy.Occur.Should, written)])
 
 

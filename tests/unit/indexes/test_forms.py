@@ -118,6 +118,50 @@ def test_names_in_capitals_are_found_as_names(tmp_path: Path) -> None:
     assert found(index, "IT DEPARTMENT") == [2]
 
 
+def test_us_in_capitals_is_a_name_and_else_a_word(tmp_path: Path) -> None:
+    index = filled(tmp_path, ["Tell us of us, and they told us", "Exports to the US rose", "Nothing more"])
+    assert found(index, "US") == [*found(index, "exports US")[:1], 1] == [2, 1]
+    assert found(index, "us")[0] == 1
+
+
+@pytest.mark.parametrize("of", ["passages", "documents"])
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("resume", "resumé"), ("Strasse", "Straße"), ("index", "indices"), ("mice", "mouse"), ("ö", "o")],
+)
+def test_the_exact_form_is_first_though_another_stands_more_often(
+    word: str, other: str, of: str, tmp_path: Path
+) -> None:
+    texts = [f"{other} and {other} of {other} with {other}", f"the {word} that stands in a text with some more words"]
+    assert found(filled(tmp_path, texts, of=of), word)[0] == 2
+
+
+def test_a_german_word_begins_compounds_whose_stem_has_no_ending_of_it(tmp_path: Path) -> None:
+    texts = [
+        "Die Kündigungsfrist ist lang.",
+        "Sicherheitsabstand halten",
+        "Das Haus ist alt.",
+        "Der Versicherungsbeitrag",
+    ]
+    index = filled(tmp_path, texts, languages=["german"])
+    assert found(index, "Kündigung") == found(index, "Kündigungen") == found(index, "Frist") == [1]
+    assert found(index, "Sicherheit") == found(index, "Abstand") == [2]
+    assert found(index, "Beitrag") == found(index, "Versicherung") == [4]
+
+
+@pytest.mark.parametrize(("query", "first"), [("I/O", 2), ("24/7", 4), ("2024/113", 6)])
+def test_names_with_a_slash_come_before_their_parts(query: str, first: int, tmp_path: Path) -> None:
+    texts = [
+        "i o, o and i: ring o, ring i",
+        "the I/O of a disk",
+        "24 hours, 7 days, 24 and 7",
+        "support 24/7",
+        "2024 2024 113 113",
+        "order 2024/113 here",
+    ]
+    assert found(filled(tmp_path, texts), query)[0] == first
+
+
 def test_a_long_question_counts_words_as_often_as_they_stand(tmp_path: Path) -> None:
     index = filled(tmp_path, ["badger and fish", "heron and fish", "heron and birch"])
     assert found(index, "badger heron heron heron")[-1] == 1
