@@ -178,6 +178,8 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
             diversity, passages = Diversity.wanted(parts, connection), Passages(connection, asked.text)
             hits = hydrated(connection, collection, ranked, asked.request, index, settings, passages, diversity)
             notes += ranked.doubts(request.min_score)
+            if asked.text and total and vector is None and not (len(ranked.rows) or notes):
+                notes.append("no passage has a word of the query")
         watch.overtaken = passages.overtaken
         answerable = None
         if ranked.candidates.wider is not None and not request.bare:
