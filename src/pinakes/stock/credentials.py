@@ -97,7 +97,7 @@ def purge(shelves: Shelves) -> Purged:
 def elsewhere(shelves: Shelves) -> list[str]:
     """Return the places that may hold what the catalogue held: copies of sources, archives that were written."""
     home = shelves.settings.home
-    copies = [str(home / name) for name in _COPIES if (home / name).is_dir() and any((home / name).iterdir())]
+    copies = [str(home / name) for name in _COPIES if any(one.suffix != ".lock" for one in (home / name).glob("*"))]
     archives = [str(path) for path in sorted(home.glob("*.zip"))]
     with shelves.catalog.read() as connection:
         written = [file for name in _WRITING for file in audit.files_of(connection, name)]
