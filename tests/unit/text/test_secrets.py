@@ -137,6 +137,11 @@ def test_many_findings_are_named_one_by_one_and_then_counted() -> None:
         "Q~" * 100_000,
         "\n" * 5_000_000,
         "é" * 1_000_000 + "token: " * 100_000,
+        "password|" * 300_000,
+        "password,a\n" * 200_000,
+        "a|password\n" + "b|c\n" * 500_000,
+        "é token\n\n" * 200_000,
+        "token,x\n,y\n" * 200_000,
     ],
     ids=lambda text: text[:12],
 )
@@ -157,3 +162,51 @@ def test_whatever_the_text_a_mask_is_as_long_and_stays_as_it_is(text: str) -> No
 def test_a_token_is_found_wherever_it_stands(before: str, after: str, seed: int) -> None:
     token = "glpat-" + Maker(seed).of("abcdefABCDEF0123456789", 20)
     assert token not in DETECTOR.mask(f"{before} {token} {after}")
+
+
+VALUE = MAKE.of("ABCDEFabcdef0123456789", 26)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,password,role\nroot,@@,admin\n",
+        "# Accounts\n\n| user | Password |\n|:--- | --- |\n| root | `@@` |\n",
+        "name\tAPI key\nbot\t@@\n",
+        'id;client_secret\n1;"@@"\n',
+        "host | db password\na | plain\nb | @@\n",
+        "- **Password:** `@@`\n",
+        "API key: @@",
+        "## Production API key\n\n@@\n",
+        "Access token\n  @@\n",
+        "**Secret**\n@@\n",
+    ],
+)
+def test_a_name_tells_a_secret_in_a_table_a_list_or_the_line_below(text: str) -> None:
+    masked = DETECTOR.mask(text.replace("@@", VALUE))
+    assert VALUE not in masked
+    assert masked == text.replace("@@", MASK * len(VALUE))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a, token, b\nc, request1, d\n",
+        "| parameter | token |\n| --- | --- |\n| v1beta1.Pod | KubernetesToken2 |\n",
+        "def f(self, password, n):\n    return g(self, user2name, 3)\n",
+        "column | secret\n2024-01-31 | 2024-02-28\n",
+        "The server checks the token\nAbc1defGh2ijKl3mnOp4qr is the name of a pod.\n",
+        "kind: Secret\nmetadata:\n  name: db-secret-2\n",
+        "kernel signing key: " + MAKE.of("0123456789abcdef", 40),
+    ],
+)
+def test_what_only_stands_near_such_a_name_stays(text: str) -> None:
+    assert DETECTOR.mask(text) == text
+
+
+def test_secrets_beside_each_other_in_a_table_are_all_found() -> None:
+    tokens = ["ghp_" + MAKE.of("ABCabc0123456789", 36) for _ in range(3)]
+    rows = "".join(f"{one} | {VALUE} | ghp_x\n" for one in tokens)
+    masked = DETECTOR.mask(f"token | password | other\n{rows}")
+    assert VALUE not in masked
+    assert not any(one in masked for one in tokens)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import re2
 
+from pinakes.text.secrets.columns import in_columns
 from pinakes.text.secrets.named import NAMED
 from pinakes.text.secrets.patterns import KEYS, TOKENS, Rule
 from pinakes.text.secrets.values import MASK
@@ -24,6 +25,7 @@ _RULES: Final = (*KEYS, *TOKENS, *NAMED)
 _MEMORY: Final = 64 << 20
 _DEPTH: Final = 64
 _SHORTEST: Final = 10
+_IN_COLUMN: Final = "a password or token"
 _HASHED: Final = "sha256:"
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
 _ANCHOR_CHARS = 8
@@ -51,7 +53,7 @@ class Detector:
 
     def find(self, text: str) -> list[Finding]:
         """Return the credentials in ``text``, in their order; none overlaps another."""
-        return [one for one in _found(text) if not self._is_allowed(text[one.start : one.end])]
+        return [one for one in _every(text) if not self._is_allowed(text[one.start : one.end])]
 
     def mask(self, text: str) -> str:
         """Return ``text`` with its credentials masked, line by line."""
@@ -91,6 +93,19 @@ def lines_of(text: str, findings: Sequence[Finding]) -> list[int]:
 
 def _hidden(secret: str) -> str:
     return "\n".join(MASK * len(line) for line in secret.split("\n"))
+
+
+def _every(text: str) -> list[Finding]:
+    """Return all that is found by its form or by a name, and what stands in columns besides."""
+    found, columns = list(_found(text)), [Finding(_IN_COLUMN, *span) for span in in_columns(text)]
+    if not columns:
+        return found
+    every, end = list[Finding](), 0
+    for one in sorted([*found, *columns], key=lambda one: (one.start, -one.end)):
+        if one.start >= end:
+            every.append(one)
+            end = one.end
+    return every
 
 
 def _found(text: str) -> Iterator[Finding]:

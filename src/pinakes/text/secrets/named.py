@@ -14,12 +14,13 @@ _KEYS = (
     "secret|secure|service|session|shared|signing|sign|storage|webhook"
 )
 _TOKENS = (
-    f"(?:{_KEYS})(?:[_.-]?access)?[_.-]?keys?|secrets?|secret[_.-]?(?:string|value|base)|tokens?|credentials?|creds|"
+    f"(?:{_KEYS})(?:[_.-]?access)?[_.-]?keys?|(?:api|access|secret|auth|client|private|storage|account) keys?|"
+    "secrets?|secret[_.-]?(?:string|value|base)|tokens?|credentials?|creds|"
     "client-key-data|_auth|authorization|x-[a-z-]{2,20}-key|accountkey|connectionkey"
 )
 _ENDS = "[_-]?[0-9]{1,2}|[_-](?i:base64|b64|hex|dev|prod|staging|live|key|id_secret)"
-_NAME = f"(?i:(?P<password>{_PASSWORDS})|{_TOKENS})(?:{_ENDS})?"
-_ANCHOR_NAME = _NAME.replace("?P<password>", "?:")
+_NAME = f"(?P<name>(?i:(?P<password>{_PASSWORDS})|{_TOKENS})(?:{_ENDS})?)"
+_ANCHOR_NAME = _NAME.replace("?P<password>", "?:").replace("?P<name>", "?:")
 
 _BETWEEN = (
     r"[\"'`\]*]{0,3}"
@@ -30,8 +31,9 @@ _BETWEEN = (
     r"|>"
     r"|\([ ]{0,2}"
     r"|[\"'],[ ]{0,4}"
+    r"|:?[*_]{0,3}[ \t]{0,4}\r?\n(?:[ \t]{0,4}\r?\n)?[ \t>]{0,8}"
     r")"
-    r"[*]{0,3}"
+    r"(?:[*_]{1,3}[ \t]{0,4})?"
 )
 _VALUE = (
     r"[rbfuRBFUL@$]{0,2}(?:\"(?P<double>[^\"\n]{6,64}+)[^\s]|'(?P<single>[^'\n]{6,64}+)[^\s]|"
@@ -49,6 +51,9 @@ _REST = {
 }
 _OPENING = ("(", "[", "{")
 _LONGEST_PASSWORD = 200
+_HEADING_CHARS = 50
+_IN_HEADING = re.compile(r"[#>*_+|\s-]*(?:[\w.-]+ ){0,4}")
+_VALUE_NAME = re.compile(r"(?i)[\n,][ \t]*[\"']?(?:value|secret)[\"']?[ \t]*[:=]")
 _SPACE = re.compile(r"\s")
 _HEADER = ("Bearer ", "bearer ", "Token ", "token ", "Basic ", "basic ", "SSWS ")
 
@@ -62,6 +67,8 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
     if match is None:
         return
     group = next(name for name in _GROUPS if match[name] is not None)
+    if "\n" in text[match.end("name") : match.start(group)] and not _is_heading(text, start, match.start(group)):
+        return
     begin, stop = match.span(group)
     long = stop - begin == _HEAD
     value, password = match[group], match["password"] is not None and not long
@@ -77,6 +84,15 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
     if _is_secret(value, quoted=group != "bare", password=password):
         rest = _REST[group].match(text, stop) if long else None
         yield begin, rest.end() if rest else stop
+
+
+def _is_heading(text: str, start: int, value: int) -> bool:
+    """Say whether a name ends a short line of its own, and a value stands alone in the line below."""
+    if _VALUE_NAME.search(text, start, value):
+        return True
+    before = text[max(0, start - _HEADING_CHARS) : start].rpartition("\n")[2]
+    after = text[value : value + 2 * _HEAD].partition("\n")[0]
+    return len(before) < _HEADING_CHARS and _IN_HEADING.fullmatch(before) is not None and " " not in after.strip()
 
 
 def _is_secret(value: str, *, quoted: bool, password: bool) -> bool:
