@@ -47,8 +47,8 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
         route_taken = route(text, query.phrases)
         request = replace(request, mode=route_taken.mode)
         notes.append(f"searched by {_NAMES[route_taken.mode]}: {route_taken.reason}")
+    notes += lost(text, request.mode)
     if request.mode != "vector":
-        notes += lost(text, request.mode)
         text, said = _spelled(text, index, settings)
         notes += said
     expansion = expand(text, settings.expansion)

@@ -24,7 +24,7 @@ _PLACE = frozenset(("uri", "path", "title", "kind", "language", "content_type"))
 
 def lost(text: str, mode: SearchMode) -> list[str]:
     """Say which signs of a query are no words; in whole, where it has no word at all."""
-    if not text:
+    if not text or (mode == "vector" and asked(text).words):
         return []
     if not asked(text).words:
         how = "nothing can be found by words" if mode == "keyword" else "searched by meaning alone"
