@@ -70,6 +70,9 @@ _SYLLABLES = 4
 _PART_OF_IDENTIFIER = 0.3
 """Weight of each part of an identifier with digits in a query; the whole has 1."""
 
+_SINGLE = 0.7
+"""Weight of the single characters of a name with a slash (``y/n``), which stand alone in some texts."""
+
 Place: TypeAlias = tuple[Span, frozenset[str]]
 """Where a word stands in a text, and the terms it gives."""
 
@@ -351,9 +354,13 @@ class Analyzer:
             plain = parts[0] if len(parts) == 1 and word.isalpha() else ""
             inflected = self._inflected(plain) if plain and not self._exact(plain) else ()
         part_weight = _PART_OF_IDENTIFIER if is_identifier(word) else 1.0
-        return tuple(
-            QueryTerm(term, part_weight if at else 1.0, other, plain, inflected, part if part.isalpha() else "")
-            for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
+        singles = _single(word) if "/" in word else ()
+        return (
+            *(
+                QueryTerm(term, part_weight if at else 1.0, other, plain, inflected, part if part.isalpha() else "")
+                for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
+            ),
+            *(QueryTerm(char, part_weight * _SINGLE) for char in singles),
         )
 
     def _of_word(self, word: str) -> list[str]:
@@ -396,6 +403,11 @@ def _lower_parts(word: str) -> list[str]:
         return [whole[:_LONGEST]] if len(whole) > 1 or len(word) == 1 else []
     lower = [part.lower()[:_LONGEST] for part in parts if len(part) > 1]
     return [whole[:_LONGEST], *lower] if len(whole) > 1 else lower
+
+
+def _single(word: str) -> list[str]:
+    """Return the single characters of a name with a slash, which may stand alone elsewhere; no articles."""
+    return [part for part in word.lower().split("/") if len(part) == 1 and part not in "ai"]
 
 
 def _content(words: list[str], names: set[str]) -> list[str]:
