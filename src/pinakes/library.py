@@ -28,7 +28,8 @@ from pinakes.follow import Difference, Superseded
 from pinakes.ingest import Event, Report
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining, several
-from pinakes.search.defaults import filled, versions_named
+from pinakes.search.defaults import filled
+from pinakes.search.several import Wanted
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
@@ -177,9 +178,8 @@ class Library:
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
-        names, limits = self.named(collection), self.settings.search
-        wanted = several.Wanted.of(limits, top_k, min_score, versions_named(query, filters))
-        most, least = wanted.of_each(len(names), limits.max_top_k)
+        names, wanted = self.named(collection), Wanted.of(self.settings.search, query, filters, top_k, min_score)
+        most, least = wanted.of_each(len(names), self.settings.search.max_top_k)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
         ask = partial(_answer, self.shelves, request, beside=generation == "beside")

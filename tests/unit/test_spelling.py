@@ -174,12 +174,3 @@ def test_a_word_of_removed_passages_is_not_proposed(tmp_path: Path) -> None:
 @given(st.from_regex(r"[a-z]{6,12}", fullmatch=True), st.integers(0, 1000))
 def test_the_benchmark_misspells_a_word_by_exactly_one_edit(word: str, seed: int) -> None:
     assert OSA.distance(edited(word, random.Random(seed)), word) == 1
-
-
-@pytest.mark.parametrize(
-    ("query", "words"), [("Q", ["Q"]), ("RFC-0999", ["RFC-0999"]), ("X# y", ["X#", "y"]), ("a the of I", [])]
-)
-def test_characters_alone_and_identifiers_that_nothing_has_are_named(
-    query: str, words: list[str], lexicon: Lexicon
-) -> None:
-    assert [one.word for one in missing(query, lexicon, SETTINGS)] == words

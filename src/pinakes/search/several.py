@@ -21,13 +21,13 @@ import numpy as np
 
 from pinakes.errors import InvalidInput, PinakesError
 from pinakes.search.constraints import with_phrases
-from pinakes.search.defaults import allowed
+from pinakes.search.defaults import allowed, versions_named
 from pinakes.search.duplicates import Compared, comparable
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
 from pinakes.search.scoring import with_score
 from pinakes.settings import SearchSettings
-from pinakes.types import Duplicate, Hit, Results, SearchMode, Stage, Trace
+from pinakes.types import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
 
 EVERY = "*"
 """Stands for all collections; none can be called so, and no name has a comma."""
@@ -60,7 +60,12 @@ class Wanted:
 
     @classmethod
     def of(
-        cls, settings: SearchSettings, top_k: int | None, min_score: float, named: frozenset[str] = frozenset()
+        cls,
+        settings: SearchSettings,
+        query: str,
+        filters: Mapping[str, JSON] | Filter | None,
+        top_k: int | None,
+        min_score: float,
     ) -> Wanted:
         """Return what is wanted where searches are made by these ``settings``.
 
@@ -70,7 +75,8 @@ class Wanted:
         weights = settings.semantic_weight + settings.keyword_weight
         words = settings.keyword_weight / weights if weights else 0.5
         words /= 1 + settings.feedback_weight
-        return cls(allowed(top_k, settings), min_score, settings.fold_duplicates, words, named)
+        most, named = allowed(top_k, settings), versions_named(query, filters)
+        return cls(most, min_score, settings.fold_duplicates, words, named)
 
     def of_each(self, collections: int, limit: int) -> tuple[int, float]:
         """Return how many hits, with what score, each of so many collections is asked for.

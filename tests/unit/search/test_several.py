@@ -176,7 +176,7 @@ def test_scores_that_rank_by_rank_are_not_lowered() -> None:
 
 
 def test_of_several_enough_is_asked_to_see_how_near_they_are() -> None:
-    wanted = Wanted.of(SearchSettings(semantic_weight=3, keyword_weight=1, feedback_weight=0.25), 2, 0.1)
+    wanted = Wanted.of(SearchSettings(semantic_weight=3, keyword_weight=1, feedback_weight=0.25), "", None, 2, 0.1)
     assert (wanted.most, wanted.min_score, wanted.fold, wanted.words) == (2, 0.1, True, 0.2)
     assert [wanted.of_each(count, 50) for count in (1, 2)] == [(2, 0.1), (5, 0.0)]
     assert wanted.of_each(2, 3) == (3, 0.0)
