@@ -120,7 +120,7 @@ def test_changes_are_found_again_and_again(keep_time: Callable[..., Scheduled], 
     (notes / "cup.md").unlink()
     scheduled.until(lambda: not library.search("green", mode="keyword").hits)
     assert scheduled.said[0] == "notes → default: 1 added"
-    assert len(scheduled.said) == 4
+    scheduled.until(lambda: len(scheduled.said) == 4)
 
 
 def test_what_was_missed_is_read_once_at_the_start(
