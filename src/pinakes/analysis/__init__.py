@@ -70,8 +70,10 @@ _SYLLABLES = 4
 _PART_OF_IDENTIFIER = 0.3
 """Weight of each part of an identifier with digits in a query; the whole has 1."""
 
-_SINGLE = 0.7
-"""Weight of the single characters of a name with a slash (``y/n``), which stand alone in some texts."""
+_ALONE, _ALONE_AMONG_MANY = 0.5, 0.2
+_MANY_TERMS = 20
+"""Weight of a single character beside a word, and in a query with more terms than so many: in a pasted log or table
+characters alone say nothing."""
 
 Place: TypeAlias = tuple[Span, frozenset[str]]
 """Where a word stands in a text, and the terms it gives."""
@@ -194,7 +196,8 @@ class Analyzer:
                     found[term.text] = term
                 else:
                     found[term.text] = _both(before, term)
-        return list(found.values())
+        alone = _ALONE if len(found) <= _MANY_TERMS else _ALONE_AMONG_MANY
+        return [replace(term, weight=term.weight * alone) if _is_alone(term.text) else term for term in found.values()]
 
     def query_terms(self, text: str) -> list[str]:
         """Return the distinct terms of a query; stop words only when there is nothing else."""
@@ -360,7 +363,7 @@ class Analyzer:
                 QueryTerm(term, part_weight if at else 1.0, other, plain, inflected, part if part.isalpha() else "")
                 for at, (term, part, other) in enumerate(zip(terms, parts, forms_of, strict=True))
             ),
-            *(QueryTerm(char, part_weight * _SINGLE) for char in singles),
+            *(QueryTerm(char, part_weight) for char in singles),
         )
 
     def _of_word(self, word: str) -> list[str]:
@@ -403,6 +406,10 @@ def _lower_parts(word: str) -> list[str]:
         return [whole[:_LONGEST]] if len(whole) > 1 or len(word) == 1 else []
     lower = [part.lower()[:_LONGEST] for part in parts if len(part) > 1]
     return [whole[:_LONGEST], *lower] if len(whole) > 1 else lower
+
+
+def _is_alone(term: str) -> bool:
+    return len(term) == 1 and term.isalnum() and not UNSPACED.match(term)
 
 
 def _single(word: str) -> list[str]:
