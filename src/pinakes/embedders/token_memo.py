@@ -56,10 +56,10 @@ class TokenMemo:
 
     def starts(self, text: str) -> Int64:
         """Return int64 (n,), ascending: the character offset of each token of ``text``, which has no surrogates."""
-        return self.starts_and_ids(text)[0]
+        return self.starts_and_words(text, -1)[0]
 
-    def starts_and_ids(self, text: str) -> tuple[Int64, Int32]:
-        """Return the ``starts``, and int32 (m,) in no order: the tokens of ``text`` less ASCII marks."""
+    def starts_and_words(self, text: str, number: int) -> tuple[Int64, list[str]]:
+        """Return the ``starts``, and the words and parts of words of ``text`` of which a token has this ``number``."""
         data = text.encode()
         spaced = self._spaced(data)
         words = spaced.split()
@@ -74,7 +74,8 @@ class TokenMemo:
         tokens = _tokens(found)
         starts = np.concatenate([np.repeat(begins, counts) + tokens[:, 1], marks])
         starts.sort()
-        return starts, tokens[:, 0]
+        having = np.repeat(np.arange(len(counts)), counts)[tokens[:, 0] == number]
+        return starts, [words[place].decode() for place in np.unique(having).tolist()]
 
     def ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
         """Return the tokens of all texts: ids int32 (m,) and offsets int64 (n + 1,).

@@ -7,6 +7,7 @@ that is not installed, tokens are estimated, rather too many than too few.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -31,18 +32,13 @@ _PART: Final = 1 << 15
 _CHARS_PER_TOKEN: Final = 4
 """Of a word that is one unknown token to BERT, because it is too long."""
 
-_UNSEEN: Final = np.array(
-    [
-        *range(0x80, 0xA0),
-        *(0xAD, 0x61C, 0x180E, 0xFEFF),
-        *range(0x200B, 0x2010),
-        *range(0x202A, 0x202F),
-        *range(0x2060, 0x2070),
-        *range(0xFE00, 0xFE10),
-        *range(0xE0000, 0xE01F0),
-    ],
-    np.uint32,
-)
+_UNSEEN: Final = np.zeros(sys.maxunicode + 1, np.bool_)
+for first, last in (
+    *((0x80, 0x9F), (0xAD, 0xAD), (0x61C, 0x61C), (0x180E, 0x180E), (0x200B, 0x200F), (0x202A, 0x202E)),
+    *((0x2060, 0x206F), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xE0000, 0xE01EF)),
+):
+    _UNSEEN[first : last + 1] = True
+_FOREIGN: Final = 0x80
 _ACCENTS: Final = range(0x300, 0x370)
 _PILED: Final = re.compile("[\u0300-\u036f]{3,}")
 _CONTROLS: Final = bytes({*range(32), 127} - set(b"\t\n\r"))
@@ -85,10 +81,10 @@ class TokenCounter:
         Not where tokens are estimated.
         """
         assert self._memo is not None
-        starts, ids = self._memo.starts_and_ids(text.encode("utf-8", "replace").decode())
-        is_short = len(starts) < _LONG or np.diff(starts, prepend=0, append=len(text)).max() > _MOST_WORD
-        if not is_short and np.count_nonzero(ids == self._unknown) <= _MOST_UNKNOWN * len(starts):
-            self._last = text, len(starts) + _unseen(text)
+        assert self._unknown is not None
+        starts, unknown = self._memo.starts_and_words(text.encode("utf-8", "replace").decode(), self._unknown)
+        if len(starts) and np.diff(starts, prepend=0, append=len(text)).max() <= _MOST_WORD:
+            self._last = text, len(starts) + sum(_of_unknown(word) - 1 for word in unknown) + _unseen(text)
         return starts
 
     def fits(self, text: str, most: int) -> bool:
@@ -177,8 +173,8 @@ def _unseen(text: str) -> int:
     dropped = len(data) - len(data.translate(None, _CONTROLS))
     if len(data) != len(text):
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-        foreign = codes[codes >= _UNSEEN[0]]
-        dropped += int(np.isin(foreign, _UNSEEN).sum())
+        foreign = codes[codes >= _FOREIGN]
+        dropped += int(_UNSEEN[foreign].sum())
         if ((foreign >= _ACCENTS.start) & (foreign < _ACCENTS.stop)).any():
             dropped += sum(len(one) - 2 for one in _PILED.findall(text))
     if any(blank in data for blank in _BLANKS):
