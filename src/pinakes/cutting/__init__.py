@@ -103,9 +103,9 @@ class Here:
         if length < max(1, limits.min_text_chars):
             raise Empty(f"Only {length} characters of text (at least {limits.min_text_chars}).")
         middle = time.perf_counter()
+        tokens = self._counter.count(document.text)  # first: the chunker needs the same tokens
         # What has no title of its own, as most code, is known by its path: passages of it say where they stand.
         chunks = self.chunks(document if document.title else replace(document, title=path))
-        tokens = self._counter.count(document.text)
         return Cut(document, chunks, middle - start, time.perf_counter() - middle, chunker_of(document), tokens)
 
     def chunks(self, document: Document) -> list[Chunk]:

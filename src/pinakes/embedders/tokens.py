@@ -44,10 +44,6 @@ _PILED: Final = re.compile("[\u0300-\u036f]{3,}")
 _CONTROLS: Final = bytes({*range(32), 127} - set(b"\t\n\r"))
 """What BERT drops and other readers do not: control characters, signs without width, accents piled up."""
 
-_LONG: Final = 1 << 8
-_MOST_WORD: Final = 100
-_LONG_WORD: Final = re.compile(r"\w{101}")
-_MOST_UNKNOWN: Final = 0.001
 _BLANKS: Final = (b" " * 8, b"\n\n\n", b"\t\t\t", b" \n \n", b"\n\r\n\r", b"\r\r\r")
 _BLANK: Final = re.compile(r"\s{17,}")
 _BLANKS_PER_TOKEN: Final = 16
@@ -60,7 +56,7 @@ class TokenCounter:
         self._tokenizer = tokenizer
         self._memo = TokenMemo(tokenizer) if tokenizer else None
         self._unknown = tokenizer.token_to_id(_UNKNOWN) if tokenizer else None
-        self._last: tuple[str, int] = ("", 0)
+        self._last: tuple[str, Int64] = ("", np.empty(0, np.int64))
 
     @property
     def estimated(self) -> bool:
@@ -69,23 +65,19 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """Return how many tokens ``text`` has, in time linear in its length."""
-        last, tokens = self._last
-        if text is last:
-            return tokens
-        known = self._of_long(text)
-        return sum(map(self._of_part, _parts(text))) if known is None else known
+        if self._memo is None:
+            return sum(map(self._of_part, _parts(text)))
+        starts, unknown = self._found(text)
+        self._last = text, starts
+        return len(starts) + sum(map(self._beyond, unknown)) + _unseen(text)
 
     def starts(self, text: str) -> Int64:
-        """Return what ``ports.Embedder.token_starts`` of the default model does; ``count`` then knows this very text.
+        """Return what ``ports.Embedder.token_starts`` of the default model does: at once, if of what was counted last.
 
         Not where tokens are estimated.
         """
-        assert self._memo is not None
-        assert self._unknown is not None
-        starts, unknown = self._memo.starts_and_words(text.encode("utf-8", "replace").decode(), self._unknown)
-        if len(starts) and np.diff(starts, prepend=0, append=len(text)).max() <= _MOST_WORD:
-            self._last = text, len(starts) + sum(_of_unknown(word) - 1 for word in unknown) + _unseen(text)
-        return starts
+        last, starts = self._last
+        return starts if text is last else self._found(text)[0]
 
     def fits(self, text: str, most: int) -> bool:
         """Say whether ``text`` has at most ``most`` tokens, which is cheap where it is much shorter or much longer."""
@@ -115,28 +107,25 @@ class TokenCounter:
             least, end = (middle, end) if self._of_part(part[:middle]) <= most else (least, middle)
         return least
 
-    def _of_long(self, text: str) -> int | None:
-        """Return the tokens of a long text, several times faster; None where it has words that BERT does not know."""
-        if self._memo is None or len(text) < _LONG or _has_long_word(text):
-            return None
-        text = text.encode("utf-8", "replace").decode()
-        ids, _ = self._memo.ids([text])
-        if np.count_nonzero(ids == self._unknown) > _MOST_UNKNOWN * len(ids):
-            return None
-        return len(ids) + _unseen(text)
+    def _found(self, text: str) -> tuple[Int64, list[str]]:
+        assert self._memo is not None
+        assert self._unknown is not None
+        return self._memo.starts_and_words(text.encode("utf-8", "replace").decode(), self._unknown)
 
     def _of_part(self, part: str) -> int:
         unseen = _unseen(part)
         if self._tokenizer is None:
             return len(estimated_token_starts(part)) + unseen
+        encoding = self._tokenizer.encode(part.encode("utf-8", "replace").decode(), add_special_tokens=False)
+        return len(encoding.ids) + unseen + (self._beyond(part) if self._unknown in encoding.ids else 0)
+
+    def _beyond(self, part: str) -> int:
+        """Return how many tokens more than one each the words of a text count that BERT does not know."""
+        assert self._tokenizer is not None
         part = part.encode("utf-8", "replace").decode()
         encoding = self._tokenizer.encode(part, add_special_tokens=False)
-        ids = encoding.ids
-        tokens = len(ids) + unseen
-        if self._unknown in ids:
-            unknown = (span for number, span in zip(ids, encoding.offsets, strict=True) if number == self._unknown)
-            tokens += sum(_of_unknown(part[start:end]) - 1 for start, end in unknown)
-        return tokens
+        spans = zip(encoding.ids, encoding.offsets, strict=True)
+        return sum(_of_unknown(part[start:end]) - 1 for number, (start, end) in spans if number == self._unknown)
 
 
 def token_counter(cache: Path) -> TokenCounter:
@@ -158,13 +147,6 @@ def _counter(folder: Path) -> TokenCounter:
 
 
 _ESTIMATING = TokenCounter(None)
-
-
-def _has_long_word(text: str) -> bool:
-    words = text.split()
-    if max(map(len, words), default=0) <= _MOST_WORD:
-        return False
-    return any(map(_LONG_WORD.search, [word for word in words if len(word) > _MOST_WORD]))
 
 
 def _unseen(text: str) -> int:
