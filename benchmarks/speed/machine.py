@@ -18,7 +18,7 @@ from pinakes.types import JSON
 
 _LIBRARIES = (
     *("pinakes", "numpy", "onnxruntime", "tokenizers", "tantivy", "faiss-cpu", "sqlalchemy"),
-    *("fastapi", "uvicorn", "fastmcp", "markdown-it-py"),
+    *("fastapi", "uvicorn", "fastmcp", "pyromark"),
 )
 MEGABYTE = 1_000_000
 

@@ -58,7 +58,7 @@ class Contexts:
         self._nest(sorted(contexts, key=lambda context: (context.start, -context.end)))
         self._starts = [context.start for context in self._contexts]
         self._nothing = np.zeros_like(scale.limits)
-        self._separator = scale.pieces_units([SEPARATOR.strip()])
+        self._separator = scale.pieces_units([SEPARATOR.strip()]) if contexts else self._nothing[:-1]
 
     def table_at(self, point: int) -> Table | None:
         """Return the table that a chunk from ``point`` on would begin in."""

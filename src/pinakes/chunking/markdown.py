@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from functools import partial
 
+from pinakes.chunking.blocks import Block, blocks
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, Region, contents, paths, sections
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import MAX_HEAD_ROWS, Table, caption_in, cells_of, combined, head_rows, is_lacking, name_of
 from pinakes.types import Document
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
-    from markdown_it.token import Token
 
 AFTER_COLON = BLOCK - 2
 AFTER_HEADING = BLOCK - 4
@@ -28,7 +23,6 @@ MAX_NESTING = 20
 SMALL_TABLE = 4
 """A table under one part in so many of a chunk is never cut."""
 
-_LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
 _SHORT_ITEM = 500
 """Items of one line up to so many characters are not cut, so they need not be repeated."""
 
@@ -39,31 +33,26 @@ _BULLET = re.compile(r"\s*[-*+]\s+")
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
 _INNER_LINES = {
     "fence": (2, 2, FENCE_LINE),
-    "code_block": (1, 1, FENCE_LINE),
-    "html_block": (1, 1, FENCE_LINE),
-    "table_open": (3, 1, ROW),
+    "code": (1, 1, FENCE_LINE),
+    "html": (1, 1, FENCE_LINE),
+    "table": (3, 1, ROW),
 }
 _FIRST_ROW = ROW - 5
 """A cut between the column names and the first row, for where both are too large for one chunk."""
 """How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
-_SOLID = frozenset(_INNER_LINES)
-_BLOCKS = _SOLID | {"paragraph_open", "bullet_list_open", "ordered_list_open", "blockquote_open", "heading_open", "hr"}
-_NESTED_BLOCKS = _BLOCKS | {"list_item_open"}
 
 
 def outline(document: Document, scale: Scale) -> Outline:
     """Find sections and blocks; leave out comments that stand between blocks, unless there is nothing else."""
-    # The parser would count a stray carriage return as a line end, and the lines are what we take from it.
-    tokens = _block_parser().parse(document.text.replace("\r", " "))
-    return _Blocks(scale, tokens).outline()
+    return _Blocks(scale, blocks(document.text, scale.line_starts)).outline()
 
 
 class _Blocks:
-    def __init__(self, scale: Scale, tokens: Sequence[Token]) -> None:
+    def __init__(self, scale: Scale, found: Sequence[Block]) -> None:
         self.scale = scale
         self.text = scale.text
         self.lines: list[int] = scale.line_starts.tolist()
-        self.tokens = tokens
+        self.blocks = found
         self.cuts = Cuts()
         self.glue: set[int] = set()
         self.solids: list[tuple[int, int]] = []
@@ -74,15 +63,13 @@ class _Blocks:
         self.before: tuple[int, int] | None = None
 
     def outline(self) -> Outline:
-        """Walk the tokens once, then nest the sections."""
+        """Walk the blocks once, then nest the sections."""
         level = BLOCK
-        for index, token in enumerate(self.tokens):
-            if token.map is None or token.nesting < 0:
-                continue
-            if token.level:
-                self._nested(index, token)
-            elif token.type in _BLOCKS:
-                level = self._block(index, token, level)
+        for index, block in enumerate(self.blocks):
+            if block.level:
+                self._nested(index, block)
+            else:
+                level = self._block(block, level)
         root, glue = sections(self.text, self._regions(), self.holes, self._fits)
         glue |= self.glue
         for point in glue:
@@ -92,26 +79,24 @@ class _Blocks:
             root, self.cuts, frozenset(glue), tuple(self.solids), entries=entries, contexts=tuple(self.contexts)
         )
 
-    def _block(self, index: int, token: Token, level: int) -> int:
+    def _block(self, block: Block, level: int) -> int:
         """Note a block of the document itself, which ``level`` parts from the one before; return the next level."""
-        start, end = self._span(token)
-        if token.type == "html_block" and _COMMENTS.fullmatch(token.content):
+        start, end = self._span(block)
+        kind = block.kind
+        if kind == "html" and _COMMENTS.fullmatch(self.text, start, end):
             self.holes.append((start, end))
             return level
-        kind = token.type
-        captioned = kind == "table_open" and self._captioned(start, end)
+        captioned = kind == "table" and self._captioned(start, end)
         self._parted(start, kind, AFTER_COLON if captioned and level == BLOCK else level)
-        if kind == "heading_open":
-            name = _plain(self.tokens[index + 1].content)
-            self.headings.append((start, end, int(token.tag[1:]), name))
+        if kind == "heading":
+            self.headings.append((start, end, block.heading, clean(block.name)))
             self.before = None
             return AFTER_HEADING
-        if kind in _LISTS and level == AFTER_COLON and self.before:
+        if kind == "list" and level == AFTER_COLON and self.before:
             self._introduced(*self.before, end)
-        self._solid(token, start, end)
-        opens = kind == "paragraph_open" and self.tokens[index + 1].content.rstrip().endswith(":")
-        self.before = (start, end) if kind == "paragraph_open" else None
-        return AFTER_COLON if opens else BLOCK
+        self._solid(block, start, end)
+        self.before = (start, end) if kind == "paragraph" else None
+        return AFTER_COLON if kind == "paragraph" and self.text[start:end].rstrip().endswith(":") else BLOCK
 
     def _captioned(self, start: int, end: int) -> bool:
         """Note the paragraph before a table if it is its caption; say whether it is."""
@@ -128,36 +113,32 @@ class _Blocks:
         self.contexts.append(Context(start, last, partial(_last_sentence, self.text, start, end)))
 
     def _parted(self, start: int, kind: str, level: int) -> None:
-        if level == AFTER_HEADING and kind not in _SOLID:
+        if level == AFTER_HEADING and kind not in _INNER_LINES:
             self.glue.add(start)
         else:
-            self.cuts.add(start, BEFORE_TABLE if level == AFTER_HEADING and kind == "table_open" else level)
+            self.cuts.add(start, BEFORE_TABLE if level == AFTER_HEADING and kind == "table" else level)
 
-    def _nested(self, index: int, token: Token) -> None:
-        start, end = self._span(token)
-        if token.type in _NESTED_BLOCKS:
-            self.cuts.add(start, NESTED - min(token.level, MAX_NESTING))
-            self._solid(token, start, end)
-        if token.type == "list_item_open":
-            first, last = token.map or (0, 0)
-            if last - first > 1 or end - start > _SHORT_ITEM:
-                self._item(index, start, end)
+    def _nested(self, index: int, block: Block) -> None:
+        start, end = self._span(block)
+        self.cuts.add(start, NESTED - min(block.level, MAX_NESTING))
+        self._solid(block, start, end)
+        if block.kind == "item" and (block.last - block.first > 1 or end - start > _SHORT_ITEM):
+            self._item(index, start, end)
 
     def _item(self, index: int, start: int, end: int) -> None:
-        first = self.tokens[index + 1]
-        if first.type in ("paragraph_open", "heading_open") and first.map:
+        first = self.blocks[index + 1] if index + 1 < len(self.blocks) else None
+        if first and first.level > self.blocks[index].level and first.kind in ("paragraph", "heading"):
             lead = self._span(first)[1]
             self.contexts.append(Context(start, end, partial(_item_lead, self.text, start, lead)))
 
-    def _solid(self, token: Token, start: int, end: int) -> None:
-        if token.type not in _SOLID:
+    def _solid(self, block: Block, start: int, end: int) -> None:
+        if block.kind not in _INNER_LINES:
             return
-        first, last = token.map or (0, 0)
-        head, tail, level = _INNER_LINES[token.type]
-        if token.type == "table_open":
-            start, head = self._table(first, last, end)
+        head, tail, level = _INNER_LINES[block.kind]
+        if block.kind == "table":
+            start, head = self._table(block.first, block.last, end)
         self.solids.append((start, end))
-        for line in self.lines[first + head : last - tail + 1]:
+        for line in self.lines[block.first + head : block.last - tail + 1]:
             self.cuts.add(line, level)
 
     def _table(self, first: int, last: int, end: int) -> tuple[int, int]:
@@ -203,9 +184,8 @@ class _Blocks:
         line = self._line(number).strip()
         return line.startswith("|") and len(line) > 1 and len(cells_of(line)) == width and not _DASHES.fullmatch(line)
 
-    def _span(self, token: Token) -> tuple[int, int]:
-        first, last = token.map or (0, 0)
-        return self.lines[first], self.lines[min(last, len(self.lines) - 1)]
+    def _span(self, block: Block) -> tuple[int, int]:
+        return self.lines[block.first], self.lines[block.last]
 
     def _fits(self, start: int, end: int, path: tuple[str, ...]) -> bool:
         return self.scale.fits(start, end, self.scale.room(path))
@@ -228,58 +208,3 @@ def _item_lead(text: str, start: int, end: int) -> str:
 def _last_sentence(text: str, start: int, end: int) -> str:
     said = clean(text[max(start, end - MAX_LABEL_CHARS) : end])
     return _SENTENCE_END.split(said)[-1].strip("*_: ")
-
-
-def _plain(heading: str) -> str:
-    """Return the words of a heading without inline markup."""
-    inline = _inline_parser().parseInline(heading)[0].children or []
-    words = (" " if token.type == "softbreak" else token.content for token in inline if token.type != "html_inline")
-    return clean("".join(words))
-
-
-@cache
-def _block_parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark")
-    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-    parser.enable("table")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Parse a table as the rule it replaces does, but without a token per cell: spreadsheets have millions."""
-    if not _table_rule()(state, start, end, True):
-        return False
-    if silent:
-        return True
-    parent, state.parentType = state.parentType, "table"
-    enders = state.md.block.ruler.getRules("blockquote")
-    line = start + 2
-    while (
-        line < end
-        and state.sCount[line] >= state.blkIndent
-        and not state.isEmpty(line)
-        and not state.is_code_block(line)
-        and not any(rule(state, line, end, True) for rule in enders)
-    ):
-        line += 1
-    state.push("table_open", "table", 1).map = [start, line]
-    state.push("table_close", "table", -1)
-    state.line, state.parentType = line, parent
-    return True
-
-
-@cache
-def _table_rule() -> Callable[[StateBlock, int, int, bool], bool]:
-    from markdown_it.rules_block import table
-
-    return table
-
-
-@cache
-def _inline_parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark")

@@ -45,7 +45,7 @@ class Scale:
         self.limits: Int64 = np.array([*limits, max(MIN_CHARS, CHARS_PER_UNIT * sizing.size)], np.int64)
         self._headers: dict[tuple[str, ...], tuple[str, Int64]] = {}
         self._recounts: dict[tuple[int, int], Int64] = {}
-        self._counts_blank = any(len(counter(" ")) for counter in self._counters)
+        self._counts_blank = any(self._name_units(" "))
 
     def header(self, path: tuple[str, ...]) -> str:
         """Return the context line of a chunk under the headings ``path``, "" where there is nothing to say."""
@@ -132,7 +132,10 @@ class Scale:
     @cached_property
     def line_starts(self) -> Int64:
         """int64 (lines + 1,): where each line starts, and the end of the text."""
-        codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        if self.text.isascii():
+            codes = np.frombuffer(self.text.encode(), np.uint8)
+        else:
+            codes = np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), np.uint32)
         starts = np.flatnonzero(codes == ord("\n")).astype(np.int64) + 1
         tail = [] if len(starts) and starts[-1] == len(self.text) else [len(self.text)]
         return np.concatenate([np.zeros(1, np.int64), starts, np.array(tail, np.int64)])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Collection, Mapping, Sequence, Sized
-from itertools import chain
+from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +17,8 @@ _MARKS = string.punctuation.encode()
 _DROPPED_SPACE = b"\v\f"
 """Parts words to ``bytes.split``. BERT drops it, as it does NUL."""
 
-_IS_GAP = np.isin(np.arange(256), list(string.whitespace.encode()))
-_IS_MARK = np.isin(np.arange(256), list(_MARKS))
+_GAPS = bytes(byte in string.whitespace.encode() for byte in range(256))
+_IS_MARK = bytes(byte in _MARKS for byte in range(256))
 
 _REMEMBERED = 200_000
 _REMEMBERED_BYTES = 64
@@ -28,9 +27,6 @@ _REMEMBERED_BYTES = 64
 _CHARS_PER_CALL = 1 << 13
 """Longer pieces are cut for the tokenizer. One is a single unknown token to the model; two parts of it only count one
 token too many."""
-
-_TEXTS_TOGETHER = 64
-"""So few that their words stay in the core's cache until they are looked up: with 2,048 it takes twice the time."""
 
 _TOKEN_BYTES = 8
 """A token in memory: its id and the offset of its first character in the piece, two int32."""
@@ -47,7 +43,7 @@ class TokenMemo:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
-        self._known: dict[bytes, bytes] = {}
+        self._known = _Known(tokenizer)
         self._added = [token.content.encode() for token in tokenizer.get_added_tokens_decoder().values()]
         self._at_space, self._at_marks = _tables(tokenizer)
         self._mark_ids = np.zeros(256, np.int32)
@@ -55,18 +51,17 @@ class TokenMemo:
             [self._mark_ids[mark]] = tokenizer.encode(chr(mark), add_special_tokens=False).ids
 
     def starts(self, text: str) -> Int64:
-        """Return int64 (n,), ascending: the character offset of each token of ``text``, which has no surrogates."""
+        """Return int64 (n,), ascending: the character offset of each token of ``text``."""
         return self.starts_and_words(text, -1)[0]
 
     def starts_and_words(self, text: str, number: int) -> tuple[Int64, list[str]]:
         """Return the ``starts``, and the words and parts of words of ``text`` of which a token has this ``number``."""
-        data = text.encode()
+        data = text.encode("utf-8", "replace")
         spaced = self._spaced(data)
         words = spaced.split()
-        tokens_of = self._tokens_of(set(words))
-        found = list(map(tokens_of.__getitem__, words))
+        found = list(map(self._learned().__getitem__, words))
         counts = np.fromiter(map(len, found), np.int64, len(found)) // _TOKEN_BYTES
-        gaps = _IS_GAP[np.frombuffer(b" " + spaced, np.uint8)]
+        gaps = np.frombuffer(b"\1" + spaced.translate(_GAPS), np.bool_)
         begins, marks = np.flatnonzero(gaps[:-1] > gaps[1:]), _marks(data, spaced)
         if not text.isascii():
             inner = np.flatnonzero(np.frombuffer(data, np.int8) < -64)  # UTF-8: bytes 128 to 191 begin no character
@@ -74,7 +69,8 @@ class TokenMemo:
         tokens = _tokens(found)
         starts = np.concatenate([np.repeat(begins, counts) + tokens[:, 1], marks])
         starts.sort()
-        having = np.repeat(np.arange(len(counts)), counts)[tokens[:, 0] == number]
+        same = tokens[:, 0] == number
+        having = np.repeat(np.arange(len(counts)), counts)[same] if same.any() else counts[:0]
         return starts, [words[place].decode() for place in np.unique(having).tolist()]
 
     def ids(self, texts: Sequence[str]) -> tuple[Int32, Int64]:
@@ -84,11 +80,8 @@ class TokenMemo:
         """
         data = [text.encode() for text in texts]
         spaced = [self._spaced(text) for text in data]
-        tokens = []
-        for first in range(0, len(data), _TEXTS_TOGETHER):
-            words = [text.split() for text in spaced[first : first + _TEXTS_TOGETHER]]
-            tokens_of = self._tokens_of(set(chain.from_iterable(words)))
-            tokens += [b"".join(map(tokens_of.__getitem__, each)) for each in words]
+        tokens_of = self._learned().__getitem__
+        tokens = [b"".join(map(tokens_of, text.split())) for text in spaced]
         every = b"".join(data)
         marks = _marks(every, b"".join(spaced))
         return _merged(
@@ -103,29 +96,31 @@ class TokenMemo:
         as_one = any(map(data.__contains__, self._added))
         return data.translate(self._at_space if as_one else self._at_marks)
 
-    def _tokens_of(self, words: Collection[bytes]) -> Mapping[bytes, bytes]:
-        """Return a mapping that has the tokens of each of the distinct ``words``."""
-        known = self._known
-        unknown = [word for word in words if word not in known]
-        if not unknown:
-            return known
-        if len(known) + len(unknown) > _REMEMBERED:
-            known = self._known = {}
-            unknown = list(words)
-        long: dict[bytes, bytes] = {}
-        for word in unknown:
-            (known if len(word) <= _REMEMBERED_BYTES else long)[word] = self._learned(word.decode())
-        return {word: long[word] if word in long else known[word] for word in words} if long else known
+    def _learned(self) -> _Known:
+        """Return the pieces known so far, none if these are too many."""
+        if len(self._known) > _REMEMBERED:
+            self._known = _Known(self.tokenizer)
+        return self._known
 
-    def _learned(self, word: str) -> bytes:
-        """Return the id and the start of each token of ``word``."""
+
+class _Known(dict[bytes, bytes]):
+    """The id and the start of each token of pieces of words, which it learns when asked for them."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def __missing__(self, piece: bytes) -> bytes:
+        word = piece.decode()
         found: list[tuple[int, int]] = []
         for begin in range(0, len(word), _CHARS_PER_CALL):
-            encoding = self.tokenizer.encode(word[begin : begin + _CHARS_PER_CALL], add_special_tokens=False)
+            encoding = self._tokenizer.encode(word[begin : begin + _CHARS_PER_CALL], add_special_tokens=False)
             found += [
                 (number, begin + start) for number, (start, _) in zip(encoding.ids, encoding.offsets, strict=True)
             ]
-        return np.array(found, np.int32).tobytes()
+        tokens = np.array(found, np.int32).tobytes()
+        if len(piece) <= _REMEMBERED_BYTES:
+            self[piece] = tokens
+        return tokens
 
 
 def _tables(tokenizer: Tokenizer) -> tuple[bytes | None, bytes | None]:
@@ -150,7 +145,7 @@ def _tables(tokenizer: Tokenizer) -> tuple[bytes | None, bytes | None]:
 
 def _marks(data: bytes, spaced: bytes) -> Int64:
     """Return int64 (n,), ascending: where ``spaced`` is cut at a mark of ``data``."""
-    every = np.flatnonzero(_IS_MARK[np.frombuffer(data, np.uint8)])
+    every = np.flatnonzero(np.frombuffer(data.translate(_IS_MARK), np.bool_))
     marks: Int64 = every[np.frombuffer(spaced, np.uint8)[every] == ord(" ")]
     return marks
 

@@ -110,7 +110,7 @@ class TokenCounter:
     def _found(self, text: str) -> tuple[Int64, list[str]]:
         assert self._memo is not None
         assert self._unknown is not None
-        return self._memo.starts_and_words(text.encode("utf-8", "replace").decode(), self._unknown)
+        return self._memo.starts_and_words(text, self._unknown)
 
     def _of_part(self, part: str) -> int:
         unseen = _unseen(part)

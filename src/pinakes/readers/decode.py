@@ -64,6 +64,8 @@ def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[Readi
         Binary: it is not text.
         Unreadable: it is text in an encoding that is not read.
     """
+    if data.isascii() and b"~{" not in data and len(data.translate(None, _CONTROLS)) == len(data):
+        return data, ()
     for mark, marked in _BOMS:
         if data.startswith(mark):
             return _marked(data[len(mark) :], marked), ()

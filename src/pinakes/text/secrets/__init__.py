@@ -59,21 +59,37 @@ class Detector:
         """Return ``text`` with its credentials masked, line by line."""
         return masked(text, self.find(text))
 
-    def masked_value(self, value: Any, name: str = "", depth: int = _DEPTH) -> Any:
-        """Return metadata with credentials masked, also where only a field's ``name`` tells that it is one."""
+    def masked_value(self, value: Any) -> Any:
+        """Return metadata with credentials masked, also where only a field's name tells that it is one."""
+        return self._masked_value(value, "", _DEPTH) if self.find("\n".join(_strings(value, "", _DEPTH))) else value
+
+    def _masked_value(self, value: Any, name: str, depth: int) -> Any:
         if isinstance(value, str):
             before = f"{name}: " if name else ""
             return self.mask(before + value)[len(before) :] if len(value) >= _SHORTEST - 4 else value
         if depth and isinstance(value, Mapping):
-            return {self.mask(str(key)): self.masked_value(inner, str(key), depth - 1) for key, inner in value.items()}
+            return {self.mask(str(key)): self._masked_value(inner, str(key), depth - 1) for key, inner in value.items()}
         if depth and isinstance(value, list | tuple):
-            return type(value)(self.masked_value(inner, name, depth - 1) for inner in value)
+            return type(value)(self._masked_value(inner, name, depth - 1) for inner in value)
         return value
 
     def _is_allowed(self, value: str) -> bool:
         if self._hashes and hashlib.sha256(value.encode("utf-8", "replace")).hexdigest() in self._hashes:
             return True
         return self._pattern is not None and self._pattern.fullmatch(value) is not None
+
+
+def _strings(value: Any, name: str, depth: int) -> Iterator[str]:
+    """Yield all that ``masked_value`` looks at."""
+    if isinstance(value, str):
+        yield f"{name}: {value}" if name else value
+    elif depth and isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _strings(inner, str(key), depth - 1)
+    elif depth and isinstance(value, list | tuple):
+        for inner in value:
+            yield from _strings(inner, name, depth - 1)
 
 
 def masked(text: str, findings: Sequence[Finding]) -> str:

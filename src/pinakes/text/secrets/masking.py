@@ -32,7 +32,7 @@ class Masking:
         notes = self._notes(document, found)
         if not self.masks:
             return replace(document, notes=(*document.notes, *notes)) if notes else document
-        title, metadata = self.text(document.title), self.value(document.metadata)
+        title, metadata = self.value((document.title, document.metadata))
         if (title, metadata) != (document.title, document.metadata):
             notes.append(ReadingNote(CODE, "a credential in title or metadata was masked"))
         if not notes:
