@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from threading import Lock
 
 import Stemmer
@@ -94,17 +95,14 @@ _LANGUAGES_OF = _by_word()
 
 def detect(words: Iterable[str], among: Collection[str] = LANGUAGES) -> str | None:
     """Return the language of a text with these ``words``, None where it is not sure or not ``among`` these."""
-    seen, found, foreign = 0, Counter[str](), list[str]()
-    for word in words:
-        if not word[0].isalpha():
-            continue
-        seen += 1
-        found.update(_LANGUAGES_OF.get(word.lower(), ()))
-        if not word.isascii():
-            foreign.append(word)
-        if seen == _SAMPLE:
-            break
-    told = _by_words(found, seen) or (_by_letters(foreign) if len(foreign) >= _LEAST_FOREIGN * max(1, seen) else None)
+    sample = list(islice((word for word in words if word[0].isalpha()), _SAMPLE))
+    counts, found = Counter(map(str.lower, sample)), Counter[str]()
+    for word in counts.keys() & _LANGUAGES_OF.keys():
+        for language in _LANGUAGES_OF[word]:
+            found[language] += counts[word]
+    foreign = [word for word in sample if not word.isascii()]
+    is_foreign = len(foreign) >= _LEAST_FOREIGN * max(1, len(sample))
+    told = _by_words(found, len(sample)) or (_by_letters(foreign) if is_foreign else None)
     return told if told in among else None
 
 

@@ -180,6 +180,8 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
             notes += ranked.doubts(request.min_score)
             if asked.text and total and vector is None and not (len(ranked.rows) or notes):
                 notes.append("no passage has a word of the query")
+            if not request.bare and asked.request.mode != "vector":
+                notes += values(connection, collection, parts.holdings, asked.text)
         watch.overtaken = passages.overtaken
         answerable = None
         if ranked.candidates.wider is not None and not request.bare:
@@ -215,13 +217,8 @@ def _understood(request: Request, parts: Parts) -> Understood:
     fields: frozenset[str] = frozenset()
     if ":" in request.query:
         with parts.catalog.read() as connection:
-            fields = parts.holdings.fields(connection, parts.collection)
-    known = understand(request, fields, parts.index, parts.settings)
-    if known.text and not known.request.bare and known.request.mode != "vector":
-        with parts.catalog.read() as connection:
-            said = values(connection, parts.collection, parts.holdings, known.text)
-        known = replace(known, notes=(*known.notes, *said)) if said else known
-    return known
+            fields = frozenset(parts.holdings.fields(connection, parts.collection))
+    return understand(request, fields, parts.index, parts.settings)
 
 
 def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | None]:

@@ -8,6 +8,7 @@ or a filter names it.
 from __future__ import annotations
 
 import re
+import string
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -28,6 +29,7 @@ _MOST_WORDS = 5000
 
 _WORD = re.compile(r"\w+|§")
 _RUN = re.compile(r"[\w.,:/+-]+")
+_NO_LETTERS = bytes(set(range(256)) - set(string.ascii_lowercase.encode() + string.digits.encode()))
 _DIGIT = re.compile(r"\d")
 """What has a digit among these signs is a number, identifier, date or amount."""
 
@@ -77,11 +79,11 @@ def repetitions(
     compared[:surely] = True
     wanted = [ids[row] for row in np.flatnonzero(compared).tolist()]
     texts = {one: Compared(text) for one, text in texts_of(wanted).items()}
-    first: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    first: defaultdict[bytes, list[int]] = defaultdict(list)
     same: dict[int, int] = {}
     for one in (one for one in ids if one in texts):
-        alike = first[texts[one].words]
-        better = next((other for other in alike if texts[other].numbers == texts[one].numbers), None)
+        alike = first[texts[one].letters]
+        better = next((other for other in alike if texts[other].equals(texts[one])), None)
         if better is None:
             alike.append(one)
         else:
@@ -105,8 +107,16 @@ class Compared:
 
     def says(self, other: Compared) -> bool:
         """Say whether it says all that ``other`` says, which says something."""
-        equal = self.words == other.words and self.numbers == other.numbers
-        return bool(other.words) and (equal or self.holds(other))
+        return bool(other.words) and (self.equals(other) or self.holds(other))
+
+    def equals(self, other: Compared) -> bool:
+        """Say whether it has the same words in the same order, and the same numbers."""
+        return self.words == other.words and self.numbers == other.numbers
+
+    @cached_property
+    def letters(self) -> bytes:
+        """Its letters and digits of ASCII: texts that are equal have the same, and these take little time."""
+        return self._text.lower().encode("utf-8", "replace").translate(None, _NO_LETTERS)
 
     @cached_property
     def words(self) -> tuple[str, ...]:

@@ -22,17 +22,17 @@ class Holdings:
     def __init__(self) -> None:
         self.facts = KnownFacts()
         self._known: dict[tuple[int, int, Filter], int] = {}
-        self._fields: dict[tuple[int, int], frozenset[str]] = {}
+        self._fields: dict[tuple[int, int], tuple[str, ...]] = {}
         self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
 
-    def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
-        """Return the names of the metadata fields that documents of ``collection`` have."""
+    def fields(self, connection: Connection, collection: CollectionRecord) -> tuple[str, ...]:
+        """Return the names of the metadata fields that documents of ``collection`` have, the commonest first."""
         key = (collection.id, collection.written)
         known = self._fields.get(key)
         if known is None:
             if len(self._fields) >= _REMEMBERED_COLLECTIONS:
                 self._fields.clear()
-            known = self._fields[key] = frozenset(selection.field_names(connection, collection.id))
+            known = self._fields[key] = tuple(selection.common_field_names(connection, collection.id))
         return known
 
     def count(self, connection: Connection, collection: CollectionRecord, where: Filter) -> int:

@@ -18,6 +18,9 @@ _MOST_WORDS = 3
 """Of a longer query it is not said that a word is a value: it is a sentence."""
 
 _MOST_VALUES = 2
+_MOST_FIELDS = 32
+"""So many fields, the commonest, are looked into: one that hardly any document has is no filter."""
+
 _PLACE = frozenset(("uri", "path", "title", "kind", "language", "content_type"))
 """What every document has, which is found by its own words."""
 
@@ -47,7 +50,7 @@ def values(connection: Connection, collection: CollectionRecord, holdings: Holdi
     words = text.split()
     if not 0 < len(words) <= _MOST_WORDS:
         return []
-    names = sorted(holdings.fields(connection, collection) - _PLACE)
+    names = [name for name in holdings.fields(connection, collection) if name not in _PLACE][:_MOST_FIELDS]
     wanted = list(dict.fromkeys(normal_text(one) for one in (text, *words)))
     found = selection.fields_with(connection, collection.id, names, wanted, _MOST_VALUES) if names else []
     return [
