@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 
 from pinakes.analysis import ENGLISH, LANGUAGES, Analyzer, detect
 from pinakes.indexes.versions import Analysis
@@ -59,13 +59,8 @@ class Wording:
 
     def passages(self, entries: Iterable[IndexEntry]) -> list[Words]:
         """Return the words of each entry. Those of a document come together: they have one language."""
-        given = [(entry, self._words(entry)) for entry in entries]
-        by_document: dict[int, list[list[str]]] = defaultdict(list)
-        for entry, words in given:
-            if not entry.is_code:
-                by_document[entry.document_id].append(words)
-        languages = {document: self._language(words) for document, words in by_document.items()}
-        return [self._passage(entry, words, languages.get(entry.document_id)) for entry, words in given]
+        by_document = groupby(entries, key=attrgetter("document_id"))
+        return [words for _, those in by_document for words in self._of_document(list(those))]
 
     def documents(self, passages: Sequence[Words]) -> list[Words]:
         """Return the words of each document, of all whose passages these are, under the number of the document."""
@@ -73,6 +68,12 @@ class Wording:
         for passage in passages:
             owned.setdefault(passage.document_id, []).append(passage)
         return [self._document(number, chunks) for number, chunks in owned.items()]
+
+    def _of_document(self, entries: Sequence[IndexEntry]) -> list[Words]:
+        given = [(entry, self._words(entry)) for entry in entries]
+        prose = [words for entry, words in given if not entry.is_code]
+        language = self._language(prose) if prose else None
+        return [self._passage(entry, words, language) for entry, words in given]
 
     def _words(self, entry: IndexEntry) -> list[str]:
         text = f"{entry.text}\n{entry.summary}" if entry.summary else entry.text

@@ -22,7 +22,7 @@ from pinakes.text.secrets.patterns import KEYS, TOKENS, Rule
 from pinakes.text.secrets.values import MASK
 
 _RULES: Final = (*KEYS, *TOKENS, *NAMED)
-_MEMORY: Final = 64 << 20
+_MEMORY: Final = 24 << 20
 _DEPTH: Final = 64
 _SHORTEST: Final = 10
 _IN_COLUMN: Final = "a password or token"
