@@ -95,6 +95,18 @@ class TestTables:
         assert all("Name | Age | City" in shown(each) for each in chunks)
         assert chunks[0].text.startswith(comments)
 
+    @pytest.mark.parametrize(
+        "above", ["Staff of 2024\n", "Staff of 2024\nBy: office\n\n", "Staff of 2024 |  |\nBy | office |\n |  |\n"]
+    )
+    def test_lines_above_a_table_are_no_names_but_what_it_is(self, above: str) -> None:
+        text = f"{above}Name | Age | City | Post\n" + "".join(f"a{row} | {row} | t{row} | p\n" for row in range(60))
+        chunks = cut(text, kind="text", language="csv")
+        assert {each.heading_path for each in chunks[1:]} == {("Staff of 2024", "Name | Age | City | Post")}
+
+    def test_names_are_not_taken_for_a_line_above_where_rows_are_longer(self) -> None:
+        text = "Name | Age\n" + "".join(f"a{row} | {row} | t{row} | p | q\n" for row in range(60))
+        assert all(each.heading_path == ("Name | Age",) for each in cut(text, kind="text", language="csv")[1:])
+
     @pytest.mark.parametrize("names", ["# | Name | City", "#id | Name | City"])
     def test_names_may_begin_with_a_sign(self, names: str) -> None:
         text = f"{names}\n" + "".join(f"{row} | a{row} | town {row}\n" for row in range(60))

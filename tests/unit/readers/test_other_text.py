@@ -110,6 +110,25 @@ def test_delimited_text_becomes_a_row_a_line(text: str, path: str) -> None:
     assert (document.kind, document.language, document.metadata) == ("text", "csv", {"rows": 1, "columns": 2})
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (
+            'Made 2024-03-01\nBy: Finance, north\n\nAccount;Debit;Note\nA1;1,50;"a; b"\nA2;2,50;c\n',
+            ["Made 2024-03-01", "By: Finance, north", "", "Account | Debit | Note", "A1 | 1,50 | a; b", "A2 | 2,50 | c"],
+        ),
+        ("sep=;\nHost;Load\nh1;1,5\nh2;2,5\n", ["", "Host | Load", "h1 | 1,5", "h2 | 2,5"]),
+        ('id,text\n1,"a; b; c"\n2,"d; e; f"\n', ["id | text", "1 | a; b; c", "2 | d; e; f"]),
+        ('id;text\n1;"a,\nb, c"\n2;d, e, f, g\n', ["id | text", "1 | a, b, c", "", "2 | d, e, f, g"]),
+        ("Wert;Anteil\n1,5;2,5\n3,5;4,5\n", ["Wert | Anteil", "1,5 | 2,5", "3,5 | 4,5"]),
+    ],
+)
+def test_the_delimiter_is_that_of_most_lines(text: str, rows: list[str]) -> None:
+    document = read(text, "a.csv")
+    assert document.text.split("\n") == [*rows, ""]
+    assert document.metadata["columns"] == rows[-1].count("|") + 1
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_every_row_has_the_number_of_its_line_in_the_file(newline: str) -> None:
     source = newline.join(["a,b", '"x', 'y",2', "", "3", ""])
