@@ -36,6 +36,7 @@ _DASHES = re.compile(r"[\s|:-]+")
 _ROWS = re.compile(r"(?:^|\n)[ \t]*\|.*+\s*+\Z", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BULLET = re.compile(r"\s*[-*+]\s+")
+_CONTAINERS = re.compile(r"\A(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))+[ \t]*")
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
 _INNER_LINES = {
     "fence": (2, 2, FENCE_LINE),
@@ -197,7 +198,8 @@ class _Blocks:
         self.contexts.append(Context(table.body - 1, end, table=table))
 
     def _line(self, number: int) -> str:
-        return self.text[self.lines[number] : self.lines[number + 1]]
+        """Return a line without the signs of the quotation or the list item that it stands in."""
+        return _CONTAINERS.sub("", self.text[self.lines[number] : self.lines[number + 1]], count=1)
 
     def _is_row(self, number: int, width: int) -> bool:
         line = self._line(number).strip()

@@ -52,6 +52,22 @@ class TestTables:
         for each in cut(f"{head}{rows(40)}")[1:]:
             assert each.heading_path == (names,)
 
+    @pytest.mark.parametrize("sign", ["> ", "> > ", "  > ", "- ", "1. "])
+    def test_tables_in_quotations_and_list_items_have_names(self, sign: str) -> None:
+        rest = sign if ">" in sign else " " * len(sign)
+        lines = ["| Kind | Low | High |", "|---|---|---|", *rows(40).splitlines()]
+        text = "\n".join((rest if place else sign) + line for place, line in enumerate(lines)) + "\n"
+        for each in cut(text)[1:]:
+            assert each.heading_path[-1] == "Kind | Low | High"
+
+    def test_of_a_quoted_table_those_names_stand_there_whose_cells_do(self) -> None:
+        cells = [[f"{mark}{column}" for column in range(90)] for mark in ("name", "cell")]
+        text = "\n".join(f"> | {' | '.join(row)} |" for row in (cells[0], ["---"] * 90, cells[1]))
+        for each in cut(text)[1:]:
+            if each.text.startswith("cell"):
+                assert each.heading_path[-1].startswith(f"name{each.text.split()[0].removeprefix('cell')} |")
+        assert any(each.text.startswith("cell") for each in cut(text))
+
     def test_a_title_over_all_columns_is_a_caption(self) -> None:
         chunks = cut(f"| Budget 2024 | | |\n|---|---|---|\n| Item | Plan | Spent |\n{rows(40)}")
         assert chunks[1].heading_path == ("Budget 2024", "Item | Plan | Spent")
