@@ -77,7 +77,7 @@ def _delimiter(source: str) -> str:
 
 
 def _evenness(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
-    """Return how many of ``lines`` have the usual number of ``delimiter``, and this number; lines without do not count."""
+    """Return how many of ``lines`` have the usual number of ``delimiter``, and this number, from 1."""
     counts = Counter(filter(None, (line.count(delimiter) for line in lines)))
     most = max(counts.values(), default=0)
     return most, max((count for count, times in counts.items() if times == most), default=0)

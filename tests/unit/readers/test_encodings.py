@@ -347,7 +347,9 @@ def test_a_sentence_is_enough_to_tell_east_asian_from_one_byte_a_character(
         assert data.decode(guess(data).encoding) == text, encoding
 
 
-@pytest.mark.parametrize("text", ["договора", "общего", "должен", "базы", "Σήμερα", "καιρός", "اجتماع", "العقد", "תודה"])
+@pytest.mark.parametrize(
+    "text", ["договора", "общего", "должен", "базы", "Σήμερα", "καιρός", "اجتماع", "العقد", "תודה"]
+)
 def test_a_word_is_never_taken_for_another_script_without_a_doubt(text: str) -> None:
     for encoding in ("cp1251", "koi8-r", "mac_cyrillic", "cp1253", "cp1256", "cp1255"):
         try:

@@ -114,8 +114,15 @@ def test_delimited_text_becomes_a_row_a_line(text: str, path: str) -> None:
     ("text", "rows"),
     [
         (
-            'Made 2024-03-01\nBy: Finance, north\n\nAccount;Debit;Note\nA1;1,50;"a; b"\nA2;2,50;c\n',
-            ["Made 2024-03-01", "By: Finance, north", "", "Account | Debit | Note", "A1 | 1,50 | a; b", "A2 | 2,50 | c"],
+            'Made 2024\nBy: Finance, north\n\nAccount;Debit;Note\nA1;1,50;"a; b"\nA2;2,50;c\n',
+            [
+                "Made 2024",
+                "By: Finance, north",
+                "",
+                "Account | Debit | Note",
+                "A1 | 1,50 | a; b",
+                "A2 | 2,50 | c",
+            ],
         ),
         ("sep=;\nHost;Load\nh1;1,5\nh2;2,5\n", ["", "Host | Load", "h1 | 1,5", "h2 | 2,5"]),
         ('id,text\n1,"a; b; c"\n2,"d; e; f"\n', ["id | text", "1 | a; b; c", "2 | d; e; f"]),
