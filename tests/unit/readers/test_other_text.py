@@ -230,6 +230,27 @@ def test_what_is_no_notebook_is_refused_with_the_reason(text: str) -> None:
         read(text, "a.ipynb")
 
 
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (
+            {"output_type": "error", "ename": "ValueError", "evalue": "bad curlew", "traceback": []},
+            "ValueError: bad curlew",
+        ),
+        ({"output_type": "display_data", "data": {"text/markdown": ["**Knot**"], "text/plain": "<M>"}}, "**Knot**"),
+        ({"output_type": "execute_result", "data": {"text/latex": "$x$"}}, "$x$"),
+    ],
+)
+def test_errors_and_formatted_outputs_of_a_notebook_are_kept(output: dict[str, object], said: str) -> None:
+    assert said in read(_notebook({"cell_type": "code", "source": "a", "outputs": [output]}), "a.ipynb").text
+
+
+def test_a_cut_output_of_a_notebook_is_named() -> None:
+    output = {"output_type": "stream", "text": "x " * 5000}
+    document = read(_notebook({"cell_type": "code", "source": "a", "outputs": [output]}), "a.ipynb")
+    assert [note.code for note in document.notes] == ["limit"]
+
+
 def test_a_notebook_without_text_is_empty() -> None:
     with pytest.raises(Empty):
         read(_notebook({"cell_type": "code", "source": []}), "a.ipynb")
