@@ -44,6 +44,13 @@ _INNER_LINES = {
     "html_block": (1, 1, FENCE_LINE),
     "table_open": (3, 1, ROW),
 }
+_HTML_TABLE = "<table"
+_HTML_HEAD_CHARS = 10_000
+_HTML_TABLE_CHARS = 200_000
+_HTML_ROW = re.compile(r"<tr\b[^<>]*>")
+_HTML_ROW_START = re.compile(r"(\n)[ \t]*<tr\b")
+_HTML_CELL = re.compile(r"<t[hd]\b[^<>]*>")
+_HTML_TAG = re.compile(r"<[^<>]*>")
 _FIRST_ROW = ROW - 5
 """A cut between the column names and the first row, for where both are too large for one chunk."""
 """How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
@@ -157,9 +164,30 @@ class _Blocks:
         head, tail, level = _INNER_LINES[token.type]
         if token.type == "table_open":
             start, head = self._table(first, last, end)
+        if token.type == "html_block" and _HTML_TABLE in token.content:
+            self._html_table(start, end)
         self.solids.append((start, end))
         for line in self.lines[first + head : last - tail + 1]:
             self.cuts.add(line, level)
+
+    def _html_table(self, start: int, end: int) -> None:
+        """Note the column names of a table in HTML, which may go on in further blocks, and where its rows begin."""
+        begin = self.text.index(_HTML_TABLE, start)
+        head = self.text[begin : begin + _HTML_HEAD_CHARS]
+        row = _HTML_ROW.search(head)
+        row_end = head.find("</tr", row.end()) if row else -1
+        last = max(self.text.find("</table", begin, begin + _HTML_TABLE_CHARS), end)
+        if row is None or row_end < 0 or self._is_small(begin, last):
+            return
+        body = begin + row_end
+        for start_of_row in _HTML_ROW_START.finditer(self.text, body, end):
+            self.cuts.add(start_of_row.end(1), ROW)
+        names = [name_of(_HTML_TAG.sub(" ", cell)) for cell in _HTML_CELL.split(head[row.end() : row_end])[1:]]
+        above = head[: row.start()]
+        said = above[above.find("<caption") :] if "<caption" in above else ""
+        if any(names) and _HTML_TABLE not in head[len(_HTML_TABLE) : row_end] and body < last:
+            caption = name_of(_HTML_TAG.sub(" ", said))
+            self._named(begin, last, caption, Table(self.scale, names, body, last, barred=False))
 
     def _table(self, first: int, last: int, end: int) -> tuple[int, int]:
         """Note the column names of the table of these lines; return where it starts and how many lines its head has.

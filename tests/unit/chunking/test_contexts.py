@@ -68,6 +68,17 @@ class TestTables:
                 assert each.heading_path[-1].startswith(f"name{each.text.split()[0].removeprefix('cell')} |")
         assert any(each.text.startswith("cell") for each in cut(text))
 
+    @pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+    @pytest.mark.parametrize("caption", ["", "<caption>All <b>hosts</b></caption>"])
+    def test_tables_in_html_have_names(self, between: str, caption: str) -> None:
+        head = f"<table>{caption}\n<thead>\n<tr><th>Host</th>{between[:1]}<th align='right'>Watts</th></tr>\n</thead>\n"
+        body = "".join(f"<tr>\n  <td>h{n} and more words</td>\n  <td>{n}</td>\n</tr>{between}\n" for n in range(40))
+        chunks = cut(f"# Top\n\n{head}<tbody>\n{body}</tbody>\n</table>\n\nThe end.\n")
+        assert len(chunks) > 3
+        for each in chunks[1:]:
+            assert each.heading_path == ("Top", *(["All hosts"] if caption else []), "Host | Watts")
+            assert each.text.lstrip().startswith("<tr>")
+
     def test_a_title_over_all_columns_is_a_caption(self) -> None:
         chunks = cut(f"| Budget 2024 | | |\n|---|---|---|\n| Item | Plan | Spent |\n{rows(40)}")
         assert chunks[1].heading_path == ("Budget 2024", "Item | Plan | Spent")
