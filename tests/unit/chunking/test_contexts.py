@@ -352,3 +352,52 @@ class TestPlainText:
 @settings(max_examples=100, deadline=None)
 def test_rst_loses_nothing_and_keeps_the_budget(pieces: list[str], size: int) -> None:
     cut("".join(pieces), size, kind="text", language="rst")
+
+
+STEPS = [f"Step{n}(speed * {n});" for n in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("language", "lines", "labels"),
+    [
+        (
+            "csharp",
+            [
+                "namespace Birds",
+                "{",
+                "  class Heron",
+                "  {",
+                "    void Fly(int a)",
+                "    {",
+                *STEPS,
+                "    }",
+                "  }",
+                "}",
+            ],
+            ("namespace Birds", "class Heron", "void Fly(int a)"),
+        ),
+        ("ruby", ["class Heron", "  def fly(speed)", *STEPS, "  end", "end"], ("class Heron", "def fly(speed)")),
+        ("php", ["class Heron {", "  function fly($a) {", *STEPS, "  }", "}"], ("class Heron", "function fly($a)")),
+        ("hcl", ['resource "aws_vpc" "main" {', *STEPS, "}"], ('resource "aws_vpc" "main"',)),
+        ("shell", ["deploy() {", *STEPS, "}"], ("deploy()",)),
+        ("kotlin", ["fun fly(a: Int) {", "  if (a > 1) {", *STEPS, "  }", "}"], ("fun fly(a: Int)",)),
+    ],
+)
+def test_blocks_of_code_without_a_grammar_repeat_what_opens_them(
+    language: str, lines: list[str], labels: tuple[str, ...]
+) -> None:
+    text = "\n".join(f"      {line}" if line in STEPS else line for line in lines) + "\n\nlast = 1\n"
+    chunks = cut(text, kind="code", language=language)
+    inner = [each for each in chunks if each.start and "Step" in each.text]
+    assert len(inner) > 2
+    assert {each.heading_path for each in inner} == {labels}
+    assert all(each.heading_path == () for each in chunks if each.text.startswith("last"))
+
+
+@pytest.mark.parametrize(
+    "text", ["  {\n" * 50_000, "".join(f"{' ' * (n % 190)}ab\n" for n in range(50_000)), "a\n" * 50_000]
+)
+def test_hostile_indentation_takes_linear_time(text: str) -> None:
+    started = time.perf_counter()
+    chunk(Document(text, "", "code", "ruby"), Sizing(200, 0, word_starts))
+    assert time.perf_counter() - started < 10
