@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 _TAG: Final = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th|caption)\b([^<>]*)>", re.IGNORECASE)
+_MOST_IN_LINE: Final = 4000
+"""Characters of a table in a cell, tags included, that are written in a line."""
 
 
 def without_layout(page: str) -> str:
     """Return HTML in which no table holds another one.
 
     Tables that hold others, or one cell only, are blocks. Where the first row of such a table is column names, its rows
-    stay, and a table in one of its cells is written in a line: ``Part, Pieces; bolt, 4; nut, 5``.
+    stay, and a small table in one of its cells is written in a line: ``Part, Pieces; bolt, 4; nut, 5``.
     """
     if "<table" not in page.lower():
         return page
@@ -59,11 +61,12 @@ class _Line:
 
 @dataclass(slots=True)
 class _Table:
-    """A table: its own tags, how many cells and tables it holds, and what its first row has."""
+    """A table: its own tags, how many cells and tables it holds, the length of the largest, what its first row has."""
 
     tags: list[int]
     cells: int = 0
     tables: int = 0
+    largest: int = 0
     rows: int = 0
     first: list[str] = field(default_factory=list)
 
@@ -100,7 +103,9 @@ def _layout(tags: list[re.Match[str]]) -> tuple[set[int], dict[int, list[int]]]:
             opened[-1].add(at, tag)
             if is_table:
                 table = opened.pop()
-                if table.tables and table.has_names:
+                if opened:
+                    opened[-1].largest = max(opened[-1].largest, tag.end() - tags[table.tags[0]].start())
+                if table.tables and table.has_names and table.largest <= _MOST_IN_LINE:
                     holding[table.tags[0]] = table.tags
                 elif table.tables or table.cells <= 1:
                     laid.update(table.tags)

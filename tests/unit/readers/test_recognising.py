@@ -79,6 +79,12 @@ def test_a_table_in_a_cell_of_rows_with_names_stays_in_its_row() -> None:
         assert "Part, Pieces; bolt, 4" in said
 
 
+def test_a_large_table_in_a_cell_stays_a_table() -> None:
+    inner = f"<table>{'<tr><td>bolt</td><td>4</td></tr>' * 200}</table>"
+    page = f"<table><tr><th>Kit</th><th>Contents</th></tr><tr><td>K1</td><td>{inner}</td></tr></table>"
+    assert inner in without_layout(page)
+
+
 def test_unbalanced_tables_do_no_harm() -> None:
     assert without_layout("</table><td>a<table><tr><td>b") == "</table><td>a<table><tr><td>b"
 
