@@ -23,15 +23,23 @@ _FIRST_FREE = 8
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A text at a place of the page, in points from the bottom left; ``leftwards``: each letter left of the last."""
+    """A text at a place of the page, in points from the bottom left.
+
+    ``leftwards``: each letter left of the last. ``invisible``: neither filled nor stroked.
+    """
 
     x: float
     y: float
     text: str
     size: float = 12
     leftwards: bool = False
+    invisible: bool = False
 
     def __str__(self) -> str:
+        drawn = self._drawn()
+        return f"BT 3 Tr{drawn[2:-2]}0 Tr ET" if self.invisible else drawn
+
+    def _drawn(self) -> str:
         codes = [f"<{ord(char):04x}>" for char in self.text]
         if self.leftwards:
             return f"BT /F2 {self.size} Tf {self.x} {self.y} Td [{' 1000 '.join(codes)}] TJ ET"

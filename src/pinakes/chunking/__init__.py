@@ -19,6 +19,8 @@ CHUNKERS = {
     "code": "pinakes.chunking.code:outline",
     "text": "pinakes.chunking.text:outline",
     "rst": "pinakes.chunking.rst:outline",
+    "asciidoc": "pinakes.chunking.asciidoc:outline",
+    "latex": "pinakes.chunking.latex:outline",
     "csv": "pinakes.chunking.rows:outline",
     **dict.fromkeys(("ini", "json", "toml", "xml", "yaml"), "pinakes.chunking.records:outline"),
 }

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
+from pinakes.chunking.indented import outline as indented_outline
 from pinakes.chunking.outline import BLOCK, Cuts, Entry, Outline, Section, Symbol, branch
 from pinakes.chunking.scale import Scale
 from pinakes.chunking.symbols import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, TYPES, is_defining, names
@@ -30,7 +31,7 @@ LANGUAGES = {
     "tsx": "tree_sitter_typescript:language_tsx",
     "typescript": "tree_sitter_typescript:language_typescript",
 }
-"""Grammars by ``Document.language``; code in any other is cut as text."""
+"""Grammars by ``Document.language``; code in any other is cut by its indentation."""
 
 MAX_DEPTH = 40
 """Deeper structure than this is not looked at: it is cut between lines."""
@@ -75,13 +76,13 @@ _log = logging.getLogger(__name__)
 
 
 def outline(document: Document, scale: Scale) -> Outline:
-    """Find units, symbols and inner structure; plain lines where there is no grammar, or code is minified."""
+    """Find units, symbols and inner structure; blocks where there is no grammar, plain lines where code is minified."""
     if len(scale.text) > MAX_LINE * len(scale.line_starts):
         return text_outline(document, scale)
     try:
         language = grammar(document.language or "")
     except KeyError:
-        return text_outline(document, scale)
+        return indented_outline(document, scale)
     except ImportError as error:
         _log.warning("No grammar for %s (%s); it is cut as text", document.language, error)
         return text_outline(document, scale)

@@ -30,6 +30,7 @@ _DASHES = re.compile(r"[\s|:-]+")
 _ROWS = re.compile(r"(?:^|\n)[ \t]*\|.*+\s*+\Z", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BULLET = re.compile(r"\s*[-*+]\s+")
+_CONTAINERS = re.compile(r"\A(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))+[ \t]*")
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
 _INNER_LINES = {
     "fence": (2, 2, FENCE_LINE),
@@ -37,9 +38,16 @@ _INNER_LINES = {
     "html": (1, 1, FENCE_LINE),
     "table": (3, 1, ROW),
 }
+"""How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
+_HTML_TABLE = "<table"
+_HTML_HEAD_CHARS = 10_000
+_HTML_TABLE_CHARS = 200_000
+_HTML_ROW = re.compile(r"<tr\b[^<>]*>")
+_HTML_ROW_START = re.compile(r"(\n)[ \t]*<tr\b")
+_HTML_CELL = re.compile(r"<t[hd]\b[^<>]*>")
+_HTML_TAG = re.compile(r"<[^<>]*>")
 _FIRST_ROW = ROW - 5
 """A cut between the column names and the first row, for where both are too large for one chunk."""
-"""How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
 
 
 def outline(document: Document, scale: Scale) -> Outline:
@@ -137,9 +145,30 @@ class _Blocks:
         head, tail, level = _INNER_LINES[block.kind]
         if block.kind == "table":
             start, head = self._table(block.first, block.last, end)
+        if block.kind == "html" and _HTML_TABLE in self.text[start:end]:
+            self._html_table(start, end)
         self.solids.append((start, end))
         for line in self.lines[block.first + head : block.last - tail + 1]:
             self.cuts.add(line, level)
+
+    def _html_table(self, start: int, end: int) -> None:
+        """Note the column names of a table in HTML, which may go on in further blocks, and where its rows begin."""
+        begin = self.text.index(_HTML_TABLE, start)
+        head = self.text[begin : begin + _HTML_HEAD_CHARS]
+        row = _HTML_ROW.search(head)
+        row_end = head.find("</tr", row.end()) if row else -1
+        last = max(self.text.find("</table", begin, begin + _HTML_TABLE_CHARS), end)
+        if row is None or row_end < 0 or self._is_small(begin, last):
+            return
+        body = begin + row_end
+        for start_of_row in _HTML_ROW_START.finditer(self.text, body, end):
+            self.cuts.add(start_of_row.end(1), ROW)
+        names = [name_of(_HTML_TAG.sub(" ", cell)) for cell in _HTML_CELL.split(head[row.end() : row_end])[1:]]
+        above = head[: row.start()]
+        said = above[above.find("<caption") :] if "<caption" in above else ""
+        if any(names) and _HTML_TABLE not in head[len(_HTML_TABLE) : row_end] and body < last:
+            caption = name_of(_HTML_TAG.sub(" ", said))
+            self._named(begin, last, caption, Table(self.scale, names, body, last, barred=False))
 
     def _table(self, first: int, last: int, end: int) -> tuple[int, int]:
         """Note the column names of the table of these lines; return where it starts and how many lines its head has.
@@ -178,7 +207,8 @@ class _Blocks:
         self.contexts.append(Context(table.body - 1, end, table=table))
 
     def _line(self, number: int) -> str:
-        return self.text[self.lines[number] : self.lines[number + 1]]
+        """Return a line without the signs of the quotation or the list item that it stands in."""
+        return _CONTAINERS.sub("", self.text[self.lines[number] : self.lines[number + 1]], count=1)
 
     def _is_row(self, number: int, width: int) -> bool:
         line = self._line(number).strip()

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import ceil
 from operator import itemgetter
 
 import numpy as np
@@ -239,7 +240,7 @@ def _best(upto: Int64, strengths: Int64, window: tuple[int, int], base: int, lim
     left = int(upto[-1]) - base
     ending = left < limit * TAIL
     target = base + left // 2 if ending else base + limit
-    full_enough = left - limit if ending else limit * min_fill
+    full_enough = left - limit if ending else ceil(limit * min_fill)  # numpy copies all of ``upto`` for a float
     low = min(max(int(upto.searchsorted(base + full_enough)), near), far)
     choices = strengths[low : far + 1]
     strongest = low + np.flatnonzero(choices == choices.max())[::-1]

@@ -1,4 +1,4 @@
-"""Lists and tables in text without marks of its own, and in reStructuredText: found line by line."""
+"""Lists, tables and sections in text without marks of its own, and in reStructuredText: found line by line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
-from pinakes.chunking.outline import BLOCK, Cuts
+from pinakes.chunking.outline import BLOCK, Cuts, Outline, Region, contents, paths, sections
 from pinakes.chunking.scale import Scale
 from pinakes.chunking.tables import Table, cells_of, combined, name_of
 
@@ -62,6 +62,31 @@ def _item(text: str, start: int, line: int, last: int, end: int) -> Iterator[Con
 def _lead(text: str, start: int) -> str:
     first = text[start : start + 2 * MAX_LABEL_CHARS].split("\n", 1)[0]
     return name_of(_BULLET.sub("", first, count=1))
+
+
+def sectioned(
+    scale: Scale,
+    cuts: Cuts,
+    titles: Sequence[tuple[int, int, int, str]],
+    tables: Tables,
+    items: Sequence[Context],
+) -> Outline:
+    """Return the outline of a text with ``titles`` (start, where its lines end, level, name), tables and lists."""
+    text = scale.text
+    ends = [start for start, *_ in titles] + [len(text)]
+    regions = [Region(0, (), 0, 0, ends[0])]
+    names = paths((level, name) for *_, level, name in titles)
+    for (start, body, level, _), path, end in zip(titles, names, ends[1:], strict=True):
+        regions.append(Region(level, path, start, body, end))
+    root, glue = sections(text, regions, ())
+    for region in regions[1:]:
+        first = len(text[region.body : region.end]) - len(text[region.body : region.end].lstrip("\n"))
+        glue.add(region.body + first)
+    for point in glue:
+        cuts.found.pop(point, None)
+    contexts = (*tables.outside(items), *tables.contexts)
+    entries = contents(titles, len(text))
+    return Outline(root, cuts, frozenset(glue), tuple(tables.solids), entries=entries, contexts=contexts)
 
 
 class Tables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -15,6 +16,8 @@ from pinakes.types import Document
 ROW = 30
 COMMENTS = ("#", "//", ";")
 MOST_COMMENTS = 50
+PREAMBLE_SHARE = 2
+"""A line above a table has at most one part in so many of the cells that most rows have."""
 MOST_LINE_CHARS = 10_000
 FIRST_ROW = ROW - 5
 """Names are rather parted from the first row than a row is cut."""
@@ -25,13 +28,15 @@ def outline(document: Document, scale: Scale) -> Outline:
     text = document.text
     lines = scale.line_starts.tolist()
     rows = [start for start, end in pairwise(lines) if end - start > 1 and not text[start:end].isspace()]
-    comments = _comments(text, rows)
-    begin, rows = rows[:comments], rows[comments:]
+    before = _comments(text, rows) or _preamble(text, rows)
+    begin, rows = rows[:before], rows[before:]
     ends = [*rows[1:], len(text)]
     cuts = Cuts()
     for start in [*begin[1:], *(rows if begin else rows[1:])]:
         cuts.add(start, ROW)
     contexts: list[Context] = []
+    if begin and not text.startswith(COMMENTS, begin[0]):
+        contexts.append(Context(begin[0], len(text), partial(_title, text, begin[0])))
     first = [cells_of(text[start:end], edged=False) for start, end in zip(rows[:2], ends, strict=False)]
     if first and is_head(first[0], first[1] if len(first) > 1 else None):
         names = first[:1]
@@ -54,3 +59,20 @@ def _comments(text: str, rows: Sequence[int]) -> int:
     lines = [text[start : start + MOST_LINE_CHARS].partition("\n")[0] for start in rows[: MOST_COMMENTS + 1]]
     count = next((at for at, line in enumerate(lines) if not line.startswith(COMMENTS)), 0)
     return count if all(line.count(" | ") < lines[count].count(" | ") for line in lines[:count]) else 0
+
+
+def _preamble(text: str, rows: Sequence[int]) -> int:
+    """Return how many lines above a table say what it is: they have far fewer cells than most of the first rows."""
+    some = [text[start : start + MOST_LINE_CHARS].partition("\n")[0] for start in rows[: 2 * MOST_COMMENTS]]
+    cells = [len(line.rstrip(" |").split(" | ")) for line in some]
+    usual = Counter(cells).most_common(1)[0][0] if cells else 0
+    first = next((at for at, count in enumerate(cells) if PREAMBLE_SHARE * count > usual), 0)
+    if not 0 < first <= MOST_COMMENTS:
+        return 0
+    names, *below = (cells_of(line, edged=False) for line in some[first : first + 2])
+    return first if is_head(names, below[0] if below else None) else 0
+
+
+def _title(text: str, start: int) -> str:
+    """Return the words of the first line above a table."""
+    return " ".join(filter(None, cells_of(text[start : start + MOST_LINE_CHARS].partition("\n")[0], edged=False)))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pinakes.chunking.outline import Cuts, Outline, Region, contents, paths, sections
-from pinakes.chunking.plain import Tables, lists
+from pinakes.chunking.outline import Cuts, Outline
+from pinakes.chunking.plain import Tables, lists, sectioned
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.text import paragraphs
 from pinakes.types import Document
@@ -32,21 +32,7 @@ def outline(document: Document, scale: Scale) -> Outline:
         if style not in styles:
             styles.append(style)
         titles.append((start, end, styles.index(style) + 1, name))
-    ends = [start for start, *_ in titles] + [len(text)]
-    regions = [Region(0, (), 0, 0, ends[0])]
-    names = paths((level, name) for *_, level, name in titles)
-    for (start, body, level, _), path, end in zip(titles, names, ends[1:], strict=True):
-        regions.append(Region(level, path, start, body, end))
-    root, glue = sections(text, regions, ())
-    for region in regions[1:]:
-        first = len(text[region.body : region.end]) - len(text[region.body : region.end].lstrip("\n"))
-        glue.add(region.body + first)
-    for point in glue:
-        cuts.found.pop(point, None)
-    solids = tuple(tables.solids)
-    contexts = [*tables.outside(items), *tables.contexts]
-    entries = contents(titles, len(text))
-    return Outline(root, cuts, frozenset(glue), solids, entries=entries, contexts=tuple(contexts))
+    return sectioned(scale, cuts, titles, tables, items)
 
 
 def _titles(text: str, starts: list[int]) -> Iterator[tuple[int, int, str, str]]:

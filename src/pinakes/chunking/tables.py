@@ -79,7 +79,7 @@ class Table:
         return bars - 1 if self._has_edge(row) else bars
 
     def _has_edge(self, row: int) -> bool:
-        return self._edged and self._scale.text[row : row + 100].lstrip().startswith("|")
+        return self._edged and self._scale.text[row : row + 100].lstrip(" \t>").startswith("|")
 
     @cached_property
     def _bars(self) -> Int64:

@@ -50,6 +50,8 @@ READERS: Final[dict[str, str]] = {
     ".eml": "mail:Mail",
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown:Markdown"),
     **dict.fromkeys((".rst", ".rest"), "text:RestructuredText"),
+    **dict.fromkeys((".adoc", ".asciidoc"), "text:Asciidoc"),
+    ".tex": "text:Latex",
     **dict.fromkeys((".yaml", ".yml"), "structured:Yaml"),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), "structured:Json"),
     ".toml": "structured:Toml",
@@ -58,7 +60,7 @@ READERS: Final[dict[str, str]] = {
     **dict.fromkeys((".xml", ".rss", ".atom", ".rdf"), "xml:Xml"),
     **dict.fromkeys((".srt", ".vtt"), "captions:Captions"),
     ".ipynb": "notebook:Notebook",
-    **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties", ".adoc", ".asciidoc"), _TEXT),
+    **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties"), _TEXT),
     **dict.fromkeys((".ics", ".vcf", ".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
 }
 """Extension (lower case, with its dot) → module in this package and class."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from pinakes.readers.grids import Cell, filled, markdown, without_twins
 from pinakes.readers.scripts import scripted
 from pinakes.readers.titles import cut
 from pinakes.readers.trees import Node
@@ -105,6 +106,7 @@ _NOT_SHOWN: Final = frozenset(
     ]
 )
 """What is not for reading in a document: identifiers, rights, dates of print, sources of equations, drawings."""
+_LISTINGS: Final = frozenset(["programlisting", "screen", "literallayout", "code-block", "codeblock", "preformat"])
 _INLINE: Final = re.compile(r"\[[\s,;\u2010-\u2015-]*\]|\([\s,;\u2010-\u2015-]*\)")
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)\]])")
 _NUMERIC: Final = re.compile(r"[\s\d,;\u2010-\u2015\[\]()-]*")
@@ -182,7 +184,10 @@ class _Walker:
         if name in _TITLES:
             yield from self._heading(node, level)
         elif name in ("table", "informaltable"):
+            yield from self._captions(node)
             yield _table(node)
+        elif name in _LISTINGS:
+            yield f"```\n{node.raw.strip(chr(10))}\n```" if node.raw.strip() else ""
         elif name in ("ref", "bibl", "biblioentry", "patcit", "nplcit"):
             yield f"- {_citation(node)}" if _citation(node) else ""
         elif name in ("list", "ul", "ol", "itemizedlist", "orderedlist", "def-list"):
@@ -234,6 +239,12 @@ class _Walker:
                 items.append("- " + "\n  ".join("\n\n".join(blocks).split("\n")))
         yield "\n".join(items)
 
+    def _captions(self, table: Node) -> Iterator[str]:
+        """Yield the title of a table that has it inside, as in DocBook."""
+        for child in table.children:
+            if local(child.name) in ("title", "caption") and (words := _words(child)):
+                yield words
+
     def _float(self, node: Node, level: int) -> Iterator[str]:
         named = " ".join(filter(None, (_words(child) for child in node.children if local(child.name) == "label")))
         is_caption = [local(child.name) in ("caption", "title") for child in node.children]
@@ -241,6 +252,8 @@ class _Walker:
             filter(None, (_words(one) for one, is_one in zip(node.children, is_caption, strict=True) if is_one))
         )
         yield f"{named}. {words}" if named and words else named or words
+        if local(node.name) == "disp-formula":
+            yield _formula(node)
         for child, is_one in zip(node.children, is_caption, strict=True):
             if not is_one:
                 yield from self.blocks(child, level)
@@ -362,17 +375,52 @@ def _leaves(node: Node) -> Iterator[Node]:
 
 def _table(node: Node) -> str:
     """Return the rows of a table of HTML or CALS; the first is that of the column names."""
-    rows = []
-    for one in _all(node):
-        if local(one.name) in ("tr", "row"):
-            cells = [
-                _words(cell).replace("|", "\\|") for cell in one.children if local(cell.name) in ("td", "th", "entry")
-            ]
-            if any(cells):
-                rows.append(f"| {' | '.join(cells)} |")
-                if len(rows) == 1:
-                    rows.append("|" + " --- |" * len(cells))
-    return "\n".join(rows)
+    columns = {
+        one.attributes.get("colname", ""): at
+        for at, one in enumerate(one for one in _all(node) if local(one.name) == "colspec")
+    }
+    rows: list[list[Cell]] = []
+    heads = 0
+    left = [(node, False)]
+    while left:
+        one, in_head = left.pop()
+        name = local(one.name)
+        if name in ("tr", "row"):
+            cells = [child for child in one.children if local(child.name) in ("td", "th", "entry")]
+            rows.append([_cell(cell, columns) for cell in cells])
+            heads += in_head and heads == len(rows) - 1
+        elif name in ("title", "caption"):
+            continue
+        else:
+            left += [(child, in_head or name == "thead") for child in reversed(one.children)]
+    if not any(cell.text for row in rows for cell in row):
+        return ""
+    if not heads and any(cell.rows > 1 for cell in rows[0]):
+        heads = max(cell.rows for cell in rows[0])
+    return markdown(without_twins(filled(rows)), min(max(heads, 1), max(len(rows) - 1, 1)))
+
+
+def _cell(cell: Node, columns: Mapping[str, int]) -> Cell:
+    """Return a cell of HTML or CALS, which names the columns that it spans."""
+    said = cell.attributes
+    first, last = (columns.get(said.get(name, "")) for name in ("namest", "nameend"))
+    wide = last - first + 1 if first is not None and last is not None else _count(said.get("colspan"))
+    high = _count(said.get("morerows")) + 1 if "morerows" in said else _count(said.get("rowspan"))
+    return Cell(_words(cell), wide, high)
+
+
+def _count(value: str | None) -> int:
+    return int(value) if value and value.strip().isdecimal() and len(value) < 6 else 1
+
+
+def _formula(node: Node) -> str:
+    """Return the source of an equation that is there in no other form."""
+    names = {local(one.name): one for one in _all(node)}
+    if "tex-math" not in names or "math" in names:
+        return ""
+    written = names["tex-math"].raw
+    inner = written.partition("\\begin{document}")[2].partition("\\end{document}")[0] or written
+    return " ".join(inner.split())
 
 
 def _words(node: Node, *, without_labels: bool = False) -> str:
@@ -397,7 +445,14 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
         if not is_top and (is_mark or hidden):
             continue
         is_top = False
+        if name in ("inline-formula", "disp-formula") and (formula := _formula(part)):
+            left += [" ", formula, " "]
+            continue
         inner = name in _BLOCKS
+        if name == "fn":
+            said = [one for one in part.parts if isinstance(one, str) or local(one.name) != "label"]
+            left += [")", *reversed(said), " ("]
+            continue
         if name in ("sup", "sub") and not part.children and part.raw.strip():
             left.append(scripted(part.raw.strip(), "super" if name == "sup" else "sub", before))
             continue
@@ -408,7 +463,7 @@ def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
 
 _BEFORE_CHARS: Final = 40
 _HIDDEN_INLINE: Final = frozenset(
-    ["tex-math", "annotation", "annotation-xml", "graphic", "inline-graphic", "object-id", "fn", "indexterm"]
+    ["tex-math", "annotation", "annotation-xml", "graphic", "inline-graphic", "object-id", "indexterm"]
 )
 _BLOCKS: Final = (
     _PARAGRAPHS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pinakes.readers.grids import Grid, markdown
@@ -11,6 +11,10 @@ from pinakes.readers.grids import Grid, markdown
 _PAGE_WORDS: Final = re.compile(r"(?:page|seite|pagina|página|p|pg|of|von|de|di|sur|/|[\s.,:|–-])*", re.IGNORECASE)
 _PAGE_END: Final = re.compile(r"[\s|–-]+(?:page|seite|pagina|página)[\s\d.–-]*\Z", re.IGNORECASE)
 """What is left of the number of a page behind other words."""
+_MOST_IN_LINE: Final = 1000
+"""Characters of the tables in a cell that stay in its row."""
+_BAR: Final = re.compile(r"(?<!\\)\|")
+_RULE: Final = re.compile(r"\|(?: --- \|)+")
 MOST_HEADS: Final = 5
 """Rows that name the columns of a table."""
 
@@ -50,6 +54,24 @@ def margins(texts: Iterable[str]) -> str:
         if one
     ]
     return f"\n## Headers and footers\n\n{joined(found)}\n" if found else ""
+
+
+def of_cell(blocks: Sequence[Block], further: list[Block]) -> str:
+    """Return the text of a cell in one line, with the small tables in it: ``Part, Pieces; bolt, 4``.
+
+    ``further`` gets the tables that are larger, with their captions.
+    """
+    inside = [block for block in blocks if block.kind == "table"]
+    if sum(len(block.text) for block in inside) > _MOST_IN_LINE:
+        further += [block for block in blocks if block.kind in ("table", "caption")]
+        return flat(block for block in blocks if block.kind not in ("table", "caption"))
+    return flat(Block("text", _in_line(one.text)) if one.kind == "table" else one for one in blocks)
+
+
+def _in_line(table: str) -> str:
+    rows = (line[1:-1] for line in table.split("\n") if line and not _RULE.fullmatch(line))
+    cells = (", ".join(filter(None, (cell.strip() for cell in _BAR.split(row)))) for row in rows)
+    return "; ".join(filter(None, cells)).replace("\\|", "|")
 
 
 def flat(blocks: Iterable[Block]) -> str:

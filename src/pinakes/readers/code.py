@@ -37,7 +37,7 @@ _BY_LANGUAGE: Final = {
     "julia": ".jl",
     "kconfig": ".kconfig",
     "kotlin": ".kt .kts",
-    "latex": ".tex .sty .cls",
+    "latex": ".sty .cls",
     "lisp": ".el .lisp .scm",
     "lua": ".lua",
     "makefile": ".mk .mak",

@@ -6,9 +6,12 @@ import codecs
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
+
+from pinakes.readers import east_asian
 
 _SAMPLE_BYTES: Final = 24_576
 _SURE: Final = 0.6
@@ -22,6 +25,7 @@ _BROKEN: Final = -6.0
 """What it costs when a capital follows a small letter, a sign stands inside a word, or a word mixes scripts."""
 _LEAST_MEAN: Final = -6.5
 """A reading whose letters cost more than this in the mean is no text in any language that is known."""
+_LEAST_MEAN_EAST_ASIAN: Final = -10.0
 
 _LETTERS: Final = {
     "en": "éèñïöüçêâôóáíàäåøæ",
@@ -97,12 +101,11 @@ _WRITTEN_IN: Final = (
 )
 """Encodings of one byte a character, the usual ones first, and the languages that are written in them."""
 
-_EAST_ASIAN: Final = ("gb18030", "big5", "cp949", "euc_jp", "cp932")
+_EAST_ASIAN_BYTES: Final = 4096
+"""What is looked at of a text that may be East Asian."""
 _EAST_ASIAN_LETTER: Final = re.compile(r"[\u3000-\u9fff\uac00-\ud7a3\uff01-\uff5e]")
 _ALONE: Final = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
 _USUAL: Final = 0.9
-_USUAL_THAI: Final = -4.0
-"""Thai words cost 3.9 a letter at most, East Asian ones that are read as Thai at least 4.0."""
 _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 _NO_THAI: Final = re.compile(
     f"(?<![\u0e01-\u0e2e{_THAI_MARKS}])[{_THAI_MARKS}\u0e30\u0e33]|[\u0e40-\u0e44](?![\u0e01-\u0e2e])|[{_THAI_MARKS}]{{3}}"
@@ -165,18 +168,18 @@ def known(charset: str | None) -> str | None:
 def guess(data: bytes) -> Guess:
     """Return the encoding of ``data``, text that is not UTF-8. It is judged by lines that say something of it."""
     sample = _sample(data)
-    wide = _east_asian(sample)
-    if wide:
-        return _thai(sample) or wide
     words = b" ".join(dict.fromkeys(sample.split()))  # a word that is there again says nothing new
-    readings = sorted(_single_byte(words), reverse=True)
+    wide = [name for name in east_asian.ENCODINGS if _fits(sample, name)]
+    words = words[:_EAST_ASIAN_BYTES] if wide else words
+    readings = sorted([*_single_byte(words), *_east_asian(words, wide)], reverse=True)
     if not readings:
         return Guess("cp1252", sure=False)
     best = readings[0]
     other = next((one for one in readings[1:] if one.text != best.text), None)
     lead = best.score - other.score if other else math.inf
     letters = min(_ENOUGH, max(1, _foreign(best.text)))
-    return Guess(best.encoding, sure=lead >= _SURE * letters and _mean(best) >= _LEAST_MEAN)
+    least = _LEAST_MEAN_EAST_ASIAN if best.encoding in east_asian.ENCODINGS else _LEAST_MEAN
+    return Guess(best.encoding, sure=lead >= _SURE * letters and _mean(best) >= least)
 
 
 def wide_encoding(data: bytes) -> str | None:
@@ -238,6 +241,7 @@ def _single_byte(sample: bytes) -> list[_Reading]:
         shape = _shape(text)
         letters = [char for char in text.lower() if char > "\x7f" and (char.isalpha() or _is_mark(char))]
         score = max(_letters_score(letters, language) for language in languages)
+        shape += _BROKEN * len(_NO_THAI.findall(text)) if encoding == "cp874" else 0.0
         readings.append(_Reading(score + shape - order * 0.05, encoding, text))
     return readings
 
@@ -299,27 +303,9 @@ def _mean(reading: _Reading) -> float:
     return reading.score / max(1, _foreign(reading.text))
 
 
-def _east_asian(sample: bytes) -> Guess | None:
-    """Return the encoding with several bytes a character that ``sample`` is in, None where it is in none.
-
-    Of several that fit, charset-normalizer says which one gives text.
-    """
-    fitting = [name for name in _EAST_ASIAN if _fits(sample, name)]
-    if len(fitting) < 2:
-        return Guess(fitting[0], sure=True) if fitting else None
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(sample, cp_isolation=fitting, threshold=1.0, enable_fallback=False).best()
-    return Guess(best.encoding if best else fitting[0], sure=best is not None)
-
-
-def _thai(sample: bytes) -> Guess | None:
-    """Return Thai where ``sample``, which fits East Asian text, has usual letters of Thai and its vowels in place."""
-    text = _decoded(sample, "cp874") or ""
-    letters = [char for char in text if char > "\x7f"]
-    if not letters or _NO_THAI.search(text) or _letters_score(letters, "th") < _USUAL_THAI * len(letters):
-        return None
-    return Guess("cp874", sure=len(letters) >= _ENOUGH)
+def _east_asian(sample: bytes, encodings: Sequence[str]) -> list[_Reading]:
+    texts = ((encoding, _decoded(sample, encoding)) for encoding in encodings)
+    return [_Reading(east_asian.score(text, encoding), encoding, text) for encoding, text in texts if text]
 
 
 def _fits(sample: bytes, encoding: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pinakes.errors import Empty
 from pinakes.readers.decode import decode
 from pinakes.readers.front_matter import split_front_matter
+from pinakes.readers.joined_words import joined
 from pinakes.readers.limits import Limits
 from pinakes.readers.titles import markdown_title
 from pinakes.types import Document
@@ -24,5 +25,6 @@ class Markdown:
         text, metadata, title, notes = split_front_matter(self._limits.check(decode(data)))
         if text.isspace():
             raise Empty("The file holds nothing but front matter.")
+        text = joined(text)
         title = title or markdown_title(text)
         return Document(text=text, title=title, kind="markdown", metadata=metadata, notes=notes)

@@ -38,7 +38,8 @@ class Notebook:
         if not parts:
             raise Empty("The notebook has no text in its cells.")
         text = self._limits.check(scrub("\n\n".join(parts) + "\n"))
-        return Document(text=text, title=markdown_title(text), kind="markdown", notes=_pictures(notebook))
+        notes = (*_pictures(notebook), *_cuts(notebook))
+        return Document(text=text, title=markdown_title(text), kind="markdown", notes=notes)
 
 
 def _language(notebook: JSON) -> str:
@@ -78,15 +79,30 @@ def _cell(cell: JSON, language: str) -> str:
     source = _joined(cell.get("source", cell.get("input"))).strip("\n")
     if cell.get("cell_type") != "code":
         return source
-    outputs = [_output(item) for item in cell.get("outputs") or () if isinstance(item, dict)]
-    printed = "\n".join(filter(None, outputs)).strip("\n")[:_MAX_OUTPUT_CHARS]
+    printed = _printed(cell)[:_MAX_OUTPUT_CHARS]
     blocks = [_fenced(source, language)] if source.strip() else []
     return "\n\n".join(blocks + ([_fenced(printed, "text")] if printed else []))
 
 
+def _cuts(notebook: JSON) -> tuple[ReadingNote, ...]:
+    """Return a note where outputs are longer than what is read of them."""
+    code = (cell for cell in _cells(notebook) if cell.get("cell_type") == "code")
+    count = sum(len(_printed(cell)) > _MAX_OUTPUT_CHARS for cell in code)
+    message = f"Of long outputs the first {_MAX_OUTPUT_CHARS:,} characters were read."
+    return (ReadingNote("limit", message, count=count),) if count else ()
+
+
+def _printed(cell: JSON) -> str:
+    outputs = [_output(item) for item in cell.get("outputs") or () if isinstance(item, dict)]
+    return "\n".join(filter(None, outputs)).strip("\n")
+
+
 def _output(output: JSON) -> str:
-    """Return what an output prints; pictures and HTML give nothing."""
-    return _joined(output.get("text") or _table(output, "data").get("text/plain"))
+    """Return what an output prints, or the error that it is; pictures and HTML give nothing."""
+    if output.get("output_type") in ("error", "pyerr"):
+        return ": ".join(filter(None, (_joined(output.get(name)) for name in ("ename", "evalue"))))
+    data = _table(output, "data") or output
+    return _joined(output.get("text") or data.get("text/markdown") or data.get("text/plain") or data.get("text/latex"))
 
 
 def _joined(lines: JSON) -> str:

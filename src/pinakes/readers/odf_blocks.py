@@ -148,9 +148,11 @@ class Flow:
 
     def _cell(self, cell: Element, depth: int, nested: list[Block]) -> Cell:
         inner = list(Flow(self._story).blocks(cell, depth + 1))
-        nested += [block for block in inner if block.kind in ("table", "caption")]
-        text = blocks.flat(block for block in inner if block.kind not in ("table", "caption"))
-        return Cell(text, number(cell.get("number-columns-spanned"), 1), number(cell.get("number-rows-spanned"), 1))
+        return Cell(
+            blocks.of_cell(inner, nested),
+            number(cell.get("number-columns-spanned"), 1),
+            number(cell.get("number-rows-spanned"), 1),
+        )
 
 
 _NESTED: Final = {"list": Flow._list, "table": Flow._table, "section": Flow._section}  # noqa: SLF001 - its own

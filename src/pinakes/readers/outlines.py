@@ -1,7 +1,8 @@
-"""What kreuzberg 4 leaves out of books (FB2) and outlines (OPML): notes. They are written otherwise before.
+"""What kreuzberg 4 leaves out of books (FB2), outlines (OPML) and Org files, which is written otherwise before.
 
 - Notes of a book stand in a body of their own, which would be passed over for its name.
 - The note of a line of an outline is an attribute. It joins the text of the line until this is converted.
+- The caption of a table of Org is a keyword, and becomes a paragraph. Tags of headings are put in brackets.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ _BODY_OF_NOTES: Final = re.compile(rb"""<((?:\w+:)?body)\s(?=[^<>]*>)[^<>]*?\bna
 _LINE: Final = re.compile(rb"""<outline\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*+>""")
 _ATTRIBUTE: Final = re.compile(rb"""\s([\w:.-]+)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _NEW_LINE: Final = re.compile(rb"(?:\r|&#(?:13|x0?[dD]);)?(?:\n|&#(?:10|x0?[aA]);)")
+_CAPTION: Final = re.compile(rb"^[ \t]*#\+CAPTION(?:\[[^\]\n]*\])?:[ \t]*([^\n]*)$", re.MULTILINE | re.IGNORECASE)
+_TAGS: Final = re.compile(rb"^(\*+[ \t][^\n]*?)[ \t]+(:(?:[\w@#%]+:)+)[ \t]*$", re.MULTILINE)
 _MARK, _MARK_OF_LINE = "\ue0e0", "\ue0e1"
 _NOTE: Final = re.compile(f"^(?P<line>[^\n{_MARK}]*){_MARK}(?P<note>[^\n]*)", re.MULTILINE)
 
@@ -21,12 +24,18 @@ def prepared(data: bytes, extension: str) -> bytes:
     """Return a book or an outline from which the notes are converted, too; anything else as it is."""
     if extension == ".fb2":
         return _BODY_OF_NOTES.sub(rb"<\1>", data)
+    if extension == ".org":
+        return _TAGS.sub(_with_tags, _CAPTION.sub(rb"\n\1\n", data))
     return _LINE.sub(_with_note, data) if extension == ".opml" else data
 
 
 def restored(text: str) -> str:
     """Return text of an outline that was ``prepared`` with each note below its line."""
     return _NOTE.sub(_below, text)
+
+
+def _with_tags(heading: re.Match[bytes]) -> bytes:
+    return b"%b (%b)" % (heading[1], b", ".join(heading[2].strip(b":").split(b":")))
 
 
 def _with_note(line: re.Match[bytes]) -> bytes:

@@ -137,6 +137,9 @@ def _notes(pages: Sequence[PageText], cut: int) -> list[ReadingNote]:
     if outside := sum(page.outside for page in pages):
         words = "1 word" if outside == 1 else f"{outside} words"
         notes.append(ReadingNote("hidden", f"{words} outside of the visible part of the pages left out", count=outside))
+    if hidden := sum(page.hidden for page in pages):
+        lines = "1 line that is" if hidden == 1 else f"{hidden} lines that are"
+        notes.append(ReadingNote("hidden", f"{lines} drawn invisibly read and marked", count=hidden))
     if unmapped := sum(page.unmapped for page in pages):
         message = f"{unmapped} characters have no letter in the fonts of the file"
         notes.append(ReadingNote("unmapped-characters", message, count=unmapped))

@@ -22,6 +22,11 @@ _LINE: Final = re.compile("[^\r\n\x02]+\x02?|\x02")
 _HYPHEN: Final = "\x02"
 """What stands for the hyphen at which a line breaks a word."""
 _HYPHEN_CODE: Final = 2
+_INVISIBLE: Final = 3
+"""The mode in which text is neither filled nor stroked."""
+_PICTURES: Final = (3, 5)
+"""Kinds of objects on a page: an image, and a form, which may hold one."""
+_HIDDEN: Final = "[hidden: "
 _UNMAPPED: Final = "\ufffe"
 _VOWELS: Final = frozenset("aeiouyäöüéèêà")
 _WIDE_LIGATURE: Final = 0.6
@@ -104,12 +109,13 @@ class PageText:
     """The lines of a page in the order in which the file has them.
 
     ``outside``: how many words stand where the page does not show; ``unmapped``: how many characters have no letter
-    that the file names.
+    that the file names; ``hidden``: how many lines are drawn invisibly, and marked.
     """
 
     lines: list[Line]
     outside: int = 0
     unmapped: int = 0
+    hidden: int = 0
 
 
 def text_of(library: Any, page: Any, textpage: Any) -> PageText:
@@ -125,15 +131,36 @@ def text_of(library: Any, page: Any, textpage: Any) -> PageText:
         return bool(library.FPDFText_IsGenerated(textpage, at) == 1)
 
     lines: list[list[Word]] = []
+    hidden: list[list[Word]] = []
     outside = 0
+    was_hidden = False
     characters, unmapped = _characters(library, textpage, count, box_of)
     for match in _LINE.finditer(characters):
         if not match[0].isspace() and (words := _words(match[0], match.start(), box_of, guessed)):
             seen = [word for word in words if _within(word, area)] if shows else words
             outside += len(words) - len(seen)
-            if seen and not (lines and _went_on(lines[-1], seen)):
+            is_hidden = _is_invisible(library, textpage, match.end() - len(match[0].lstrip()))
+            if seen and not (lines and is_hidden == was_hidden and _went_on(lines[-1], seen)):
                 lines.append(seen)
-    return PageText([Line(words) for words in _with_drop_caps(lines)], outside, unmapped)
+                hidden += [seen] if is_hidden else []
+            was_hidden = is_hidden
+    if len(hidden) > len(lines) // 2 and _has_picture(library, page):  # a scanned page with its words below
+        hidden = []
+    for words in hidden:
+        words[0].text = f"{_HIDDEN}{words[0].text}"
+        words[-1].text += "]"
+    return PageText([Line(words) for words in _with_drop_caps(lines)], outside, unmapped, len(hidden))
+
+
+def _has_picture(library: Any, page: Any) -> bool:
+    objects = (library.FPDFPage_GetObject(page, at) for at in range(library.FPDFPage_CountObjects(page)))
+    return any(library.FPDFPageObj_GetType(one) in _PICTURES for one in objects)
+
+
+def _is_invisible(library: Any, textpage: Any, at: int) -> bool:
+    """Say whether a character is drawn in no colour at all, as programs do with what is only to be found."""
+    drawn = library.FPDFText_GetTextObject(textpage, at)
+    return bool(drawn) and library.FPDFTextObj_GetTextRenderMode(drawn) == _INVISIBLE
 
 
 def _went_on(line: list[Word], words: list[Word]) -> bool:

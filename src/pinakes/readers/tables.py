@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from pinakes.errors import Empty
@@ -14,6 +18,9 @@ from pinakes.types import Document
 _DELIMITERS: Final = ",;\t|"
 _SAMPLE_LINES: Final = 20
 _SAMPLE_CHARS: Final = 100_000
+_QUOTED: Final = re.compile(r'"[^"]*"')
+_NAMED: Final = re.compile(r"sep=([^\w\s\"]|\t)\n")
+"""The first line by which Excel is told the delimiter."""
 
 
 class Table:
@@ -26,6 +33,7 @@ class Table:
         """Read ``data``. What cannot be parsed is read as plain text; ``parse_error`` in the metadata says why."""
         source = self._limits.check(decode(data))
         delimiter = "\t" if path.lower().endswith((".tsv", ".tab")) else _delimiter(source)
+        source = _NAMED.sub("\n", source, count=1) if _NAMED.match(source) else source
         try:
             lines, rows, columns = self._rows(source, delimiter)
         except csv.Error as error:
@@ -36,7 +44,7 @@ class Table:
         return Document(text="\n".join(lines) + "\n", kind="text", language="csv", metadata=metadata)
 
     def _rows(self, source: str, delimiter: str) -> tuple[list[str], int, int]:
-        """Return the lines, how many of them are rows, and how many columns the first has.
+        """Return the lines, how many of them are rows, and how many columns the widest has.
 
         A row that takes several lines of the file is followed by as many blank ones as it takes more.
         """
@@ -46,8 +54,7 @@ class Table:
         for row in reader:
             is_row = any(row)
             line = " | ".join(map(_cell, row)).rstrip() if is_row else ""
-            if is_row and not rows:
-                columns = len(row)
+            columns = max(columns, len(row))
             rows += is_row
             lines.append(line)
             lines.extend([""] * (reader.line_num - len(lines)))
@@ -61,6 +68,16 @@ def _cell(text: str) -> str:
 
 
 def _delimiter(source: str) -> str:
-    """Return the delimiter that stands most evenly in the first lines."""
-    lines = [line for line in source[:_SAMPLE_CHARS].split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
-    return max(_DELIMITERS, key=lambda char: (min(line.count(char) for line in lines), lines[0].count(char)))
+    """Return the delimiter that stands as often in most of the first lines; what stands in quotes parts nothing."""
+    if named := _NAMED.match(source):
+        return named[1]
+    sample = _QUOTED.sub("", source[:_SAMPLE_CHARS])
+    lines = [line for line in sample.split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
+    return max(_DELIMITERS, key=partial(_evenness, lines))
+
+
+def _evenness(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
+    """Return how many of ``lines`` have the usual number of ``delimiter``, and this number, from 1."""
+    counts = Counter(filter(None, (line.count(delimiter) for line in lines)))
+    most = max(counts.values(), default=0)
+    return most, max((count for count, times in counts.items() if times == most), default=0)

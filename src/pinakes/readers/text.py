@@ -1,4 +1,4 @@
-"""Plain text and reStructuredText: the text as it is, and its title."""
+"""Plain text, reStructuredText, AsciiDoc and LaTeX: the text as it is, and its title."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from pinakes.readers.titles import cut, first_line, plain
 from pinakes.types import Document
 
 _CONFIGURATION: Final = (".ini", ".cfg", ".conf", ".properties")
-_PROSE: Final = (".txt", ".text", ".adoc", ".asciidoc")
+_PROSE: Final = (".txt", ".text")
 _ADORNMENT: Final = r"[=\-`:'\"~^_*+#<>.]"
 _RST_TITLE: Final = re.compile(
     rf"^(?:(?P<over>(?P<o>{_ADORNMENT})(?P=o){{2,}})[ \t]*\n)?"
     rf"(?P<title>[ \t]*[^\s][^\n]*)\n(?P<under>(?P<u>{_ADORNMENT})(?P=u){{1,}})[ \t]*$",
     re.MULTILINE,
 )
+_ASCIIDOC_TITLE: Final = re.compile(r"^(?:=|#)[ \t]+(\S[^\n]*)|^(\S[^\n]*)\n={3,}[ \t]*$", re.MULTILINE)
+_LATEX_TITLE: Final = re.compile(r"\\title(?:\[[^\]\n]{0,200}\])?\{((?:[^{}]|\{[^{}]*\}){1,500})\}")
+_LATEX_COMMAND: Final = re.compile(r"\\[A-Za-z]+\*?|\\\\|[{}~$]|\s+")
+_HEAD_CHARS: Final = 20_000
 _RST_ROLE: Final = re.compile(r":[\w:+.-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
 _RST_LITERAL: Final = re.compile(r"``([^`]+)``|`([^`<]+?)(?:\s*<[^`>]*>)?`_{0,2}")
 
@@ -53,6 +57,34 @@ class RestructuredText:
         """Read ``data``; the title is that of the first section."""
         text = self._limits.check(decode(data))
         return Document(text=text, title=rst_title(text), kind="text", language="rst")
+
+
+class Asciidoc:
+    """Reads AsciiDoc as it is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is that of the document, else its first line."""
+        text = self._limits.check(decode(data))
+        found = _ASCIIDOC_TITLE.search(text[:_HEAD_CHARS])
+        title = cut(plain(found[1] or found[2])) if found else text_title(text)
+        return Document(text=text, title=title, kind="text", language="asciidoc")
+
+
+class Latex:
+    """Reads LaTeX as it is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is the one that it names."""
+        text = self._limits.check(decode(data))
+        found = _LATEX_TITLE.search(text[:_HEAD_CHARS])
+        title = cut(" ".join(_LATEX_COMMAND.sub(" ", found[1]).split())) if found else ""
+        return Document(text=text, title=title, kind="text", language="latex")
 
 
 def rst_title(text: str) -> str:

@@ -245,7 +245,7 @@ class _Flow:
     def _spanning(self, rows: list[tuple[Element, list[Element]]], depth: int, nested: list[Block]) -> list[list[Cell]]:
         """Return the cells of each row with how far they reach; those that go on with one above are left out.
 
-        ``nested`` gets the tables in them, with their captions.
+        ``nested`` gets the large tables in them, with their captions.
         """
         found: list[list[Cell]] = []
         above: dict[int, tuple[int, int]] = {}  # column → the row and place of the cell that reaches down
@@ -262,8 +262,7 @@ class _Flow:
                     found[at][place] = found[at][place]._replace(rows=len(found) - at + 1)
                 else:
                     inner = list(_Flow(self._word, self._story).blocks(cell, depth + 1)) if depth < _DEEPEST else []
-                    nested += [block for block in inner if block.kind in ("table", "caption")]
-                    text = blocks.flat(block for block in inner if block.kind not in ("table", "caption"))
+                    text = blocks.of_cell(inner, nested)
                     if merged is not None:
                         above[column] = len(found), len(line_)
                     else:

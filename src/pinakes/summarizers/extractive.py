@@ -136,7 +136,7 @@ class Extractive:
 
 def is_data(document: Document) -> bool:
     """Say whether a document is of a kind that has no sentences."""
-    return document.kind == "text" and document.language not in (None, "rst")
+    return document.kind == "text" and document.language not in (None, "asciidoc", "latex", "rst")
 
 
 class Nothing:

@@ -48,6 +48,8 @@ INSTRUCTIONS = (
 _MOST_CHARS = 4096
 """Longer values are not there for filters: see ``filters.MAX_VALUE_CHARS``."""
 
+_MARKUP = {"text:RestructuredText": "rst", "text:Asciidoc": "asciidoc", "text:Latex": "latex"}
+"""The language of texts by their reader, where they have structure of their own."""
 _READING = ("search", "getChunk")
 _FAILURES = {
     "ingest": "Document ingestion failed",
@@ -337,7 +339,7 @@ def _kind(name: str) -> tuple[DocumentKind, str | None]:
     """Return of which kind a document of this file name is, and in which language where the kind does not say."""
     reader = READERS.get(PurePosixPath(name).suffix.lower(), "")
     if reader.startswith(("text:", "structured:", "tables:")):
-        return "text", "rst" if reader.endswith(":RestructuredText") else None
+        return "text", _MARKUP.get(reader)
     return ("code", None) if language_of(name) else ("markdown", None)
 
 

@@ -52,6 +52,33 @@ class TestTables:
         for each in cut(f"{head}{rows(40)}")[1:]:
             assert each.heading_path == (names,)
 
+    @pytest.mark.parametrize("sign", ["> ", "> > ", "  > ", "- ", "1. "])
+    def test_tables_in_quotations_and_list_items_have_names(self, sign: str) -> None:
+        rest = sign if ">" in sign else " " * len(sign)
+        lines = ["| Kind | Low | High |", "|---|---|---|", *rows(40).splitlines()]
+        text = "\n".join((rest if place else sign) + line for place, line in enumerate(lines)) + "\n"
+        for each in cut(text)[1:]:
+            assert each.heading_path[-1] == "Kind | Low | High"
+
+    def test_of_a_quoted_table_those_names_stand_there_whose_cells_do(self) -> None:
+        cells = [[f"{mark}{column}" for column in range(90)] for mark in ("name", "cell")]
+        text = "\n".join(f"> | {' | '.join(row)} |" for row in (cells[0], ["---"] * 90, cells[1]))
+        for each in cut(text)[1:]:
+            if each.text.startswith("cell"):
+                assert each.heading_path[-1].startswith(f"name{each.text.split()[0].removeprefix('cell')} |")
+        assert any(each.text.startswith("cell") for each in cut(text))
+
+    @pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+    @pytest.mark.parametrize("caption", ["", "<caption>All <b>hosts</b></caption>"])
+    def test_tables_in_html_have_names(self, between: str, caption: str) -> None:
+        head = f"<table>{caption}\n<thead>\n<tr><th>Host</th>{between[:1]}<th align='right'>Watts</th></tr>\n</thead>\n"
+        body = "".join(f"<tr>\n  <td>h{n} and more words</td>\n  <td>{n}</td>\n</tr>{between}\n" for n in range(40))
+        chunks = cut(f"# Top\n\n{head}<tbody>\n{body}</tbody>\n</table>\n\nThe end.\n")
+        assert len(chunks) > 3
+        for each in chunks[1:]:
+            assert each.heading_path == ("Top", *(["All hosts"] if caption else []), "Host | Watts")
+            assert each.text.lstrip().startswith("<tr>")
+
     def test_a_title_over_all_columns_is_a_caption(self) -> None:
         chunks = cut(f"| Budget 2024 | | |\n|---|---|---|\n| Item | Plan | Spent |\n{rows(40)}")
         assert chunks[1].heading_path == ("Budget 2024", "Item | Plan | Spent")
@@ -94,6 +121,18 @@ class TestTables:
         chunks = cut(text, kind="text", language="csv")
         assert all("Name | Age | City" in shown(each) for each in chunks)
         assert chunks[0].text.startswith(comments)
+
+    @pytest.mark.parametrize(
+        "above", ["Staff of 2024\n", "Staff of 2024\nBy: office\n\n", "Staff of 2024 |  |\nBy | office |\n |  |\n"]
+    )
+    def test_lines_above_a_table_are_no_names_but_what_it_is(self, above: str) -> None:
+        text = f"{above}Name | Age | City | Post\n" + "".join(f"a{row} | {row} | t{row} | p\n" for row in range(60))
+        chunks = cut(text, kind="text", language="csv")
+        assert {each.heading_path for each in chunks[1:]} == {("Staff of 2024", "Name | Age | City | Post")}
+
+    def test_names_are_not_taken_for_a_line_above_where_rows_are_longer(self) -> None:
+        text = "Name | Age\n" + "".join(f"a{row} | {row} | t{row} | p | q\n" for row in range(60))
+        assert all(each.heading_path == ("Name | Age",) for each in cut(text, kind="text", language="csv")[1:])
 
     @pytest.mark.parametrize("names", ["# | Name | City", "#id | Name | City"])
     def test_names_may_begin_with_a_sign(self, names: str) -> None:
@@ -313,3 +352,52 @@ class TestPlainText:
 @settings(max_examples=100, deadline=None)
 def test_rst_loses_nothing_and_keeps_the_budget(pieces: list[str], size: int) -> None:
     cut("".join(pieces), size, kind="text", language="rst")
+
+
+STEPS = [f"Step{n}(speed * {n});" for n in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("language", "lines", "labels"),
+    [
+        (
+            "csharp",
+            [
+                "namespace Birds",
+                "{",
+                "  class Heron",
+                "  {",
+                "    void Fly(int a)",
+                "    {",
+                *STEPS,
+                "    }",
+                "  }",
+                "}",
+            ],
+            ("namespace Birds", "class Heron", "void Fly(int a)"),
+        ),
+        ("ruby", ["class Heron", "  def fly(speed)", *STEPS, "  end", "end"], ("class Heron", "def fly(speed)")),
+        ("php", ["class Heron {", "  function fly($a) {", *STEPS, "  }", "}"], ("class Heron", "function fly($a)")),
+        ("hcl", ['resource "aws_vpc" "main" {', *STEPS, "}"], ('resource "aws_vpc" "main"',)),
+        ("shell", ["deploy() {", *STEPS, "}"], ("deploy()",)),
+        ("kotlin", ["fun fly(a: Int) {", "  if (a > 1) {", *STEPS, "  }", "}"], ("fun fly(a: Int)",)),
+    ],
+)
+def test_blocks_of_code_without_a_grammar_repeat_what_opens_them(
+    language: str, lines: list[str], labels: tuple[str, ...]
+) -> None:
+    text = "\n".join(f"      {line}" if line in STEPS else line for line in lines) + "\n\nlast = 1\n"
+    chunks = cut(text, kind="code", language=language)
+    inner = [each for each in chunks if each.start and "Step" in each.text]
+    assert len(inner) > 2
+    assert {each.heading_path for each in inner} == {labels}
+    assert all(each.heading_path == () for each in chunks if each.text.startswith("last"))
+
+
+@pytest.mark.parametrize(
+    "text", ["  {\n" * 50_000, "".join(f"{' ' * (n % 190)}ab\n" for n in range(50_000)), "a\n" * 50_000]
+)
+def test_hostile_indentation_takes_linear_time(text: str) -> None:
+    started = time.perf_counter()
+    chunk(Document(text, "", "code", "ruby"), Sizing(200, 0, word_starts))
+    assert time.perf_counter() - started < 10

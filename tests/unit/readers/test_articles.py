@@ -96,3 +96,44 @@ def test_hostile_paragraphs_take_linear_time(part: str) -> None:
     began = time.process_time()
     read(f"<article><p>words {part * 30_000}</p></article>")
     assert time.process_time() - began < 3
+
+
+JATS_TABLE = (
+    "<table><thead><tr><th rowspan='2'>Site</th><th colspan='2'>Pairs</th></tr>"
+    "<tr><th>May</th><th>June</th></tr></thead>"
+    "<tbody><tr><td rowspan='2'>Dune</td><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></tbody></table>"
+)
+CALS_TABLE = (
+    "<table><title>Counted pairs</title><tgroup cols='3'><colspec colname='a'/><colspec colname='b'/>"
+    "<colspec colname='c'/>"
+    "<thead><row><entry morerows='1'>Site</entry><entry namest='b' nameend='c'>Pairs</entry></row>"
+    "<row><entry>May</entry><entry>June</entry></row></thead><tbody><row><entry morerows='1'>Dune</entry>"
+    "<entry>1</entry><entry>2</entry></row><row><entry>3</entry><entry>4</entry></row></tbody></tgroup></table>"
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "caption"), [(JATS_TABLE, ""), (CALS_TABLE, "Counted pairs"), (f"<p>As in{JATS_TABLE}</p>", "As in")]
+)
+def test_cells_of_a_table_fill_what_they_span(table: str, caption: str) -> None:
+    text = read(f"<article><p>Words.</p>{table}</article>").text
+    assert "| Site | Pairs / May | Pairs / June |\n| --- | --- | --- |\n| Dune | 1 | 2 |\n| Dune | 3 | 4 |" in text
+    assert f"{caption}\n\n| Site" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("<p>So <inline-formula><tex-math>x+1</tex-math></inline-formula> holds.</p>", "So x+1 holds."),
+        ("<p>So <inline-formula><tex-math>x</tex-math><math>y</math></inline-formula>.</p>", "So y."),
+        (
+            "<p>So.</p><disp-formula><tex-math>\\documentclass{a}\\begin{document}$E=m$\\end{document}</tex-math>"
+            "</disp-formula>",
+            "$E=m$",
+        ),
+        ("<p>Terns<fn><label>a</label><p>Not all.</p></fn> fly.</p>", "Terns ( Not all.) fly."),
+        ("<p>So:</p><programlisting>int a;\n  b</programlisting>", "```\nint a;\n  b\n```"),
+    ],
+)
+def test_equations_notes_and_listings_are_kept(source: str, said: str) -> None:
+    assert said in read(f"<article>{source}</article>").text

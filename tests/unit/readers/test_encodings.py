@@ -320,3 +320,41 @@ def test_words_that_come_again_make_nothing_surer() -> None:
     once = guess("Prix 20€ œuvre".encode("iso8859-15"))
     assert once == Guess("iso8859-15", sure=False)
     assert guess(("Prix 20€ œuvre. " * 12).encode("iso8859-15")) == once
+
+
+SENTENCES = [
+    ("東京都の会議録です。次回は金曜日に開催されます。", ("cp932", "euc_jp")),
+    ("お客様からの問い合わせが増えております。", ("cp932", "euc_jp")),
+    ("猫が窓の外を眺めている", ("cp932", "euc_jp")),
+    ("料理の材料は人参と玉葱", ("cp932", "euc_jp")),
+    ("合同编号以及付款方式见附件。", ("gb18030",)),
+    ("今天天气很好，我们去公园", ("gb18030",)),
+    ("這篇論文討論了機器學習的方法", ("big5",)),
+    ("각 부서는 금요일까지 보고서를 제출", ("cp949",)),
+    ("Протокол общего собрания", ("cp1251", "koi8-r", "mac_cyrillic", "cp866", "iso8859-5")),
+    ("Сегодня хорошая погода", ("cp1251", "koi8-r", "mac_cyrillic", "cp866", "iso8859-5")),
+    ("محضر اجتماع البلدية", ("cp1256", "iso8859-6")),
+    ("Πρακτικά συνεδρίασης", ("cp1253", "iso8859-7")),
+]
+
+
+@pytest.mark.parametrize(("text", "encodings"), SENTENCES)
+def test_a_sentence_is_enough_to_tell_east_asian_from_one_byte_a_character(
+    text: str, encodings: tuple[str, ...]
+) -> None:
+    for encoding in encodings:
+        data = text.encode(encoding)
+        assert data.decode(guess(data).encoding) == text, encoding
+
+
+@pytest.mark.parametrize(
+    "text", ["договора", "общего", "должен", "базы", "Σήμερα", "καιρός", "اجتماع", "العقد", "תודה"]
+)
+def test_a_word_is_never_taken_for_another_script_without_a_doubt(text: str) -> None:
+    for encoding in ("cp1251", "koi8-r", "mac_cyrillic", "cp1253", "cp1256", "cp1255"):
+        try:
+            data = text.encode(encoding)
+        except UnicodeEncodeError:
+            continue
+        found = guess(data)
+        assert not found.sure or data.decode(found.encoding) == text, encoding

@@ -136,3 +136,25 @@ def test_hostile_front_matter_takes_linear_time(body: str) -> None:
     began = time.process_time()
     read(f"---\n{body}\n---\ntext\n")
     assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("co&shy;opera&#173;tion caf&eacute; na&#xEF;ve H&#8322;O", "cooperation café naïve H₂O"),
+        ("S**ome** info, **W**izard, un**break**able", "Some info, Wizard, unbreakable"),
+        ("S<b>ome</b> w<span class='x'>or</span>d <em>un</em>safe super<wbr>fluous", "Some word unsafe superfluous"),
+        ("a &amp; b &lt;c&gt; &mdash; x&nbsp;y", "a &amp; b &lt;c&gt; &mdash; x&nbsp;y"),
+        ("2**32 and a **bold** word, <b>bold</b>, f(**kwargs) x*y*z", None),
+        ("`caf&eacute;` and ``a**b**c``\n\n```\ncaf&eacute; x**yy**z\n```\n\n> ~~~\n> &shy;\n> ~~~\n", None),
+    ],
+)
+def test_words_that_marks_cut_are_whole_and_code_stays(source: str, shown: str | None) -> None:
+    assert read(source).text.rstrip("\n") == (source if shown is None else shown).rstrip("\n")
+
+
+@pytest.mark.parametrize("text", ["**a", "a**", "&a", "```\n", "`a", "<b>a", "<b " * 3, "x<wbr>", "&shy;", "a**b**"])
+def test_marks_without_end_take_linear_time(text: str) -> None:
+    started = time.perf_counter()
+    read(text * 100_000)
+    assert time.perf_counter() - started < 10

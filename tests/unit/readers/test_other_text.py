@@ -110,6 +110,32 @@ def test_delimited_text_becomes_a_row_a_line(text: str, path: str) -> None:
     assert (document.kind, document.language, document.metadata) == ("text", "csv", {"rows": 1, "columns": 2})
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (
+            'Made 2024\nBy: Finance, north\n\nAccount;Debit;Note\nA1;1,50;"a; b"\nA2;2,50;c\n',
+            [
+                "Made 2024",
+                "By: Finance, north",
+                "",
+                "Account | Debit | Note",
+                "A1 | 1,50 | a; b",
+                "A2 | 2,50 | c",
+            ],
+        ),
+        ("sep=;\nHost;Load\nh1;1,5\nh2;2,5\n", ["", "Host | Load", "h1 | 1,5", "h2 | 2,5"]),
+        ('id,text\n1,"a; b; c"\n2,"d; e; f"\n', ["id | text", "1 | a; b; c", "2 | d; e; f"]),
+        ('id;text\n1;"a,\nb, c"\n2;d, e, f, g\n', ["id | text", "1 | a, b, c", "", "2 | d, e, f, g"]),
+        ("Wert;Anteil\n1,5;2,5\n3,5;4,5\n", ["Wert | Anteil", "1,5 | 2,5", "3,5 | 4,5"]),
+    ],
+)
+def test_the_delimiter_is_that_of_most_lines(text: str, rows: list[str]) -> None:
+    document = read(text, "a.csv")
+    assert document.text.split("\n") == [*rows, ""]
+    assert document.metadata["columns"] == rows[-1].count("|") + 1
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_every_row_has_the_number_of_its_line_in_the_file(newline: str) -> None:
     source = newline.join(["a,b", '"x', 'y",2', "", "3", ""])
@@ -202,6 +228,27 @@ def test_a_fence_is_longer_than_any_in_what_it_holds_however_long_that_is() -> N
 def test_what_is_no_notebook_is_refused_with_the_reason(text: str) -> None:
     with pytest.raises(Unreadable, match="notebook"):
         read(text, "a.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (
+            {"output_type": "error", "ename": "ValueError", "evalue": "bad curlew", "traceback": []},
+            "ValueError: bad curlew",
+        ),
+        ({"output_type": "display_data", "data": {"text/markdown": ["**Knot**"], "text/plain": "<M>"}}, "**Knot**"),
+        ({"output_type": "execute_result", "data": {"text/latex": "$x$"}}, "$x$"),
+    ],
+)
+def test_errors_and_formatted_outputs_of_a_notebook_are_kept(output: dict[str, object], said: str) -> None:
+    assert said in read(_notebook({"cell_type": "code", "source": "a", "outputs": [output]}), "a.ipynb").text
+
+
+def test_a_cut_output_of_a_notebook_is_named() -> None:
+    output = {"output_type": "stream", "text": "x " * 5000}
+    document = read(_notebook({"cell_type": "code", "source": "a", "outputs": [output]}), "a.ipynb")
+    assert [note.code for note in document.notes] == ["limit"]
 
 
 def test_a_notebook_without_text_is_empty() -> None:

@@ -53,3 +53,20 @@ def test_a_tag_of_a_book_that_is_never_closed_is_looked_through_at_once() -> Non
     with suppress(Unreadable):
         read("<FictionBook><body " + 'name="notes" ' * 100_000, "a.fb2")
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("keyword", ["#+CAPTION:", "#+caption:", "  #+CAPTION[short]:"])
+def test_captions_and_tags_of_org_are_kept(keyword: str) -> None:
+    text = read(
+        f"* TODO Budget :finance:work:\nWords.\n{keyword} Budget by quarter\n"
+        "| Item | Q1 |\n|------+----|\n| Rent | 100 |\n",
+        "a.org",
+    )
+    assert "# Budget (finance, work)" in text
+    assert "Budget by quarter\n\n| Item | Q1 |\n| --- | --- |\n| Rent | 100 |" in text
+
+
+def test_org_that_is_all_colons_is_looked_through_at_once() -> None:
+    start = time.monotonic()
+    read("* a :" + "b:" * 50_000 + "c\n" + "* x " * 50_000 + "\n" + "#+CAPTION: x\n" * 20_000, "a.org")
+    assert time.monotonic() - start < 10

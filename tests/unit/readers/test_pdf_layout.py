@@ -148,6 +148,19 @@ def test_words_outside_of_the_page_are_counted_and_left_out() -> None:
     assert [(note.code, note.count) for note in document.notes] == [("hidden", 2)]
 
 
+@pytest.mark.parametrize("place", [(72, 600), (300, 720), (72, 705)])
+def test_words_that_are_drawn_invisibly_are_marked(place: tuple[float, float]) -> None:
+    document = read([*lines("On the page", "", "", "and below"), At(*place, "Secret osprey", invisible=True)])
+    assert "[hidden: Secret osprey]" in document.text
+    assert "On the page" in document.text.replace("[hidden: Secret osprey]", "").replace("  ", " ")
+    assert [(note.code, note.count) for note in document.notes] == [("hidden", 1)]
+
+
+def test_more_invisible_words_than_others_are_marked_where_no_picture_shows_them() -> None:
+    document = read([*lines("Seen"), *(At(72, 600 - 20 * at, f"Osprey {at}", invisible=True) for at in range(3))])
+    assert document.text.count("[hidden: Osprey") == 3
+
+
 def test_a_page_of_many_cells_is_read_in_good_time() -> None:
     cells = [At(20 + 14 * (at % 40), 780 - 2 * (at // 40), "x1", 2) for at in range(12_000)]
     begun = time.process_time()

@@ -67,6 +67,24 @@ def test_tables_that_lay_out_become_blocks_and_others_stay() -> None:
     assert "<div>all</div>" in laid.replace("<div><div>", "<div>")
 
 
+def test_a_table_in_a_cell_of_rows_with_names_stays_in_its_row() -> None:
+    inner = "<table><tr><th>Part</th><th>Pieces</th></tr><tr><td>bolt</td><td>4</td></tr></table>"
+    deep = f"<table><tr><td>{inner}</td><td>end</td></tr></table>"
+    for cell in (inner, deep, "<table><tbody><tr><td>Part, Pieces; bolt, 4</td></tr></tbody></table>"):
+        page = f"<table><tr><th>Kit</th><th>Contents</th></tr><tr><td>K1</td><td>{cell}</td></tr></table>"
+        laid = without_layout(page)
+        assert laid.count("<table") == 1
+        assert "<td>K1</td>" in laid
+        said = " ".join(laid.split()).replace(" ;", ";").replace(" ,", ",")
+        assert "Part, Pieces; bolt, 4" in said
+
+
+def test_a_large_table_in_a_cell_stays_a_table() -> None:
+    inner = f"<table>{'<tr><td>bolt</td><td>4</td></tr>' * 200}</table>"
+    page = f"<table><tr><th>Kit</th><th>Contents</th></tr><tr><td>K1</td><td>{inner}</td></tr></table>"
+    assert inner in without_layout(page)
+
+
 def test_unbalanced_tables_do_no_harm() -> None:
     assert without_layout("</table><td>a<table><tr><td>b") == "</table><td>a<table><tr><td>b"
 

@@ -251,3 +251,19 @@ def test_a_note_that_is_cited_again_has_one_number_and_comes_once() -> None:
         docx(f"<w:p>{cited * 2}</w:p>", **{"word/footnotes.xml": note.encode()}), "a.docx", max_chars=1000
     ).text
     assert text == "so[^1]so[^1]\n\n## Notes\n\n- [^1] Why\n"
+
+
+@pytest.mark.parametrize(("rows", "inside"), [(2, True), (200, False)])
+def test_a_small_table_in_a_cell_stays_in_its_row(rows: int, inside: bool) -> None:
+    def table(*lines: list[str]) -> str:
+        cells = "".join(f"<w:tr>{''.join(f'<w:tc>{one}</w:tc>' for one in line)}</w:tr>" for line in lines)
+        return f"<w:tbl>{cells}</w:tbl>"
+
+    def words(*texts: str) -> list[str]:
+        return [f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in texts]
+
+    inner = table(words("Part", "Pieces"), *[words(f"bolt{row}", str(row)) for row in range(1, rows)])
+    body = table(words("Kit", "Contents"), [words("K1")[0], f"{inner}<w:p/>"])
+    text = readers.read(docx(body), "a.docx", max_chars=1_000_000).text
+    assert ("| K1 | Part, Pieces; bolt1, 1 |" in text) is inside
+    assert ("| bolt1 | 1 |" in text) is not inside

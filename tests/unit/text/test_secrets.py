@@ -210,3 +210,39 @@ def test_secrets_beside_each_other_in_a_table_are_all_found() -> None:
     masked = DETECTOR.mask(f"token | password | other\n{rows}")
     assert VALUE not in masked
     assert not any(one in masked for one in tokens)
+
+
+@pytest.mark.parametrize(
+    ("before", "secret", "after"),
+    [
+        ("Das Passwort lautet: ", "zEEyG#9GJBNm", ""),
+        ("Mot de passe : ", "EzdPJ!8Tk6bm", "\n"),
+        ("La contrase\u00f1a es ", "Xk9!dkPq22", "."),
+        ("\u043f\u0430\u0440\u043e\u043b\u044c: ", "EzdPJ!8Tk6bm", "\n"),
+        ("Has\u0142o: ", "EzdPJ!8Tk6bm", "\n"),
+        ("password: ", "Tr0ub4dor&3xyzQ", ""),
+        ("password: ", "Gh7#kLm2pQ9", "\n"),
+        ("auths: {r.io: {auth: ", "dXNlcjpxbndnUHFWRTlBRVdtVXZNZFFwTA==", "}}"),
+        ("  mysql -u root -p", "eTtloIhQ3llV", " shop\n"),
+        ("$ mysqldump -h db -p", "A8kd92ldkQ", " > a.sql"),
+    ],
+)
+def test_passwords_in_other_languages_commands_and_files_are_masked(before: str, secret: str, after: str) -> None:
+    assert DETECTOR.mask(before + secret + after) == before + "\u2588" * len(secret) + after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Passwort vergessen? Siehe Abschnitt 4.2.1",
+        "Passwort: mindestens 12 Zeichen",
+        "docker run -p8080abc9XY:80 x",
+        "mkdir -p /srv/A8kd92ldkQ9",
+        "cp -pA8kd92ldkQ9 x",
+        "oauth: dXNlcjpxbndnUHFWRTlBRVdtVXZNZFFwTA==",
+        "auth: basicAuthentication",
+        "password: Section#12",
+    ],
+)
+def test_what_is_like_them_stays(text: str) -> None:
+    assert DETECTOR.mask(text) == text

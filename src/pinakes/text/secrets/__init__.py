@@ -192,7 +192,7 @@ def _compiled() -> tuple[Any, dict[int, re.Pattern[str]], dict[str, Rule]]:
     for back in dict.fromkeys(back for rule in _RULES for back in rule.back):
         own = (f"(?P<{name}>{_bounded(rule)})" for name, rule in rules.items() if back in rule.back)
         exact[back] = re.compile("|".join(own))
-    return re2.compile(anchors.encode("latin-1"), options), exact, rules
+    return re2.compile(anchors.encode(), options), exact, rules
 
 
 def _shortened(pattern: str) -> str:

@@ -8,7 +8,10 @@ from typing import Final
 from pinakes.text.secrets import values
 from pinakes.text.secrets.patterns import Rule, Spans
 
-_PASSWORDS = "passw(?:or)?ds?|passwds?|passphrases?|pwds?|[_.-]pass|dbpass|userpass|requirepass|masterauth|psk"
+_PASSWORDS = (
+    "passw(?:or)?[dt]s?|passwds?|passphrases?|pwds?|[_.-]pass|dbpass|userpass|requirepass|masterauth|psk|"
+    "kennwort|mot de passe|contrase(?:n|ñ)a|senha|wachtwoord|has(?:l|ł)o|parola|пароль|l(?:o|ö)senord|adgangskode"
+)
 _KEYS = (
     "api|app|application|access|account|admin|auth|client|consumer|encryption|encrypt|hmac|jwt|license|master|private|"
     "secret|secure|service|session|shared|signing|sign|storage|webhook"
@@ -26,7 +29,7 @@ _BETWEEN = (
     r"[\"'`\]*]{0,3}"
     r"(?:"
     r"[ \t]{0,20}(?::=|=>|=|:(?:[ ]?[A-Za-z]{2,12}[ ]?=)?|\|)[ \t]{0,20}"
-    r"|[ ]{1,2}(?i:is|was)[ ]{1,2}(?::[ ])?"
+    r"|[ ]{1,2}(?i:is|was|ist|lautet|est|es):?[ ]{1,2}(?::[ ])?"
     r"|[\"']?,?[ \t\r]{0,4}\n?[ \t]{0,40}[\"']?(?i:value|secret)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     r"|>"
     r"|\([ ]{0,2}"
@@ -49,6 +52,7 @@ _REST = {
     "tick": re.compile(r"[^\s`]{0,8000}"),
     "bare": re.compile(r"[^\s\"'`,;<>(){}\[\]|&]{0,8000}"),
 }
+_AMPERSANDS = re.compile(r"(?:&(?!amp;)[^\s\"'`,;<>(){}\[\]|&]{0,64}){0,4}")
 _OPENING = ("(", "[", "{")
 _LONGEST_PASSWORD = 200
 _HEADING_CHARS = 50
@@ -81,6 +85,10 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
         stop = begin + len(value)
         if text[stop : stop + 1] in _OPENING:
             return
+    if group == "bare" and password and text[stop : stop + 1] == "&" and text[start - 1 : start] not in ("?", "&"):
+        further = _AMPERSANDS.match(text, stop)  # in an address it would part values
+        stop = further.end() if further else stop
+        value = text[begin:stop]
     if _is_secret(value, quoted=group != "bare", password=password):
         rest = _REST[group].match(text, stop) if long else None
         yield begin, rest.end() if rest else stop
@@ -141,7 +149,7 @@ def _given(text: str, start: int, _end: int) -> Spans:
         line = text[max(0, start - _BEFORE_CHARS) : start]
         if not before.fullmatch(line if group == _NETRC else line.rpartition("\n")[2]):
             return
-    password = re.search("(?i:pass|by|auth)", text[start : match.start(group)]) is not None or group == _LOGIN_OPTION
+    password = re.search("(?i:pass|by|auth)", text[start : match.start(group)]) is not None or group >= _LOGIN_OPTION
     if _is_secret(value, quoted=True, password=password):
         yield match.span(group)
 
@@ -154,10 +162,11 @@ _WORDS = re.compile(
 )
 _HEADERS_PATTERN = r"((?i:bearer|basic|token))[ ]{1,4}([A-Za-z0-9_.~+/=-]{16,1000})"
 _HEADERS = re.compile(_HEADERS_PATTERN)
-_DOCKER_PATTERN = r"\"auth\"[ ]{0,2}:[ ]{0,2}\"([A-Za-z0-9+/=]{8,1000})\""
+_DOCKER_PATTERN = r"[^A-Za-z0-9_]auth\"?[ ]{0,2}:[ ]{0,2}\"?([A-Za-z0-9+/=]{8,1000})"
 _DOCKER = re.compile(_DOCKER_PATTERN)
 _NETRC = 4
 _LOGIN_OPTION = 6
+_JOINED_OPTION = 7
 _OPTIONS = "password|passwd|pass|token|secret|api-key|apikey|auth-key|access-key"
 _GIVEN_PATTERN = (
     rf"(?:-(?:{_OPTIONS})[ ]{{1,2}}[\"']?([^\s\"'-][^\s\"']{{5,1000}})"
@@ -165,12 +174,14 @@ _GIVEN_PATTERN = (
     r"|(?i:by|password)[ ]{1,2}'([^'\n]{6,200})'"
     r"|[ \t\n]password[ \t]{1,4}([^\s]{6,200})"
     r"|(?i:requirepass|masterauth|sshpass -p)[ ]{0,2}[\"']?([^\s\"']{6,200})"
-    r"|[ ](?:-u|--user)[ =][\"']?[A-Za-z0-9_.@-]{1,60}:([^\s\"':/]{6,200}))"
+    r"|[ ](?:-u|--user)[ =][\"']?[A-Za-z0-9_.@-]{1,60}:([^\s\"':/]{6,200})"
+    r"|[ ]-p([^\s\"'=:/-][^\s\"':/]{6,200}))"
 )
 _GIVEN = re.compile(_GIVEN_PATTERN)
 _GIVEN_ANCHOR = re.sub(r"\{(?:5,1000|6,200)\}(\))?'?", r"\1", _GIVEN_PATTERN)
 _BEFORE = {
     2: re.compile(r"[ \t]*(?:ENV|ARG|setx|export|set|SetEnv|SET)[ \t]+(?:-[gx]+[ \t]+)?[A-Za-z0-9_]{0,60}"),
+    _JOINED_OPTION: re.compile(r".*\b(?:mysql|mariadb)(?:-?[a-z]{1,12})?[ ][^|;&]*"),
     4: re.compile(r"(?:.*[ \t])?(?:login|user)[ \t]+\S{1,100}[ \t]*", re.DOTALL),
 }
 """What stands before a value in its line, where that alone tells a setting from prose, by number of the group."""

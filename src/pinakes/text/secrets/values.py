@@ -91,6 +91,8 @@ def is_password(value: str, *, quoted: bool) -> bool:
         segment = max(re.findall(r"[A-Za-z0-9]+", value), key=len)
         if longest > _SHORTEST + 1 - quoted:
             return _turns(segment) >= 3 and "d" in _kinds(segment) and not _HEX.fullmatch(value)
+        if "#" in value and len(kinds) == 4 and _turns(value) >= len(value) // 2:
+            return True
         odd = sum(not _WORD.fullmatch(part) for part in re.findall(r"[A-Za-z0-9]+", value))
         return (
             len(value) >= _SHORTEST_TOKEN and {"d", "l", "u"} <= kinds and odd >= 1 and _turns(value) >= len(value) // 3

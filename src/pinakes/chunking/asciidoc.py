@@ -1,0 +1,186 @@
+"""AsciiDoc: sections by their titles, blocks, tables with their column names."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+
+from pinakes.chunking.outline import Cuts, Outline
+from pinakes.chunking.plain import MAX_HEAD_LINES, Tables, lists, sectioned
+from pinakes.chunking.scale import Scale, clean
+from pinakes.chunking.tables import name_of
+from pinakes.chunking.text import paragraphs
+from pinakes.types import Document
+
+_TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S[^\n]*)")
+_BLOCK = re.compile(r"(?:([-.=*_+/])\1{3,}|```[^\n`]*|--)")
+_UNDERLINE = re.compile(r"([=\-~^+])\1+")
+_UNDERLINES = "=-~^+"
+_TABLE = re.compile(r"([|,:!])===+")
+_LABEL = re.compile(r"\[\[[^\]\n]*\]\]|\[[^\]\n]*\]")
+_CAPTION = re.compile(r"\.(?![ .])([^\n]{1,300})")
+_CELL = re.compile(r"(?P<spec>(?:(?:^|(?<=\s))(?:\d+\*)?(?P<span>\d*(?:\.\d+)?\+)?[<^>.]{0,3}[aehlmsdv]?)?)(?<!\\)\|")
+_COLS = re.compile(r"cols\s*=\s*(?:\"([^\"]*)\"|([^,\]\s]*))")
+_HEADED = re.compile(r"%header|options\s*=\s*\"?[^\"\]]*header|opts\s*=\s*\"?[^\"\]]*header")
+_WITHOUT_HEAD = re.compile(r"%noheader")
+_FORMAT = re.compile(r"format\s*=\s*\"?(csv|dsv|tsv)")
+_DELIMITERS = {"csv": ",", "tsv": "\t", "dsv": ":", ",": ",", ":": ":"}
+
+
+def outline(document: Document, scale: Scale) -> Outline:
+    """Find titles, paragraphs, lists and tables. What looks like a title inside of a listing is none."""
+    cuts = Cuts()
+    paragraphs(document.text, cuts)
+    items = list(lists(scale, cuts))
+    tables = _Tables(scale, cuts)
+    tables.find()
+    return sectioned(scale, cuts, tables.titles, tables, items)
+
+
+class _Tables(Tables):
+    """Finds the tables, and the titles outside of them and of delimited blocks."""
+
+    def __init__(self, scale: Scale, cuts: Cuts) -> None:
+        super().__init__(scale, cuts)
+        self.titles: list[tuple[int, int, int, str]] = []
+
+    def find(self) -> None:
+        """Walk all lines once."""
+        last, number = len(self.lines) - 1, 0
+        caption = options = ""
+        labelled = -1
+        """The first of the lines right above that say something of the block below."""
+        while number < last:
+            line = self._line(number).rstrip()
+            after = number + 1
+            if _TABLE.fullmatch(line):
+                after = self._delimited_table(number, caption, labelled, options)
+            elif found := _TITLE.fullmatch(line):
+                start = number if labelled < 0 else labelled
+                self.titles.append((self.lines[start], self.lines[after], len(found[1]), _plain(found[2])))
+            elif self._is_underlined(number):
+                start, after = number if labelled < 0 else labelled, number + 2
+                level = _UNDERLINES.index(self._line(number + 1)[0]) + 1
+                self.titles.append((self.lines[start], self.lines[after], level, _plain(line)))
+            elif _BLOCK.fullmatch(line):
+                after = self._end_of_block(number, line)
+            elif label := _LABEL.fullmatch(line):
+                labelled = number if labelled < 0 else labelled
+                options += label[0]
+                number = after
+                continue
+            elif found := _CAPTION.fullmatch(line):
+                labelled = number if labelled < 0 else labelled
+                caption = name_of(found[1])
+                number = after
+                continue
+            caption, options, labelled = "", "", -1
+            number = after
+
+    def _is_underlined(self, number: int) -> bool:
+        """Say whether a line is a title with a line of signs below, as long as it is."""
+        if number + 1 >= len(self.lines) - 1 or (number and self._line(number - 1).strip()[:1] not in ("", "[")):
+            return False
+        title, below = self._line(number).rstrip(), self._line(number + 1).rstrip()
+        words = any(char.isalnum() for char in title) and not title[0].isspace() and len(title) > 1
+        return words and abs(len(title) - len(below)) <= 2 and bool(_UNDERLINE.fullmatch(below))
+
+    def _end_of_block(self, first: int, line: str) -> int:
+        """Return the line after a delimited block of text that stands as it is; others hold blocks themselves."""
+        if line[0] not in "-.+/`" or line == "--":
+            return first + 1
+        end = "```" if line[0] == "`" else line
+        for number in range(first + 1, len(self.lines) - 1):
+            if self._line(number).rstrip() == end:
+                return number + 1
+        return first + 1
+
+    def _delimited_table(self, first: int, caption: str, labelled: int, options: str) -> int:
+        mark = self._line(first).rstrip()
+        close = next((n for n in range(first + 1, len(self.lines) - 1) if self._line(n).rstrip() == mark), -1)
+        if close < 0:
+            return first + 1
+        start = first if labelled < 0 else labelled
+        form = _FORMAT.search(options)
+        separator = _DELIMITERS.get(form[1] if form else mark[0])
+        filled = [number for number in range(first + 1, close) if self._line(number).strip()]
+        if separator:
+            self._separated(start, close + 1, filled, separator, caption, options)
+        else:
+            self._barred(start, close + 1, filled, caption, options)
+        return close + 1
+
+    def _separated(
+        self, first: int, last: int, filled: Sequence[int], separator: str, caption: str, options: str
+    ) -> None:
+        """Note a table whose rows are lines with a ``separator``."""
+        headed = self._is_headed(filled[:2], options)
+        names = list(csv.reader([self._line(filled[0])], delimiter=separator))[:1] if headed else []
+        body = filled[1] if headed and len(filled) > 1 else filled[0] if filled else last
+        rows = [[name_of(cell) for cell in row] for row in names]
+        self._note(first, last, body, rows, caption, first, barred=False)
+        self._rows(first, last, filled, body)
+
+    def _barred(self, first: int, last: int, filled: Sequence[int], caption: str, options: str) -> None:
+        """Note a table whose cells begin with bars; a row may take several lines."""
+        cells = [list(self._cells_at(number)) for number in filled]
+        given = _COLS.search(options)
+        width = _width(given[1] or given[2] or "") if given else 0
+        width = width or next((sum(span for span, _ in each) for each in cells if each), 1)
+        begins = [filled[at] for at in _row_starts([[span for span, _ in each] for each in cells], width)]
+        headed = self._is_headed(filled[:2], options) and len(begins) > 1
+        body = begins[1] if headed else begins[0] if begins else last
+        names: list[str] = []
+        for number, each in zip(filled, cells, strict=True):
+            if not headed or number >= min(body, first + MAX_HEAD_LINES):
+                break
+            for span, name in each:
+                names += [name] * min(span, width)
+        one_line = headed and len(begins) == len(filled)
+        self._note(first, last, body, [names] if names else [], caption, first, barred=one_line)
+        self._rows(first, last, begins, body)
+
+    def _is_headed(self, filled: Sequence[int], options: str) -> bool:
+        """Say whether the first row is column names: it is said so, or a blank line follows its only line."""
+        if not filled or _WITHOUT_HEAD.search(options):
+            return False
+        if _HEADED.search(options):
+            return True
+        first = filled[0]
+        return not self._line(first - 1).strip().startswith("[") and (
+            self._line(first - 1).strip() != "" and not self._line(first + 1).strip()
+        )
+
+    def _cells_at(self, number: int) -> Iterator[tuple[int, str]]:
+        """Yield (columns it spans, its words) for each cell that begins in a line."""
+        line = self._line(number).rstrip("\n")
+        found = list(_CELL.finditer(line))
+        for place, cell in enumerate(found):
+            span = (cell["span"] or "").split(".")[0].rstrip("+")
+            end = found[place + 1].start() if place + 1 < len(found) else len(line)
+            yield int(span) if span.isdecimal() and len(span) < 3 else 1, name_of(line[cell.end() : end])
+
+
+def _row_starts(spans: Sequence[Sequence[int]], width: int) -> list[int]:
+    """Return which lines begin a row, where each line has cells of these ``spans``."""
+    starts, filled = [], 0
+    for place, cells in enumerate(spans):
+        if cells and filled % width == 0:
+            starts.append(place)
+        filled += sum(cells)
+    return starts
+
+
+def _width(columns: str) -> int:
+    """Return how many columns ``cols`` names: ``"1,2a,3*"``."""
+    count = 0
+    for one in re.split(r"[,;]", columns):
+        times = re.match(r"\s*(\d{1,3})\*", one)
+        count += int(times[1]) if times else bool(one.strip()) or len(columns) > 1
+    return count
+
+
+def _plain(title: str) -> str:
+    """Return the words of a title without signs behind it and inline marks."""
+    return clean(re.sub(r"\s+=+$", "", re.sub(r"\[\[[^\]]*\]\]|[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}(?!\w)", "", title)))

@@ -1,0 +1,138 @@
+"""AsciiDoc and LaTeX: sections, tables with their column names, cuts between rows."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pinakes import readers
+from pinakes.chunking import Sizing, chunk, headings
+from pinakes.chunking.sizing import word_starts
+from pinakes.types import Chunk, Document
+
+
+def read(text: str, path: str) -> Document:
+    return readers.read(text.encode(), path, max_chars=10**8)
+
+
+def cut(text: str, path: str, size: int = 60) -> list[Chunk]:
+    document = read(text, path)
+    chunks = chunk(document, Sizing(size, 0, word_starts))
+    assert all(document.text[each.start : each.end] == each.text and each.token_count <= size for each in chunks)
+    assert "".join("".join(each.text for each in chunks).split()) == "".join(text.split())
+    return chunks
+
+
+LINES = "".join(f"|r{row} |b{row} |c{row}\n" for row in range(60))
+CELLS = "".join(f"\n|r{row}\n|b{row}\n|c{row}\n" for row in range(60))
+
+
+@pytest.mark.parametrize(
+    ("table", "names"),
+    [
+        (f".Hosts\n|===\n|Host |Watts |Place\n\n{LINES}|===\n", "Host | Watts | Place"),
+        (f'.Hosts\n[cols="1,1,2a",options="header"]\n|===\n|Host |Watts |Place\n{LINES}|===\n', "Host | Watts | Place"),
+        (f"[[id]]\n.Hosts\n[%header,cols=3*]\n|===\n|Host\n|Watts\n|Place\n{CELLS}|===\n", "Host | Watts | Place"),
+        (f".Hosts\n[%header,cols=3*]\n|===\n|*Host* 2+^|Size\n{LINES}|===\n", "Host | Size | Size"),
+        (".Hosts\n,===\nHost,Watts\n\n" + "".join(f'r{n},"w {n}"\n' for n in range(60)) + ",===\n", "Host | Watts"),
+        (
+            ".Hosts\n[%header,format=csv]\n|===\nHost,Watts\n" + "".join(f"r{n},w{n}\n" for n in range(60)) + "|===\n",
+            "Host | Watts",
+        ),
+    ],
+)
+def test_a_table_of_asciidoc_repeats_its_caption_and_column_names(table: str, names: str) -> None:
+    chunks = cut(f"= Plant\n\n== Inventory\n\n{table}\nThe end.\n", "a.adoc")
+    assert len(chunks) > 1
+    for each in chunks[1:]:
+        assert each.heading_path == ("Plant", "Inventory", "Hosts", names)
+        assert each.text.lstrip("|").startswith("r")
+
+
+def test_rows_of_asciidoc_without_column_names_stay_rows() -> None:
+    for each in cut(f"|===\n{LINES}|===\n", "a.adoc"):
+        assert each.heading_path == ()
+        assert each.text.startswith("|")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("= Top\n\n== One\n\na\n\n=== Deep ===\n\nb\n\n== *Two*\n\nc\n", ["Top", "One", "Deep", "Two"]),
+        ("Top\n===\n\nNAME\n----\na - b\n\nSee also\n~~~~~~~~\nc\n", ["Top", "NAME", "See also"]),
+        ("= Top\n\n----\n== Code\n----\n\n....\n= More\n....\n\n## Two\n\na\n", ["Top", "Two"]),
+        ("= Top\n\n====\nAn example\n====\n\n|===\n|== no\n|===\n", ["Top"]),
+    ],
+)
+def test_titles_of_asciidoc_are_headings(text: str, found: list[str]) -> None:
+    document = read(text, "a.adoc")
+    assert [each.title for each in headings(document)] == found
+    assert document.title == "Top"
+
+
+ROWS = "".join(f"r{row} & {row} & {row * 2} \\\\\n" for row in range(60))
+
+
+@pytest.mark.parametrize(
+    ("table", "names"),
+    [
+        (f"\\begin{{tabular}}{{lrr}}\n\\hline\nHost & Watts & Cost \\$ \\\\\n\\hline\n{ROWS}", "Host | Watts | Cost $"),
+        (
+            "\\begin{tabular}{@{}l|rr@{}}\n\\toprule\n\\textbf{Host} & \\multicolumn{2}{c}{Load} \\\\\n"
+            f"\\cmidrule(lr){{2-3}} & Low & High \\\\ \\midrule\n{ROWS}",
+            "Host | Load Low | Load High",
+        ),
+        (f"\\begin{{tabular*}}{{5cm}}{{ l p{{3cm}} r }} Host & Watts & Cost \\\\\n{ROWS}", "Host | Watts | Cost"),
+    ],
+)
+@pytest.mark.parametrize("above", [True, False])
+def test_a_table_of_latex_repeats_its_caption_and_column_names(table: str, names: str, above: bool) -> None:
+    end = table.split("{", 1)[1].split("}", 1)[0]
+    body = f"{table}\\bottomrule\n\\end{{{end}}}\n"
+    caption = "\\caption[short]{Hosts of \\emph{the} north}\n"
+    text = f"\\begin{{table}}\n{caption if above else ''}{body}{'' if above else caption}\\end{{table}}\n"
+    chunks = cut(f"\\section{{Data}}\n\n{text}\nThe end.\n", "a.tex")
+    assert len(chunks) > 3
+    for each in chunks[1:]:
+        assert each.heading_path == ("Data", "Hosts of the north", names)
+        assert each.text.startswith("r")
+
+
+def test_sections_of_latex_are_headings() -> None:
+    text = (
+        "\\title{A \\textbf{Study}\\\\ of Gulls}\n\\begin{document}\n\\chapter{One}\na\n\\section*{Deep \\& wide}\nb\n"
+        "\\begin{verbatim}\n\\section{No}\n\\end{verbatim}\n%\\section{No}\n\\chapter[short]{Two}\nc\n\\end{document}\n"
+    )
+    document = read(text, "a.tex")
+    assert [(each.level, each.title) for each in headings(document)] == [(1, "One"), (2, "Deep & wide"), (1, "Two")]
+    assert (document.title, document.kind, document.language) == ("A Study of Gulls", "text", "latex")
+
+
+PIECES = ["|===\n", ",===\n", "----\n", "====\n", "= A\n", "== B b\n", "|a |b\n", "2+|c\n", "\n", ".Cap\n",
+          "[cols=2*]\n", "x y\n", "B\n-\n", "[%header]\n", "\\begin{tabular}{l}\n", "a & b \\\\\n",
+          "\\end{tabular}\n", "\\hline\n",
+          "\\section{S}\n", "\\caption{C}\n", "\\begin{verbatim}\n", "\\end{verbatim}\n"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=40), st.sampled_from(["a.adoc", "a.tex"]))
+@settings(max_examples=200, deadline=None)
+def test_no_word_is_lost_whatever_stands_where(pieces: list[str], path: str) -> None:
+    if "".join(pieces).strip():
+        cut("".join(pieces), path, size=30)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["|===\n" * 50_000, "".join(f"|{'=' * (3 + n % 500)}\n" for n in range(30_000)), "|a " * 200_000,
+     "----\n" * 50_001, "a\n-\n" * 50_000, "\\begin{tabular}{l}\n" * 30_000, "\\section{" * 50_000, "{" * 200_000,
+     "a & b \\\\\n" * 50_000],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["a.adoc", "a.tex"])
+def test_hostile_markup_takes_no_longer_than_it_is(text: str, path: str) -> None:
+    document = Document(text, "", "text", {"a.adoc": "asciidoc", "a.tex": "latex"}[path])
+    started = time.perf_counter()
+    chunk(document, Sizing(1000, 0, word_starts))
+    assert time.perf_counter() - started < 10
