@@ -22,7 +22,7 @@ All else is text. What only looks like an operator stays text, too:
   word after which a sentence goes on (``the -verbose flag of it``), and each flag of a command (``find . -name x``).
 - A quotation mark opens a phrase only at the beginning of a word, so ``5" disk`` and ``printf("%s")`` are text.
   Typographic marks, which say which of them opens, do so everywhere (``quotes``).
-- A query of several lines was pasted: it is text as a whole. So is one line of a stack trace, of JSON or of code.
+- A query of several lines was pasted: it is text as a whole. So is one line of a log, a stack trace, JSON or code.
 """
 
 from __future__ import annotations
@@ -88,6 +88,13 @@ _TRACE = re.compile(
     r"|(?<!\S)at [\w$<>]*\.[\w$<>.]+\("
     r'|(?<!\S)\{?"[^"]*"\s?:\s?["\[{\d]'
 )
+_LOG = re.compile(
+    r"\W*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]+|\d\d[-/.]\d\d[-/.]\d{2,4}[ ,]+|[A-Z][a-z]{2} +\d{1,2} +(?:\d{4} +)?"
+    r"|[DIWEF]\d{4} |\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:)?\d\d:\d\d:\d\d[^\s?]*\s+\S"
+)
+_LOG_KEY = re.compile(r"(?<!\S)(?:time|ts|level|lvl|severity|msg)=\S")
+"""A line of a log begins with a time to the second, or has several of these keys."""
+
 _BRACKETS = {"{": "}", "[": "]", "<": ">"}
 
 _ANALYZER = Analyzer()
@@ -159,10 +166,10 @@ def _run(terms: Sequence[str]) -> str:
 
 
 def _is_pasted(text: str) -> bool:
-    """Say whether a line is data, code or a line of a stack trace, in which quotation marks are syntax."""
-    return (
-        text[-1:] == _BRACKETS.get(text[:1], " ") or text.endswith(("{", ");", "};")) or _TRACE.search(text) is not None
-    )
+    """Say whether a line is data, code or a line of a log or stack trace, in which quotation marks are syntax."""
+    is_code = text[-1:] == _BRACKETS.get(text[:1], " ") or text.endswith(("{", ");", "};"))
+    is_log = _LOG.match(text) is not None or len(_LOG_KEY.findall(text)) > 1
+    return is_code or is_log or _TRACE.search(text) is not None
 
 
 class _Reading:

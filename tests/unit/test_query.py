@@ -138,6 +138,13 @@ def test_which_marks_are_quotation_marks(text: str, phrases: tuple[str, ...]) ->
         '{"status": "beta", "title": "two words"}',
         '["one two", "three"]',
         'log.info("done"); print( "one two" );',
+        '2024-05-01T12:00:03.123Z ERROR [main] pool - request "one two" failed path:/api/v1 status:beta -after 3s',
+        '[2024-05-01 12:00:03,123] WARN status:beta "one two"',
+        'May  1 12:00:03 host1 app[12]: said "one two" -again status:beta',
+        'E0501 12:00:03.123456   12 server.go:12] "Failed to sync pod" pod="a/b" path:/x',
+        '10.0.0.1 - - [10/Oct/2023:13:55:36 -0700] "GET /index.html HTTP/1.1" 200 status:beta',
+        "12:00:03.5 DEBUG status:beta -again",
+        'level=error msg="one two" status:beta -after',
         '<a href="x y" title="one two">',
         '"name": "one two", -draft',
     ],
@@ -265,6 +272,15 @@ def test_a_filter_that_cannot_be_used_is_text_and_says_why(written: str, said: s
 
 def test_only_fields_that_documents_have_are_filters() -> None:
     assert parse_query("keys status:beta", ()).text == "keys status:beta"
+
+
+def test_a_time_in_a_question_makes_no_line_of_a_log_of_it() -> None:
+    query = parsed('what was "one two" at 12:00:03 status:beta')
+    assert query.preferred == ("one two",)
+    assert query.where == filters.parse({"status": {"in": ["beta"]}})
+    assert parsed("12:00:03? status:beta").where
+    assert parsed("2024-05-01 status:beta").where
+    assert parsed('level=error "one two"').phrases == ("one two",)
 
 
 @pytest.mark.parametrize("text", ['find "two words', 'find -"two', 'title:"two words', '"one two" and "three'])
