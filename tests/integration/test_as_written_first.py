@@ -1,4 +1,4 @@
-"""An identifier as it is written comes before its parts, however often these are repeated."""
+"""What is asked for comes first as it is written: identifiers before their parts, words before their other forms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pinakes import Library
+from pinakes.types import SearchMode
 
 WHOLE = {
     "INV-2024-0113": "INV 2024 0113, INV-2024-0114, INV-2024-0112, 0113 0113 of 2024, INV.",
@@ -22,6 +23,15 @@ WHOLE = {
     "std::vector": "Vector vector std, std::map, vector of std, std::list.",
 }
 
+FORMS = {
+    "policies": ("All policies are listed in the handbook.", "The policy of the house: each policy, policy by policy."),
+    "indexes": ("Both indexes were dropped.", "The index of a table. An index per column, index first, index."),
+    "running": ("A running pump is loud.", "Run the pump. A run of the pump, run by run."),
+    "logging": ("Logging is on.", "Write a log. The log is a log, log on."),
+    "mice": ("Two mice ran.", "The mouse ran. A mouse, a mouse."),
+    "résumé": ("Send a résumé by post.", "Resume the job. To resume, resume the work; resume later."),
+}
+
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
@@ -30,9 +40,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
         _write(home / str(at) / "whole.md", f"# Notes\n\nThe heron saw {name} by the old mill near the river.\n")
         _write(home / str(at) / "parts.md", f"# Notes\n\n{parts}\n")
         _write(home / str(at) / "more.md", f"# {parts}\n\n{parts}\n{parts}\n")
+    for word, texts in FORMS.items():
+        for name, text in zip(("typed", "other"), texts, strict=True):
+            _write(home / word / f"{name}.md", f"# Notes\n\n{text}\n")
     library = Library.open(home / "library", embedding__provider="deterministic", embedding__mode="full")
     for at in range(len(WHOLE)):
         library.add(str(home / str(at)), f"c{at}")
+    for word in FORMS:
+        library.add(str(home / word), word)
     return library
 
 
@@ -47,6 +62,13 @@ def test_the_whole_comes_before_its_parts(library: Library, query: str, at: int)
     found = library.search(query.format(list(WHOLE)[at]), f"c{at}")
     assert found.hits[0].path == "whole.md"
     assert "identifier" in found.hits[0].score_parts
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("word", FORMS)
+def test_the_form_that_was_typed_comes_before_others(library: Library, word: str, mode: SearchMode) -> None:
+    found = [hit.path for hit in library.search(word, word, mode=mode).hits]
+    assert found == ["typed.md", "other.md"]
 
 
 def test_a_name_of_code_among_other_words_is_no_more_than_these(library: Library) -> None:
