@@ -26,6 +26,9 @@ _CANDIDATES_PER_RESULT = 4
 _DEFINITIONS = 20
 """Most passages taken for defining what the query names, whatever else they say."""
 
+_MOST_NAMES_WORDS = 12
+"""A query of more words is about something else than names of code alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wider:
@@ -231,7 +234,7 @@ def _wholes(query: str) -> list[str]:
     """Return what passages are looked for as a whole: names with numbers; names of code where nothing else is asked."""
     every = words_of(query).words
     names = [*(word for word in every if is_identifier(word)), *identifiers.numbered(query)]
-    written = identifiers.wholes(query)
+    written = identifiers.wholes(query) if len(every) <= _MOST_NAMES_WORDS else []
     if written and not every.keys() - {word for name in written for word in words_of(name).words}:
         names += written
     return list(dict.fromkeys(names))
