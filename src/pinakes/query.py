@@ -10,8 +10,8 @@
 ``year:2020..2022``       from, to; one end may be left open: ``2020..``
 ========================  =============================================================
 
-A phrase is *required* where at most three words and no stop word stand outside the marks, else it is *preferred*. Stop
-words alone, and a single word in a paragraph, put nothing first.
+A phrase is *required* where at most three words and no stop word, of whatever language, stand outside the marks, and
+the query is no command; else it is *preferred*. Stop words alone, and a single word in a paragraph, put nothing first.
 
 All else is text. What only looks like an operator stays text, too:
 
@@ -34,6 +34,7 @@ from typing import Literal, TypeAlias
 
 from pinakes import filters
 from pinakes.analysis import STOP_WORDS, Analyzer
+from pinakes.analysis.languages import COMMON_WORDS
 from pinakes.errors import InvalidFilter
 from pinakes.quotes import CLOSE, OPEN, marked
 from pinakes.types import JSON, Filter
@@ -209,7 +210,8 @@ class _Reading:
         if len(phrases) > MOST_PHRASES:
             self._notes.append(f"only the first {MOST_PHRASES} of {len(phrases)} phrases count: the others are text")
             phrases = phrases[:MOST_PHRASES]
-        if self._use == "required" or (self._use == "auto" and _are_few(outside)):
+        is_short = self._use == "auto" and _are_few(outside) and not _COMMAND_LINE.search(self._text)
+        if self._use == "required" or is_short:
             return tuple(phrases), ()
         common = [phrase for phrase in phrases if all(map(_is_stop_word, _ANALYZER.words(phrase)))]
         if common:
@@ -333,9 +335,10 @@ def _gaps(operators: Sequence[re.Match[str]], length: int) -> Iterator[tuple[int
 
 
 def _are_few(outside: str) -> bool:
-    """Say whether the words that stand outside the marks are no sentence: few, and no stop word."""
+    """Say whether the words that stand outside the marks are no sentence: few, and no common word of any language."""
     words = _ANALYZER.words(outside)
-    if len(words) > _MOST_OUTSIDE or any(map(_is_stop_word, words)):
+    common = any(_is_stop_word(word) or (word.islower() and word in COMMON_WORDS) for word in words)
+    if len(words) > _MOST_OUTSIDE or common:
         return False
     return sum(max(1, len(_UNSPACED.findall(word)) // 2) for word in words) <= _MOST_OUTSIDE
 

@@ -92,6 +92,21 @@ def test_a_phrase_in_a_sentence_is_preferred(marks: str, sentence: str) -> None:
     assert query.notes == ('passages with "two words" come first',)
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("qui a dit « l’état, c’est moi »", "l’état, c’est moi"),
+        ("„doppelte Buchführung“ und Steuer", "doppelte Buchführung"),
+        ("qué es «mano negra»", "mano negra"),
+        ('git commit -m "fix bug" --amend', "fix bug"),
+        ('ls -la | grep "two words"', "two words"),
+    ],
+)
+def test_a_phrase_in_a_sentence_of_another_language_or_in_a_command_is_preferred(text: str, phrase: str) -> None:
+    query = parsed(text)
+    assert (query.phrases, query.preferred) == ((), (phrase,))
+
+
 def test_what_quotation_marks_mean_can_be_asked_for() -> None:
     assert parse_query('"two words"', (), "preferred").preferred == ("two words",)
     assert parse_query('which of these has "two words"', (), "required").phrases == ("two words",)

@@ -93,6 +93,8 @@ def _by_word() -> dict[str, tuple[str, ...]]:
 
 
 _LANGUAGES_OF = _by_word()
+COMMON_WORDS = frozenset(_LANGUAGES_OF)
+"""The commonest words of all languages."""
 
 
 def detect(words: Iterable[str], among: Collection[str] = LANGUAGES) -> str | None:
