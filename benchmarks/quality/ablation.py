@@ -30,6 +30,7 @@ from pinakes.evaluation.questions import Question
 from pinakes.library import Library
 from pinakes.ports import Index
 from pinakes.search.defaults import filled
+from pinakes.text import identifiers
 from pinakes.types import Evidence, Filter, Int64, Ranking, Results, SearchMode
 
 MODES: tuple[SearchMode, ...] = ("keyword", "hybrid")
@@ -70,7 +71,7 @@ def _is_short(word: str) -> bool:
 
 
 def _has_identifier(text: str) -> bool:
-    return any(map(is_identifier, _ANALYZER.query_words(text)))
+    return any(map(is_identifier, _ANALYZER.query_words(text))) or bool(identifiers.wholes(text))
 
 
 @dataclass(frozen=True)

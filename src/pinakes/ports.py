@@ -272,8 +272,8 @@ class Index(Protocol):
 
         With the evidence "documents" whole documents are ranked, and all ids are those of documents. With
         "definitions" ``query`` is names separated by blanks, which compare as they are written; a chunk's score is
-        how many of them it defines, and ``types.HELD`` for each identifier with a number (RFC-0011) that its text has
-        as a whole, whatever its case. With "phrases" every chunk with the words of ``query`` in a row scores 1.
+        how many of them it defines, and ``types.HELD`` for each of several words (RFC-0011, max_retries) that its text
+        has as a whole, whatever its case. With "phrases" every chunk with the words of ``query`` in a row scores 1.
         """
         ...
 

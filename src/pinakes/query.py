@@ -10,8 +10,8 @@
 ``year:2020..2022``       from, to; one end may be left open: ``2020..``
 ========================  =============================================================
 
-A phrase is *required* where at most three words and no stop word stand outside the marks, else it is *preferred*. Stop
-words alone, and a single word in a paragraph, put nothing first.
+A phrase is *required* where at most three words and no stop word, of whatever language, stand outside the marks, and
+the query is no command; else it is *preferred*. Stop words alone, and a single word in a paragraph, put nothing first.
 
 All else is text. What only looks like an operator stays text, too:
 
@@ -22,7 +22,7 @@ All else is text. What only looks like an operator stays text, too:
   word after which a sentence goes on (``the -verbose flag of it``), and each flag of a command (``find . -name x``).
 - A quotation mark opens a phrase only at the beginning of a word, so ``5" disk`` and ``printf("%s")`` are text.
   Typographic marks, which say which of them opens, do so everywhere (``quotes``).
-- A query of several lines was pasted: it is text as a whole. So is one line of a stack trace, of JSON or of code.
+- A query of several lines was pasted: it is text as a whole. So is one line of a log, a stack trace, JSON or code.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from typing import Literal, TypeAlias
 
 from pinakes import filters
 from pinakes.analysis import STOP_WORDS, Analyzer
+from pinakes.analysis.languages import COMMON_WORDS
 from pinakes.errors import InvalidFilter
 from pinakes.quotes import CLOSE, OPEN, marked
 from pinakes.types import JSON, Filter
@@ -88,6 +89,13 @@ _TRACE = re.compile(
     r"|(?<!\S)at [\w$<>]*\.[\w$<>.]+\("
     r'|(?<!\S)\{?"[^"]*"\s?:\s?["\[{\d]'
 )
+_LOG = re.compile(
+    r"\W*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]+|\d\d[-/.]\d\d[-/.]\d{2,4}[ ,]+|[A-Z][a-z]{2} +\d{1,2} +(?:\d{4} +)?"
+    r"|[DIWEF]\d{4} |\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:)?\d\d:\d\d:\d\d[^\s?]*\s+\S"
+)
+_LOG_KEY = re.compile(r"(?<!\S)(?:time|ts|level|lvl|severity|msg)=\S")
+"""A line of a log begins with a time to the second, or has several of these keys."""
+
 _BRACKETS = {"{": "}", "[": "]", "<": ">"}
 
 _ANALYZER = Analyzer()
@@ -159,10 +167,10 @@ def _run(terms: Sequence[str]) -> str:
 
 
 def _is_pasted(text: str) -> bool:
-    """Say whether a line is data, code or a line of a stack trace, in which quotation marks are syntax."""
-    return (
-        text[-1:] == _BRACKETS.get(text[:1], " ") or text.endswith(("{", ");", "};")) or _TRACE.search(text) is not None
-    )
+    """Say whether a line is data, code or a line of a log or stack trace, in which quotation marks are syntax."""
+    is_code = text[-1:] == _BRACKETS.get(text[:1], " ") or text.endswith(("{", ");", "};"))
+    is_log = _LOG.match(text) is not None or len(_LOG_KEY.findall(text)) > 1
+    return is_code or is_log or _TRACE.search(text) is not None
 
 
 class _Reading:
@@ -202,7 +210,8 @@ class _Reading:
         if len(phrases) > MOST_PHRASES:
             self._notes.append(f"only the first {MOST_PHRASES} of {len(phrases)} phrases count: the others are text")
             phrases = phrases[:MOST_PHRASES]
-        if self._use == "required" or (self._use == "auto" and _are_few(outside)):
+        is_short = self._use == "auto" and _are_few(outside) and not _COMMAND_LINE.search(self._text)
+        if self._use == "required" or is_short:
             return tuple(phrases), ()
         common = [phrase for phrase in phrases if all(map(_is_stop_word, _ANALYZER.words(phrase)))]
         if common:
@@ -326,9 +335,10 @@ def _gaps(operators: Sequence[re.Match[str]], length: int) -> Iterator[tuple[int
 
 
 def _are_few(outside: str) -> bool:
-    """Say whether the words that stand outside the marks are no sentence: few, and no stop word."""
+    """Say whether the words that stand outside the marks are no sentence: few, and no common word of any language."""
     words = _ANALYZER.words(outside)
-    if len(words) > _MOST_OUTSIDE or any(map(_is_stop_word, words)):
+    common = any(_is_stop_word(word) or (word.islower() and word in COMMON_WORDS) for word in words)
+    if len(words) > _MOST_OUTSIDE or common:
         return False
     return sum(max(1, len(_UNSPACED.findall(word)) // 2) for word in words) <= _MOST_OUTSIDE
 

@@ -231,7 +231,7 @@ class Ranking:
 
 
 HELD = 2.0**-10
-"""What an identifier with a number counts that a chunk has as a whole, where a name that it defines counts 1."""
+"""What a name of several words counts that a chunk has as a whole, where a name that it defines counts 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,21 @@ def test_a_phrase_in_a_sentence_is_preferred(marks: str, sentence: str) -> None:
     assert query.notes == ('passages with "two words" come first',)
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("qui a dit « l’état, c’est moi »", "l’état, c’est moi"),
+        ("„doppelte Buchführung“ und Steuer", "doppelte Buchführung"),
+        ("qué es «mano negra»", "mano negra"),
+        ('git commit -m "fix bug" --amend', "fix bug"),
+        ('ls -la | grep "two words"', "two words"),
+    ],
+)
+def test_a_phrase_in_a_sentence_of_another_language_or_in_a_command_is_preferred(text: str, phrase: str) -> None:
+    query = parsed(text)
+    assert (query.phrases, query.preferred) == ((), (phrase,))
+
+
 def test_what_quotation_marks_mean_can_be_asked_for() -> None:
     assert parse_query('"two words"', (), "preferred").preferred == ("two words",)
     assert parse_query('which of these has "two words"', (), "required").phrases == ("two words",)
@@ -138,6 +153,13 @@ def test_which_marks_are_quotation_marks(text: str, phrases: tuple[str, ...]) ->
         '{"status": "beta", "title": "two words"}',
         '["one two", "three"]',
         'log.info("done"); print( "one two" );',
+        '2024-05-01T12:00:03.123Z ERROR [main] pool - request "one two" failed path:/api/v1 status:beta -after 3s',
+        '[2024-05-01 12:00:03,123] WARN status:beta "one two"',
+        'May  1 12:00:03 host1 app[12]: said "one two" -again status:beta',
+        'E0501 12:00:03.123456   12 server.go:12] "Failed to sync pod" pod="a/b" path:/x',
+        '10.0.0.1 - - [10/Oct/2023:13:55:36 -0700] "GET /index.html HTTP/1.1" 200 status:beta',
+        "12:00:03.5 DEBUG status:beta -again",
+        'level=error msg="one two" status:beta -after',
         '<a href="x y" title="one two">',
         '"name": "one two", -draft',
     ],
@@ -265,6 +287,15 @@ def test_a_filter_that_cannot_be_used_is_text_and_says_why(written: str, said: s
 
 def test_only_fields_that_documents_have_are_filters() -> None:
     assert parse_query("keys status:beta", ()).text == "keys status:beta"
+
+
+def test_a_time_in_a_question_makes_no_line_of_a_log_of_it() -> None:
+    query = parsed('what was "one two" at 12:00:03 status:beta')
+    assert query.preferred == ("one two",)
+    assert query.where == filters.parse({"status": {"in": ["beta"]}})
+    assert parsed("12:00:03? status:beta").where
+    assert parsed("2024-05-01 status:beta").where
+    assert parsed('level=error "one two"').phrases == ("one two",)
 
 
 @pytest.mark.parametrize("text", ['find "two words', 'find -"two', 'title:"two words', '"one two" and "three'])

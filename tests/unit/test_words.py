@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[2]
         ("C++, C# and F#", ["c++", "c#", "and", "f#"]),
         ("notepad++ on .NET", ["notepad++", "notepad", "on", ".net", "net"]),
         ("AT&T has R&D", ["at&t", "at", "has", "r&d"]),
+        ("A+ grade, B+? a+b, A++", ["a+", "grade", "b+", "a++"]),
         (
             "A* search, Node.js, Objective-C, 5G",
             ["a*", "search", "node.j", "node", "js", "objective-c", "object", "5g"],
@@ -116,6 +117,14 @@ def test_the_parts_of_an_identifier_weigh_less_than_the_whole(name: str) -> None
         ("indices", ["index"]),
         ("criteria", ["criterion"]),
         ("mice", ["mouse"]),
+        ("aliases", ["alias"]),
+        ("l'été", ["l'ete", "été", "ete"]),
+        ("dell'arte", ["arte"]),
+        ("don't", []),
+        ("o'clock", []),
+        ("הספר", ["ספר"]),
+        ("והַסֵּפֶר", ["והספר", "ספר"]),
+        ("הוא", []),
         ("й", []),
         ("fish", []),
         ("魚", []),
@@ -153,6 +162,21 @@ TEXTS = {
 def test_the_language_of_running_text_is_told(language: str) -> None:
     assert detect(TEXTS[language].split()) == language
     assert detect(TEXTS[language].split(), {"dutch"}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Die Rechnung ist hoch und wird bezahlt.", "german"),
+        ("Le chat est sur la table.", "french"),
+        ("Il gatto è sul tavolo di casa.", "italian"),
+        ("Der Bus", None),
+        ("Use the locale de in the la config", None),
+        ("no in de on", None),
+    ],
+)
+def test_the_language_of_a_few_words_is_told_where_most_are_common_ones_of_it(text: str, language: str | None) -> None:
+    assert detect(analyzer.words(text)) == language
 
 
 @pytest.mark.parametrize("text", ["", "Haus", "kubectl get pods -n kube-system --watch " * 20, "1 2 3 4 5 " * 50])

@@ -73,10 +73,13 @@ _LEAST_SHARE = 0.18
 _AHEAD = 1.3
 """A language is told where its commonest words are so much of the text, and so many times those of any other."""
 
+_LEAST_IN_FEW, _SHARE_OF_FEW, _AHEAD_IN_FEW = 3, 0.3, 2
+"""The same in a text of less than twelve words, where so many of them are common ones."""
+
 _LEAST_FOREIGN = 0.8
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
 _RUSSIAN = re.compile("[а-яё]+")
-_RUSSIAN_ONLY = frozenset("ыэ")
+_RUSSIAN_ONLY = frozenset("ёыэ")
 """Letters of Russian that no other language with a stemmer has, nor Ukrainian, Bulgarian, Serbian."""
 
 _REMEMBERED = 100_000
@@ -91,6 +94,8 @@ def _by_word() -> dict[str, tuple[str, ...]]:
 
 
 _LANGUAGES_OF = _by_word()
+COMMON_WORDS = frozenset(_LANGUAGES_OF)
+"""The commonest words of all languages."""
 
 
 def detect(words: Iterable[str], among: Collection[str] = LANGUAGES) -> str | None:
@@ -107,16 +112,18 @@ def detect(words: Iterable[str], among: Collection[str] = LANGUAGES) -> str | No
 
 
 def _by_words(found: Counter[str], seen: int) -> str | None:
-    best = found.most_common(2)
-    if seen < _LEAST_WORDS or not best or best[0][1] < _LEAST_SHARE * seen:
+    if not found:
         return None
-    if len(best) > 1 and best[0][1] < _AHEAD * best[1][1]:
-        return None
-    return best[0][0]
+    [(language, count), (_, second)] = [*found.most_common(2), ("", 0)][:2]
+    if seen < _LEAST_WORDS:
+        is_sure = count >= max(_LEAST_IN_FEW, _SHARE_OF_FEW * seen, _AHEAD_IN_FEW * second)
+    else:
+        is_sure = count >= max(_LEAST_SHARE * seen, _AHEAD * second)
+    return language if is_sure else None
 
 
 def _by_letters(words: Sequence[str]) -> str | None:
-    """Return the language that has these letters alone, however short the text: Greek, or Russian by its ы and э."""
+    """Return the language that has these letters alone, however short the text: Greek, or Russian by its ё, ы and э."""
     letters = set("".join(words).lower())
     if _GREEK.fullmatch("".join(filter(str.isalpha, letters))):
         return "greek"

@@ -2,7 +2,7 @@
 
 A character is a word by itself only where it stands alone in prose: ``vitamin C``, ``chapter 7``, ``(K)``; not as a
 part of a compound, in an expression (``a = b``, ``x[0]``) or as the number of a list item. Signs belong to a word in
-names such as ``C++``, ``C#``, ``.NET``, ``AT&T``, ``A*`` and ``I/O``. Marks without width (soft hyphens, word
+names such as ``C++``, ``C#``, ``.NET``, ``AT&T``, ``A*``, ``A+`` and ``I/O``. Marks without width (soft hyphens, word
 joiners) are ignored.
 """
 
@@ -70,7 +70,7 @@ def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) ->
     if signs:
         words += [
             r"(?<!\w)[^\W\d_](?:\+\+|[#♯])(?![\w+#])",
-            r"(?<![\w*])[A-Z]\*(?=[\s,.;:)\"]|$)",
+            r"(?<![\w*+])[A-Z][*+](?=[\s,.;:)?!\"]|$)",
             r"(?<![^\s(\"'“`/|>\[])\.(?=[^\W\d_])\w{2,}(?![-.'’]?\w)",
         ]
     return re.compile(rf"(?=[\w.{_MARKS}{ignored}])(?:{'|'.join([*words, alone] if alone else words)})")

@@ -27,6 +27,9 @@ _COMPOUND = 0.5
 _EXACT = 1.0
 """What a word as it is written counts besides its stem, divided by the number of words."""
 
+_EXACT_ALONE = 3.0
+"""The same where nothing else is asked for, so that the meaning of another form does not outweigh it."""
+
 _FEW_TERMS = 3
 """With more of them a query is a sentence, and the endings in it are those of its grammar."""
 
@@ -138,7 +141,8 @@ def query_of(
         if len(terms) <= _FEW_TERMS:
             as_written = _as_written(term, schema, vocabulary, EXACT if in_rows else SPELLED, option)
         if as_written is not None:
-            score = _EXACT / len(terms) * term.weight * vocabulary.idf(vocabulary.frequency(TEXT, term.text))
+            share = _EXACT_ALONE if len(terms) == 1 else _EXACT / len(terms)
+            score = share * term.weight * vocabulary.idf(vocabulary.frequency(TEXT, term.text))
             wanted.append(tantivy.Query.const_score_query(as_written, score))
     stream = [term.text for term in terms if not term.is_name]
     if 1 < len(stream) <= _MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:

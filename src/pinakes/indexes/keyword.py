@@ -20,7 +20,7 @@ import numpy as np
 import tantivy
 from filelock import FileLock
 
-from pinakes.analysis import Analyzer, QueryTerm, is_identifier
+from pinakes.analysis import Analyzer, QueryTerm
 from pinakes.analysis.languages import Stems
 from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
 from pinakes.indexes import lexicon
@@ -31,6 +31,7 @@ from pinakes.indexes.wording import Words
 from pinakes.machine.disk import folder_bytes
 from pinakes.machine.locks import held
 from pinakes.settings import SearchSettings
+from pinakes.text.identifiers import has_parts
 from pinakes.types import HELD, Int64, Ranking
 
 _WHAT = "The keyword index"
@@ -127,21 +128,26 @@ class KeywordIndex:
         return self._best(wanted, limit, documents, among, searcher)
 
     def definitions(self, names: Sequence[str], limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Rank chunks by how many of ``names`` they define; identifiers with numbers that they have count ``HELD``."""
+        """Rank chunks by how many of ``names`` they define; those of several words that they have count ``HELD``."""
         schema, ones = self._index.schema, []
         for name in names[:_MAX_NAMES]:
-            if is_identifier(name):
-                one, score = tantivy.Query.term_query(schema, TEXT, self._analyzer.terms(name)[0], "position"), HELD
-            else:
-                one, score = tantivy.Query.term_query(schema, "symbols", name, "basic"), 1.0
-            ones.append((tantivy.Occur.Should, tantivy.Query.const_score_query(one, score)))
-        return self._best(tantivy.Query.boolean_query(ones) if ones else None, limit, documents, among)
+            ones.append((tantivy.Query.term_query(schema, "symbols", name, "basic"), 1.0))
+            if has_parts(name) and (wanted := self._in_a_row(name)) is not None:
+                ones.append((wanted, HELD))
+        every = [(tantivy.Occur.Should, tantivy.Query.const_score_query(one, score)) for one, score in ones]
+        return self._best(tantivy.Query.boolean_query(every) if every else None, limit, documents, among)
 
     def phrase(self, words: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Return the passages in which ``words`` stand in a row, all with the score 1.
 
         Read as a text and as a query, which differ in letters that may be articles: "vitamin a tablets".
         """
+        wanted = self._in_a_row(words)
+        one = None if wanted is None else tantivy.Query.const_score_query(wanted, 1.0)
+        return self._best(one, limit, documents, among)
+
+    def _in_a_row(self, words: str) -> Any:
+        """Return what passages with ``words`` in a row are found by, None where these have no terms."""
         schema, wanted = self._index.schema, []
         readings = [self._analyzer.terms(words)] if self._present is None else self._present.readings(words)
         for terms in dict.fromkeys(map(tuple, readings)):
@@ -149,9 +155,7 @@ class KeywordIndex:
                 wanted.append(tantivy.Query.phrase_query(schema, TEXT, list(terms)))
             elif terms:
                 wanted.append(tantivy.Query.term_query(schema, TEXT, terms[0], "position"))
-        any_of = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in wanted])
-        one = tantivy.Query.const_score_query(any_of, 1.0) if wanted else None
-        return self._best(one, limit, documents, among)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in wanted]) if wanted else None
 
     def _vocabulary_of(self, searcher: Any) -> Vocabulary:
         """Return what words of queries are found by, as the index stands now."""

@@ -26,6 +26,9 @@ _CANDIDATES_PER_RESULT = 4
 _DEFINITIONS = 20
 """Most passages taken for defining what the query names, whatever else they say."""
 
+_MOST_NAMES_WORDS = 12
+"""A query of more words is about something else than names of code alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wider:
@@ -35,8 +38,8 @@ class Wider:
     ``definitions``: how many of the names in the query the passage defines. ``vectors`` float32 (n, dim): the
     passages' own. ``sums`` float32 (documents, dim) are those of the documents, ``owner_of`` int64 (n,) says which is
     a passage's. NaN where there is no vector. ``rarity``: of the words of the query, where it is known.
-    ``identifiers``: how many of those with numbers in the query the passage has as a whole, as a share, times the
-    square of their share of the query; None: it has none.
+    ``identifiers``: how many of those in the query the passage has as a whole, as a share, times the square of their
+    share of the query; None: it has none.
     """
 
     document_cosine: Float32
@@ -127,12 +130,12 @@ def gather(
             detail["found"] = len(arms["vector"])
     weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
     defining = settings.search.definition_boost or settings.boosts.symbol_definition
-    numbered = [word for word in words_of(asked.text).words if is_identifier(word)] if weighted else []
-    names = " ".join([*numbered, *(identifiers.names(asked.text) if weighted and defining else ())])
+    wholes = _wholes(asked.text) if weighted else []
+    names = " ".join(dict.fromkeys([*wholes, *(identifiers.names(asked.text) if weighted and defining else ())]))
     named: Ranking | None = None
     if names:
         ask = partial(index.keyword, names, evidence="definitions")
-        most_named = limit if numbered else _DEFINITIONS
+        most_named = limit if wholes else _DEFINITIONS
         named = only.best(lambda most, among: ask(most, where, among), most_named)
         others.append(named)
     rankings = [*arms.values(), *others, *([] if also is None else [also])]
@@ -146,7 +149,7 @@ def gather(
         if "keyword" in arms:
             bm25 = _bm25(asked, ids, arms["keyword"], index)
         if weighted and vector is not None and len(ids):
-            wider = _wider(asked.text, vector, ids, documents, named, numbered, index)
+            wider = _wider(asked.text, vector, ids, documents, named, wholes, index)
         if bm25 is not None and vector is None and settings.search.keyword_document_share:
             document_bm25 = _document_bm25(asked.text, documents, index)
     limited = any(len(arm) >= limit for arm in arms.values())
@@ -205,7 +208,7 @@ def _wider(
     ids: Int64,
     documents: Int64,
     named: Ranking | None,
-    numbered: Sequence[str],
+    wholes: Sequence[str],
     index: Index,
 ) -> Wider:
     owners, owner_of = np.unique(documents, return_inverse=True)
@@ -222,14 +225,25 @@ def _wider(
         vectors=own,
         sums=sums,
         owner_of=owner_of,
-        identifiers=held * np.float32(_weight_of(numbered, query, rarity) ** 2 / max(1, len(numbered))),
+        identifiers=held * np.float32(_weight_of(wholes, query, rarity) ** 2 / max(1, len(wholes))),
         rarity=rarity,
     )
 
 
-def _weight_of(words: Sequence[str], query: str, rarity: Rarity | None) -> float:
-    """Return which share of a query ``words`` of it are, by their rarity where that is known."""
+def _wholes(query: str) -> list[str]:
+    """Return what passages are looked for as a whole: names with numbers; names of code where nothing else is asked."""
     every = words_of(query).words
+    names = [*(word for word in every if is_identifier(word)), *identifiers.numbered(query)]
+    written = identifiers.wholes(query) if len(every) <= _MOST_NAMES_WORDS else []
+    if written and not every.keys() - {word for name in written for word in words_of(name).words}:
+        names += written
+    return list(dict.fromkeys(names))
+
+
+def _weight_of(names: Sequence[str], query: str, rarity: Rarity | None) -> float:
+    """Return which share of a query the words of ``names`` are, by their rarity where that is known."""
+    every = words_of(query).words
+    words = every.keys() & {word for name in names for word in words_of(name).words}
     if rarity is None or not (total := sum(rarity.idf.values())):
         return len(words) / max(1, len(every))
     return sum(rarity.idf[word] for word in words) / total

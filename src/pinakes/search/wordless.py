@@ -14,6 +14,9 @@ from pinakes.search.remembered import Holdings
 from pinakes.types import SearchMode
 
 _MOST_NAMED = 5
+_SAYING = "@#$%&+"
+"""What of ASCII says something by itself; other signs separate words."""
+
 _MOST_WORDS = 3
 """Of a longer query it is not said that a word is a value: it is a sentence."""
 
@@ -32,7 +35,7 @@ def lost(text: str, mode: SearchMode) -> list[str]:
     if not asked(text).words:
         how = "nothing can be found by words" if mode == "keyword" else "searched by meaning alone"
         return [f"{_quoted(text.split())} is no word, signs and emoji are not in the index: {how}"]
-    signs = [one for one in dict.fromkeys(text.split()) if not one.isascii() and all(map(_is_sign, one))]
+    signs = [one for one in dict.fromkeys(text.split()) if all(map(_is_sign, one))]
     return [f"not searched for by words: {_quoted(signs)}, signs and emoji are not in the index"] if signs else []
 
 
@@ -42,6 +45,8 @@ def _quoted(words: list[str]) -> str:
 
 
 def _is_sign(char: str) -> bool:
+    if char.isascii():
+        return char in _SAYING
     return unicodedata.category(char) in ("So", "Sm", "Sc", "Sk", "Po", "Cf", "Mn") and char not in "…·•"
 
 

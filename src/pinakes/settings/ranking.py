@@ -66,8 +66,8 @@ class SearchSettings(Section):
     identifier_boost: float = Field(
         0.5,
         ge=0,
-        description="Added to the fused score of a passage that has an identifier with a number (RFC-0011) as a whole, "
-        "times the square of its share of the query.",
+        description="Added to the fused score of a passage that has an identifier (RFC-0011) as a whole, times the "
+        "square of its share of the query.",
     )
     rrf_k: int = Field(60, ge=1, le=1000, description="k of reciprocal rank fusion: a list adds 1 / (k + rank).")
     title_boost: float = Field(0.05, ge=0, description="Weight of the title field beside the text (1.0) in BM25.")

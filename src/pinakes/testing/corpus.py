@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pinakes import filters
-from pinakes.analysis import Analyzer, is_identifier
+from pinakes.analysis import Analyzer
+from pinakes.text.identifiers import has_parts
 from pinakes.types import HELD, Evidence, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
 
 Select: TypeAlias = Callable[[Filter], Int64]
@@ -104,10 +105,11 @@ class ReferenceIndex:
     ) -> Ranking:
         entries = self._documents() if evidence == "documents" else self._entries
         if evidence == "definitions":
-            numbered = {name for name in query.split() if is_identifier(name)}
-            names, wholes = set(query.split()) - numbered, {self._analyzer.terms(name)[0] for name in numbered}
+            names = set(query.split())
+            wholes = [f" {' '.join(self._analyzer.terms(name))} " for name in names if has_parts(name)]
+            texts = {key: f" {' '.join(self._terms(entry))} " for key, entry in entries.items()}
             scores = {
-                key: len(names & set(entry.symbols)) + HELD * len(wholes.intersection(self._terms(entry)))
+                key: len(names & set(entry.symbols)) + HELD * sum(whole in texts[key] for whole in wholes)
                 for key, entry in entries.items()
             }
             return self._ranked(entries, {key: score for key, score in scores.items() if score}, limit, where, among)

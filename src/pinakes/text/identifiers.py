@@ -45,9 +45,20 @@ _PATTERNS = {
     "camel": r"(?=[^\W\d])\w*?[a-z][A-Z]\w*|[A-Z]{2,}[a-z]{2,}\w*",
 }
 _ALL = re.compile("(?<![\\w$])(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()) + ")")
+_CAMEL = re.compile(_PATTERNS["camel"])
 _END = ".,;:!?"
+_AROUND = ".,;:!?()[]{}<>\"'`“”„«»‘’|*"
+_JOINED = re.compile(r"[^\W_]+(?:[-._:/'’&@+=#~>]{1,2}[^\W_]+)+")
+_PART = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"[vV]?\d+")
+_LONGEST_WHOLE = 100
+_SHORTEST_PART = 3
+_SEVERAL = 3
+"""So many parts are a name where one has a digit, or none is shorter than three characters: ``one-by-one`` is none."""
+
 _WORDS = re.compile(_NAME)
 _NAMED: frozenset[Kind] = frozenset(("scoped", "call", "constant", "snake", "camel"))
+_WRITTEN: frozenset[Kind] = frozenset(("flag", "scoped", "constant", "snake", "camel"))
 _FEW = 2
 
 
@@ -74,3 +85,33 @@ def names(text: str) -> list[str]:
     words = _WORDS.findall(text)
     parts = [_WORDS.findall(found.name.partition("(")[0]) for found in find(text) if found.kind in _NAMED]
     return list(dict.fromkeys([*(name for part in parts for name in part), *(words if len(words) <= _FEW else ())]))
+
+
+def numbered(text: str) -> list[str]:
+    """Return the names with numbers in ``text``: ``RFC-0011``, ``2024-03-17T08:15Z``, ``00:1A:2B``. None has blanks."""
+    return [piece for piece in _pieces(text) if any(char.isdigit() for char in piece) and _is_joined_name(piece)]
+
+
+def wholes(text: str) -> list[str]:
+    """Return the names in ``text`` of several words, none with blanks: of code, of flags, with hyphens or numbers."""
+    written = (one.name.lstrip("-") for one in find(text) if one.kind in _WRITTEN)
+    return [*filter(_is_joined_name, _pieces(text)), *filter(has_parts, written)]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    pieces = (piece.strip(_AROUND) for piece in text.split())
+    return (piece for piece in pieces if len(piece) <= _LONGEST_WHOLE)
+
+
+def has_parts(name: str) -> bool:
+    """Say whether a name without blanks consists of several words."""
+    return _JOINED.fullmatch(name.strip("_")) is not None or _CAMEL.fullmatch(name) is not None
+
+
+def _is_joined_name(piece: str) -> bool:
+    if not _JOINED.fullmatch(piece):
+        return False
+    parts = _PART.findall(piece)
+    if len(parts) < _SEVERAL:
+        return any(map(_NUMBER.fullmatch, parts))
+    return any(char.isdigit() for char in piece) or min(map(len, parts)) >= _SHORTEST_PART

@@ -31,6 +31,9 @@ _ECHOES: Final = ("query", "question")
 _PAGED: Final = frozenset(("kb_status",))
 """Tools whose answers say how to go on, which is another place where they are cut."""
 
+_NAME_CHARS: Final = 64
+"""What has no blanks and no more characters than these is an id or a name, which is of no use in part."""
+
 _MOST_DEPTH: Final = 12
 _NAMED_IDS: Final = 5
 _SUMMARY_CHARS: Final = (400, 240, 120, 60)
@@ -55,6 +58,7 @@ _NEXT: Final[Mapping[str, str]] = {
     "manageKnowledge": "Search with a smaller limit, or a narrower uriFilter.",
     "ask": "Ask with fewer passages.",
 }
+_MORE: Final = "Ask with a larger max_tokens."
 _OTHERWISE: Final = "HTTP and the command line give it whole."
 
 
@@ -80,7 +84,7 @@ class _Cut:
         return self._object(value, most, place, depth)
 
     def _text(self, value: str, most: int, place: str) -> str:
-        if self.size(value) <= most:
+        if self.size(value) <= most or (len(value) <= _NAME_CHARS and not any(map(str.isspace, value))):
             return value
         end = self.counter.prefix(value, max(0, most))
         while end and self.size(value[:end]) > most:  # what JSON escapes takes more
@@ -154,6 +158,8 @@ def within_budget(
         assert isinstance(kept, dict)
         if tool.name in _PAGED:
             kept.pop("next", None)
+        elif isinstance(go_on := data.get("next"), str) and counter.fits(go_on, most // 2):
+            kept["next"] = go_on  # says nothing once it is cut
         made = _told(tool, outcome, kept, _how(tool, arguments, cut, most))
         size = counter.count(made.text)
         if size <= most:
@@ -179,7 +185,11 @@ def _rest(tool: Tool, arguments: Mapping[str, JSON], cut: _Cut) -> str:
         asked = int(skip) if skip.isdecimal() else 0
         shown = cut.said["manifest.files"].split(" ", 1)[0]
         return f"Ask again with offset={asked + int(shown)}{f', max_files={given}' if given else ''}."
-    return _NEXT.get(tool.name, _OTHERWISE)
+    return _otherwise(tool)
+
+
+def _otherwise(tool: Tool) -> str:
+    return _MORE if tool.keeps_budget else _NEXT.get(tool.name, _OTHERWISE)
 
 
 def _told(tool: Tool, outcome: Outcome, data: Mapping[str, JSON], how: str) -> Outcome:
@@ -193,7 +203,7 @@ def _cut_text(tool: Tool, outcome: Outcome, counter: TokenCounter, most: int) ->
     text = outcome.text
     end = counter.prefix(text, most - _SPARE // 4)
     end = text.rfind("\n", end // 2, end) + 1 or end
-    how = _NEXT.get(tool.name, _OTHERWISE)
+    how = _otherwise(tool)
     note = f"\n(Cut at {most} tokens: {end} of {len(text)} characters are shown. {how})"
     return replace(outcome, text=text[:end].rstrip() + note)
 

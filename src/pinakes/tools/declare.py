@@ -235,7 +235,7 @@ class Tool:
 
     def budget(self, arguments: Mapping[str, JSON], most_tokens: int) -> int:
         """Return how long an answer may be: as the caller says, where the tool has ``max_tokens``, else as usual."""
-        if not most_tokens or not self._keeps_budget:
+        if not most_tokens or not self.keeps_budget:
             return most_tokens
         given = str(arguments.get("max_tokens") or 0).strip()
         wanted = int(given[:9]) if given.isdecimal() else 0
@@ -243,12 +243,13 @@ class Tool:
 
     def _budgeted(self, arguments: Mapping[str, JSON], budget: int) -> Mapping[str, JSON]:
         """Return ``arguments`` with ``budget``, where the tool keeps to one itself; what is no number is refused."""
-        known = not budget or not self._keeps_budget
+        known = not budget or not self.keeps_budget
         wrong = not str(arguments.get("max_tokens") or 0).strip().isdecimal()
         return arguments if known or wrong else {**arguments, "max_tokens": budget}
 
     @property
-    def _keeps_budget(self) -> bool:
+    def keeps_budget(self) -> bool:
+        """Whether callers say how long an answer may be."""
         return "max_tokens" in self.parameters.model_fields
 
     def call(self, library: Library, arguments: Mapping[str, JSON]) -> Answer:

@@ -212,7 +212,8 @@ def answer_within(most: int, opened: Callable[[int], DocumentTexts], counter: To
             break
         texts = sum(counter.count(as_json(one.full_text)) for one in reply.documents)
         share = (most - (size - texts)) / max(texts, 1)
-        room = max(1, min(room - 1, int(room * min(max(share, _LEAST_SHARE), _MOST_SHARE))))
+        used = min(room, reply.total_tokens)
+        room = max(1, min(room - 1, int(used * min(max(share, _LEAST_SHARE), _MOST_SHARE))))
         reply = opened(room)
     return reply
 

@@ -170,6 +170,39 @@ def test_a_long_document_is_read_to_its_end_by_what_each_answer_says(place: Plac
     assert read.rstrip("…") == LONG or read == LONG
 
 
+@pytest.mark.parametrize("most", [0, 4000])
+def test_what_each_answer_says_leads_to_the_end_also_where_json_takes_more_than_the_text(
+    place: Place, most: int
+) -> None:
+    """Line ends take two tokens in JSON, so that a text within the budget makes an answer that is not."""
+    lines, line, uid = list[str](), 1, place.ids["lines"]
+    for _ in range(100):
+        answer = place.data("get_documents", doc_ids=[uid], start_line=line, max_tokens=most)
+        [document] = answer["documents"]
+        lines += document["full_text"].removesuffix("\n").split("\n")
+        if "next" not in answer:
+            break
+        assert answer["next"] == f'get_documents(doc_ids=["{uid}"],start_line={document["next_line"]})'
+        line = document["next_line"]
+        assert line == len(lines) + 1
+    assert lines == TINY_LINES.split("\n")
+
+
+@pytest.mark.parametrize("most", [300, 400])
+def test_a_small_budget_cuts_no_id_and_no_word_on_how_to_go_on(place: Place, most: int) -> None:
+    uid = place.library.documents.put(CHINESE, title=CHINESE[:400], uri="titled.md").document.uid
+    answer = place.data("get_documents", doc_ids=[uid], max_tokens=most)
+    assert answer["documents"][0]["doc_id"] == uid
+    assert answer["next"] == f'get_document_chunk(doc_id="{uid}",chunk_index=0)'
+
+
+@pytest.mark.parametrize("most", [1, 50])
+def test_a_budget_that_is_too_small_for_any_answer_says_so(place: Place, most: int) -> None:
+    text = place.text("get_documents", doc_ids=[place.ids["long"]], max_tokens=most)
+    assert "Ask with a larger max_tokens." in text
+    assert place.counter.count(text) <= 50
+
+
 def test_answers_say_how_to_go_on(place: Place) -> None:
     opened = place.data("get_documents", doc_ids=[place.ids["long"], place.ids["chinese"]])
     assert opened["truncated"] is True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -108,6 +109,32 @@ def test_german_compounds_are_found_by_their_parts_and_parts_by_compounds(tmp_pa
     assert found(index, "Dampf") == [2, 1]
     assert found(index, "Dampfschiff") == [1, 2]
     assert found(index, "Watte") == [4], "what is left of Krawatte is no word"
+
+
+def test_german_compounds_of_three_parts_and_more_are_found_by_each(tmp_path: Path) -> None:
+    texts = [
+        "Die Kraftfahrzeughaftpflichtversicherung wird bezahlt.",
+        "Jede Versicherung und jede Haftpflicht kostet, auch das Fahrzeug braucht Kraft.",
+        "Die Krankenhausrechnung und die Arbeitszeiterfassung",
+        "Im Krankenhaus ist die Rechnung, und die Erfassung der Zeit bei der Arbeit",
+        "Die Zeitung",
+    ]
+    index = filled(tmp_path, texts, languages=["german"])
+    for word in ("Versicherung", "Versicherungen", "Haftpflicht", "Fahrzeug", "Kraft"):
+        assert found(index, word) == [2, 1]
+    for word in ("Rechnung", "Rechnungen", "Zeit", "Arbeit", "Krankenhaus", "Erfassung"):
+        assert found(index, word) == [4, 3], word
+    assert found(index, "Krankenhausrechnung") == [3, 4]
+    assert found(index, "Zeiterfassung") == [3, 4]
+
+
+def test_words_without_end_are_no_compounds(tmp_path: Path) -> None:
+    texts = [f"{letters * 80} {letters * 70}" for letters in ("ab", "abc", "haus")]
+    index = filled(tmp_path, [*texts, "Haus"], languages=["german"])
+    start = time.perf_counter()
+    for word in ("haus", "abab", "ab" * 80, "haus" * 70):
+        found(index, word)
+    assert time.perf_counter() - start < 1
 
 
 def test_names_in_capitals_are_found_as_names(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ def test_a_query_without_a_word_is_told_so(query: str) -> None:
     assert "by meaning alone" in lost(query, "hybrid")[0]
 
 
-@pytest.mark.parametrize("query", ["badger 🦡", "section § of the act", "price in € today"])
+@pytest.mark.parametrize(
+    "query", ["badger 🦡", "section § of the act", "price in € today", "laptop @", "5 % off", "R & D"]
+)
 def test_signs_beside_words_are_named(query: str) -> None:
     [said] = lost(query, "hybrid")
     assert said.startswith("not searched for by words: ")

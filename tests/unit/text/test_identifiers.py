@@ -107,3 +107,27 @@ def test_four_times_the_text_takes_about_four_times_the_time(piece: str) -> None
 @pytest.mark.parametrize("piece", ["a/", "a.", "a_", "a::", "A", "aB", "1.", "a(", "--a", "a.b", "(", "/.", "x->"])
 def test_long_texts_are_read_in_time(piece: str) -> None:
     assert sum(1 for _ in identifiers.find(piece * (2000 // len(piece)))) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("see (RFC-0011), v1.10 and 12:30.", ["RFC-0011", "v1.10", "12:30"]),
+        ("at 2024-03-17T08:15:00Z from 00:1A:2B:3C", ["2024-03-17T08:15:00Z", "00:1A:2B:3C"]),
+        ("set max_retry_count or maxRetryCount", ["max_retry_count", "maxRetryCount"]),
+        ("run --dry-run on std::vector", ["dry-run", "std::vector"]),
+        ("sig-api-machinery", ["sig-api-machinery"]),
+        ("a well-known, up-to-date and/or state-of-the-art 7 it's C++ C 2024", []),
+    ],
+)
+def test_what_means_more_as_a_whole(text: str, names: list[str]) -> None:
+    assert list(dict.fromkeys(identifiers.wholes(text))) == names
+    assert all(map(identifiers.has_parts, names))
+    assert identifiers.numbered(text) == [name for name in names if any(map(str.isdigit, name))]
+
+
+def test_names_of_many_parts_take_linear_time() -> None:
+    start = time.perf_counter()
+    for text in ("a-" * 200_000, "1:" * 200_000, "a_" * 200_000 + "!", "-" * 400_000):
+        identifiers.wholes(text)
+    assert time.perf_counter() - start < 2
