@@ -21,7 +21,7 @@ _INDENTED = {"CodeBlock": "Indented"}
 _SAID = {"SoftBreak": " ", "HardBreak": " "}
 
 _SPACES = b" \t\n"
-_TABS = re.compile(r"\t++$", re.MULTILINE)
+_TABS = re.compile(r"(?<!\t)\t++$", re.MULTILINE)
 _MARGIN = " \t>"
 _CELL = r"[ \t]*+:?+-++:?+[ \t]*+"
 _DASHES = re.compile(rf"^[ \t>]*+(\|?+{_CELL}(?:\|{_CELL})*+\|?+)[ \t]*+$", re.MULTILINE)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from sqlalchemy import Connection
 
 from pinakes.catalog import selection
 from pinakes.errors import ModelUnavailable
@@ -45,6 +46,7 @@ __all__ = [
     "Reranking",
     "Watch",
     "deepened",
+    "filters_meant",
     "gathered",
     "placed",
     "rank",
@@ -180,8 +182,7 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
             notes += ranked.doubts(request.min_score)
             if asked.text and total and vector is None and not (len(ranked.rows) or notes):
                 notes.append("no passage has a word of the query")
-            if not request.bare and asked.request.mode != "vector":
-                notes += values(connection, collection, parts.holdings, asked.text)
+            notes += filters_meant(connection, asked, parts)
         watch.overtaken = passages.overtaken
         answerable = None
         if ranked.candidates.wider is not None and not request.bare:
@@ -219,6 +220,13 @@ def _understood(request: Request, parts: Parts) -> Understood:
         with parts.catalog.read() as connection:
             fields = frozenset(parts.holdings.fields(connection, parts.collection))
     return understand(request, fields, parts.index, parts.settings)
+
+
+def filters_meant(connection: Connection, asked: Understood, parts: Parts) -> list[str]:
+    """Say which words of a query are values of metadata, and how to filter by them."""
+    if asked.request.bare or asked.request.mode == "vector":
+        return []
+    return values(connection, parts.collection, parts.holdings, asked.text)
 
 
 def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | None]:

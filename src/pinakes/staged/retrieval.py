@@ -250,6 +250,7 @@ class Staged:
             total = self._total(parts, where)
             with parts.catalog.read() as connection:
                 doubts = selection.doubts(connection, parts.collection.id, where, total)
+                doubts += search.filters_meant(connection, order.known.asked, parts)
             notes = (*order.notes, *doubts, *order.ranked.doubts(order.known.asked.request.min_score))
             required = order.known.asked.phrases if found else ()
             return _Answer(parts.collection, found, total, order.known.degraded or _no_vectors(order), notes, required)
