@@ -74,3 +74,19 @@ def test_the_form_that_was_typed_comes_before_others(library: Library, word: str
 def test_a_name_of_code_among_other_words_is_no_more_than_these(library: Library) -> None:
     [*_, last] = library.search("where is max_retry_count of the river set", "c6").hits
     assert "identifier" not in last.score_parts
+
+
+def test_a_name_of_code_does_not_count_for_an_identifier_with_a_number(tmp_path: Path) -> None:
+    said = {"both": "RFC-0011 and max_retry_count", "name": "max_retry_count", "rfc": "RFC-0011", "none": "A retry"}
+    for name, text in said.items():
+        _write(tmp_path / "docs" / f"{name}.md", f"# Notes\n\nThe client: {text} by the old mill near the river.\n")
+    library = Library.open(tmp_path / "library", embedding__provider="deterministic", embedding__mode="full")
+    library.add(str(tmp_path / "docs"), "notes")
+    alone, both = (
+        {hit.path: hit.score_parts.get("identifier") for hit in library.search(query, "notes").hits}
+        for query in ("RFC-0011 handling client", "RFC-0011 and max_retry_count handling client")
+    )
+    for parts in (alone, both):
+        assert parts["rfc.md"]
+        assert parts["both.md"] == parts["rfc.md"]
+        assert parts["name.md"] is parts["none.md"] is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 
 from pinakes.analysis.folding import folded
 from pinakes.analysis.languages import Stems
@@ -64,14 +64,16 @@ class Compounds:
         if len(stem) < _LEAST_PART:
             return ()
         found = dict[str, None]()
-        for whole in chain(
+        sources = (
             self._ending_in(stem),
             self._ending_in(self._stems.of(GERMAN, f"{_LONG}{word}").removeprefix(_LONG)),
             self._beginning_with(word, stem),
             self._with_in_the_middle(stem),
             self._parts(stem),
-        ):
-            found[whole] = None
+        )
+        for whole in chain.from_iterable(zip_longest(*sources)):  # in turn: none leaves no room for the others
+            if whole is not None:
+                found[whole] = None
             if len(found) == _MOST:
                 break
         return tuple(found)
@@ -93,7 +95,9 @@ class Compounds:
 
     def _with_in_the_middle(self, stem: str) -> Iterator[str]:
         """Yield compounds with other words before and behind one, as *Zeit* has in *Arbeitszeiterfassung*."""
-        for found in islice(re.finditer(re.escape(stem), self._long), _MOST_LOOKED_AT):
+        literal = re.escape(stem)
+        inside = f"{literal}(?<=\\S{literal})(?=\\S)"  # the stem first: so it is found fast
+        for found in islice(re.finditer(inside, self._long), _MOST_LOOKED_AT):
             start, end = self._long.rfind(" ", 0, found.start()) + 1, self._long.find(" ", found.end())
             whole, at = self._long[start:end], found.start() - start
             if self._is_first(whole[:at]) and self._goes_on(whole[at:], stem):

@@ -27,9 +27,11 @@ _FREQUENT: Final = {
 """The most frequent characters of the language of an encoding, those of Japanese but for kana."""
 _COSTS: Final = {"gb18030": (-5.8, -8.8), "big5": (-5.8, -8.8), "cp949": (-4.6, -8.4), "euc_jp": (-6.7, -9.2)}
 """The logarithm of how probable each frequent character is, and each other usual one."""
-_KANA: Final = -5.0
+_KANA: Final = -4.5
+_HALF_WIDTH_KANA: Final = -3.6
 _SIGN: Final = -5.0
 _RARE: Final = -14.0
+_BROKEN: Final = -6.0
 _LEAD_BYTES: Final = {
     "gb18030": ("gb2312", 0xB0, 0xD7),
     "big5": ("big5", 0xA4, 0xC6),
@@ -39,12 +41,16 @@ _LEAD_BYTES: Final = {
 """The standard that orders characters by their use, and the first bytes of those that are in use every day."""
 _IS_SIGN: Final = re.compile("[\u3000-\u3029\uff01-\uff5e\u2010-\u2026\u00b7]")
 _IS_KANA: Final = re.compile("[\u3041-\u3093\u30a1-\u30f6\u30fc]")
+_IS_HALF_WIDTH: Final = re.compile("[ｦ-ﾟ]")
+_NO_HALF_WIDTH: Final = re.compile("(?<![ｳｶ-ﾄﾊ-ﾎ])ﾞ|(?<![ﾊ-ﾎ])ﾟ|(?<![ｦ-ﾟ])(?:[ｧ-ｰ]|[ｦｱ-ﾝ](?![ｦ-ﾟ]))")
+"""Marks and small kana of half width where there can be none, and kana alone."""
 
 
 def score(text: str, encoding: str) -> float:
     """Return the logarithm of how probable the characters of ``text`` beyond ASCII are in its language."""
     table = "euc_jp" if encoding == "cp932" else encoding
-    return sum(_cost(char, table) for char in text if char > "\x7f")
+    broken = _BROKEN * len(_NO_HALF_WIDTH.findall(text))
+    return broken + sum(_cost(char, table) for char in text if char > "\x7f")
 
 
 @cache
@@ -57,6 +63,8 @@ def _cost(char: str, table: str) -> float:
         return _SIGN
     if _IS_KANA.match(char):
         return _KANA if table == "euc_jp" else _RARE
+    if table == "euc_jp" and _IS_HALF_WIDTH.match(char):
+        return _HALF_WIDTH_KANA
     if char in _frequent(table):
         return _COSTS[table][0]
     standard, first, last = _LEAD_BYTES[table]

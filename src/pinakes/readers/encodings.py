@@ -26,6 +26,8 @@ _BROKEN: Final = -6.0
 _LEAST_MEAN: Final = -6.5
 """A reading whose letters cost more than this in the mean is no text in any language that is known."""
 _LEAST_MEAN_EAST_ASIAN: Final = -10.0
+_ASCII: Final = -3.5
+"""What a letter of ASCII costs: counted where a reading with several bytes a character has less of them than others."""
 
 _LETTERS: Final = {
     "en": "éèñïöüçêâôóáíàäåøæ",
@@ -103,7 +105,7 @@ _WRITTEN_IN: Final = (
 
 _EAST_ASIAN_BYTES: Final = 4096
 """What is looked at of a text that may be East Asian."""
-_EAST_ASIAN_LETTER: Final = re.compile(r"[\u3000-\u9fff\uac00-\ud7a3\uff01-\uff5e]")
+_EAST_ASIAN_LETTER: Final = re.compile(r"[\u3000-\u9fff\uac00-\ud7a3\uff01-\uff5e\uff66-\uff9f]")
 _ALONE: Final = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
 _USUAL: Final = 0.9
 _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
@@ -305,7 +307,16 @@ def _mean(reading: _Reading) -> float:
 
 def _east_asian(sample: bytes, encodings: Sequence[str]) -> list[_Reading]:
     texts = ((encoding, _decoded(sample, encoding)) for encoding in encodings)
-    return [_Reading(east_asian.score(text, encoding), encoding, text) for encoding, text in texts if text]
+    return [
+        _Reading(east_asian.score(text, encoding) - _ASCII * _within(sample, text), encoding, text)
+        for encoding, text in texts
+        if text
+    ]
+
+
+def _within(sample: bytes, text: str) -> int:
+    """Return how many bytes of ASCII are parts of the characters of ``text``."""
+    return sum(byte < 0x80 for byte in sample) - sum(char <= "\x7f" for char in text)
 
 
 def _fits(sample: bytes, encoding: str) -> bool:
@@ -320,11 +331,13 @@ def _fits(sample: bytes, encoding: str) -> bool:
 
 
 def _decoded(sample: bytes, encoding: str) -> str | None:
-    """Return ``sample``, which may end inside of a character, None where it is not in ``encoding``."""
+    """Return ``sample``, U+FFFD for a character that it ends inside of, None where it is not in ``encoding``."""
+    decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        return codecs.getincrementaldecoder(encoding)().decode(sample)
+        text = decoder.decode(sample)
     except UnicodeDecodeError:
         return None
+    return f"{text}\ufffd" if decoder.getstate()[0] else text
 
 
 def _has_controls(sample: bytes) -> bool:
@@ -337,7 +350,7 @@ _LEAST_CHARACTERS: Final = 4
 
 def _plausible(sample: bytes, encoding: str) -> float:
     """Return how much like text ``sample`` is in a UTF-16, 0.0 for what is none."""
-    text = _decoded(sample, encoding)
+    text = (_decoded(sample, encoding) or "").removesuffix("\ufffd")
     if not text:
         return 0.0
     kinds = [unicodedata.category(char) for char in text]

@@ -20,7 +20,7 @@ from pinakes.search.understanding import Understood
 from pinakes.search.watch import Watch
 from pinakes.settings import Settings
 from pinakes.text import identifiers
-from pinakes.types import HELD, Bool, Float32, Int64, Ranking
+from pinakes.types import HELD, Bool, Filter, Float32, Int64, Ranking
 
 _CANDIDATES_PER_RESULT = 4
 _DEFINITIONS = 20
@@ -131,13 +131,10 @@ def gather(
     weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
     defining = settings.search.definition_boost or settings.boosts.symbol_definition
     wholes = _wholes(asked.text) if weighted else []
-    names = " ".join(dict.fromkeys([*wholes, *(identifiers.names(asked.text) if weighted and defining else ())]))
-    named: Ranking | None = None
-    if names:
-        ask = partial(index.keyword, names, evidence="definitions")
-        most_named = limit if wholes else _DEFINITIONS
-        named = only.best(lambda most, among: ask(most, where, among), most_named)
-        others.append(named)
+    names = identifiers.names(asked.text) if weighted and defining else []
+    held = _naming(wholes, limit, only, where, index)
+    named = _naming([name for name in names if name not in wholes], _DEFINITIONS, only, where, index)
+    others += [*held, *named]
     rankings = [*arms.values(), *others, *([] if also is None else [also])]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     documents = np.concatenate([ranking.documents for ranking in rankings])[first]
@@ -149,12 +146,21 @@ def gather(
         if "keyword" in arms:
             bm25 = _bm25(asked, ids, arms["keyword"], index)
         if weighted and vector is not None and len(ids):
-            wider = _wider(asked.text, vector, ids, documents, named, wholes, index)
+            wider = _wider(asked.text, vector, ids, documents, held, named, wholes, index)
         if bm25 is not None and vector is None and settings.search.keyword_document_share:
             document_bm25 = _document_bm25(asked.text, documents, index)
     limited = any(len(arm) >= limit for arm in arms.values())
     phrases = only.phrases(ids)
     return Candidates(ids, documents, cosine, bm25, arms, exact, wider, document_bm25, phrases=phrases, limited=limited)
+
+
+def _naming(names: Sequence[str], limit: int, only: Constraints, where: Filter | None, index: Index) -> list[Ranking]:
+    """Return the ranking of the passages that define ``names`` or have them as a whole, none without names.
+
+    Apart for each kind of names: ``HELD`` does not say which of them a passage has.
+    """
+    ask = partial(index.keyword, " ".join(names), evidence="definitions")
+    return [only.best(lambda most, among: ask(most, where, among), limit)] if names else []
 
 
 def _document_bm25(query: str, documents: Int64, index: Index) -> Float32:
@@ -207,7 +213,8 @@ def _wider(
     vector: Float32,
     ids: Int64,
     documents: Int64,
-    named: Ranking | None,
+    held: Sequence[Ranking],
+    named: Sequence[Ranking],
     wholes: Sequence[str],
     index: Index,
 ) -> Wider:
@@ -216,16 +223,16 @@ def _wider(
     if not sums.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
         sums, own = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (sums, own))
     rarity = Rarity.of(query, index)
-    defined = _scores(ids, [] if named is None else [named], 0.0)
-    held = (defined - np.floor(defined)) / np.float32(HELD)
+    of_wholes = _scores(ids, held, 0.0)
+    has = (of_wholes - np.floor(of_wholes)) / np.float32(HELD)
     return Wider(
         document_cosine=_cosines(sums, vector)[owner_of],
         document_bm25=_document_bm25(query, documents, index),
-        definitions=np.floor(defined),
+        definitions=np.floor(of_wholes) + np.floor(_scores(ids, named, 0.0)),
         vectors=own,
         sums=sums,
         owner_of=owner_of,
-        identifiers=held * np.float32(_weight_of(wholes, query, rarity) ** 2 / max(1, len(wholes))),
+        identifiers=has * np.float32(_weight_of(wholes, query, rarity) ** 2 / max(1, len(wholes))),
         rarity=rarity,
     )
 

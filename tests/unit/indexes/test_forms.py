@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,18 @@ def test_german_compounds_of_three_parts_and_more_are_found_by_each(tmp_path: Pa
         assert found(index, word) == [4, 3], word
     assert found(index, "Krankenhausrechnung") == [3, 4]
     assert found(index, "Zeiterfassung") == [3, 4]
+
+
+def test_compounds_of_one_kind_leave_room_for_the_others(tmp_path: Path) -> None:
+    firsts = "Lauf Uhr Warte Reise Fahrt Spiel Lade Bau Probe Lehr Schul Ferien Ernte Liefer Halte Dienst".split()
+    firsts += "Flug Rechen Antwort Sende Sommer Winter Nacht Tages Ruhe Schutz Frist Start Ziel Jugend Brut".split()
+    kinds = [f"Das Wort {first}, die {first}zeit und der {first}arbeitsplatz." for first in firsts]
+    texts = ["Die Arbeitszeiterfassung", "Arbeit und Erfassung", "Die Zeit", "Der Platz", *kinds]
+    index = filled(tmp_path, texts, languages=["german"])
+    find = partial(index.search, limit=100, documents=None, among=None)
+    assert len(find("Zeit").ids) > 20
+    assert 1 in find("Zeit").ids, "in the middle"
+    assert {2, 4} <= set(find("Arbeitsplatz").ids), "the parts of the word"
 
 
 def test_words_without_end_are_no_compounds(tmp_path: Path) -> None:

@@ -358,3 +358,53 @@ def test_a_word_is_never_taken_for_another_script_without_a_doubt(text: str) -> 
             continue
         found = guess(data)
         assert not found.sure or data.decode(found.encoding) == text, encoding
+
+
+KATAKANA = (
+    "カタログ データ データベース テスト ファイル エラー アクセス コンピューター ユーザー メニュー ソフトウェア "
+    "ログイン パスワード レポート スケジュール サービス プログラム ネットワーク ホテル レストラン アメリカ ソート "
+    "ポスト リスト ゼロ ボタン テーブル ナイフ ノート ハム ミルク エラーログ ファイル名 東京タワー データの一覧"
+).split()
+HALF_WIDTH = "ｶﾀﾛｸﾞ ﾃﾞｰﾀ ｼｽﾃﾑ ﾃｽﾄ ﾌｧｲﾙ ｶﾌﾞｼｷｶﾞｲｼｬ ﾄｳｷｮｳﾄ ﾎﾝｼﾞﾂﾊｾｲﾃﾝﾅﾘ ﾐﾂﾋﾞｼﾕｰｴﾌｼﾞｪｲ ｺﾝﾋﾟｭｰﾀｰ ﾔﾏﾀﾞ".split()
+
+
+@pytest.mark.parametrize("encoding", ["cp932", "euc_jp"])
+@pytest.mark.parametrize(("words", "most_wrong"), [(KATAKANA, 0), (HALF_WIDTH, 2)], ids=["full", "half"])
+def test_a_word_in_katakana_is_enough_nearly_always_and_never_wrong_without_a_doubt(
+    words: list[str], most_wrong: int, encoding: str
+) -> None:
+    found = {word: guess(word.encode(encoding)) for word in words}
+    wrong = [word for word, one in found.items() if word.encode(encoding).decode(one.encoding) != word]
+    assert len(wrong) <= most_wrong, wrong
+    assert not any(found[word].sure for word in wrong)
+
+
+@pytest.mark.parametrize("encoding", ["cp932", "euc_jp"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "データベース サーバー エラー",
+        "システム\\メニュー [ユーザー] の設定",
+        "ﾃﾞｰﾀﾍﾞｰｽ ｻｰﾊﾞｰ ｴﾗｰ",
+        "ｶ)ﾔﾏﾀﾞｼﾖｳﾃﾝ 0001234 ﾀﾅｶ ﾀﾛｳ 普通",
+        "ﾐﾂﾋﾞｼ UFJ ｷﾞﾝｺｳ,ｼﾌﾞﾔ ｼﾃﾝ,1234567",
+    ],
+)
+def test_a_few_words_in_katakana_are_read_without_a_doubt(text: str, encoding: str) -> None:
+    document = read(text.encode(encoding))
+    assert document.text == text
+    assert document.notes == ()
+
+
+@pytest.mark.parametrize("text", ["ВСЕ", "Все", "ПУТЁМ", "ΤΩΝ", "ΠΛΉΡΗ", "تاريخ", "تعزف"])
+def test_a_word_that_ends_inside_a_character_of_several_bytes_is_not_sure_to_have_them(text: str) -> None:
+    for encoding in ("cp1251", "cp866", "mac_cyrillic", "cp1253", "iso8859-7", "cp1256", "iso8859-6"):
+        if data := text.encode(encoding, "ignore"):
+            found = guess(data)
+            assert not found.sure or data.decode(found.encoding) == data.decode(encoding), encoding
+
+
+def test_a_text_that_was_cut_inside_a_character_keeps_its_encoding() -> None:
+    for encoding in ("cp932", "euc_jp"):
+        assert guess(TEXTS["ja"].encode(encoding)[:101]) == Guess(encoding, sure=True)
+    assert guess(TEXTS["zh-cn"].encode("gb18030")[:101]) == Guess("gb18030", sure=True)

@@ -38,10 +38,12 @@ _BETWEEN = (
     r")"
     r"(?:[*_]{1,3}[ \t]{0,4})?"
 )
+_BARE = r"(?:[^\s\"'`,;<>(){}\[\]|&]|&(?!&|amp;|[\w.%\[\]-]{1,40}=))"
+"""A character of a value without quotation marks. Before a name, "&" parts the values of a form."""
 _VALUE = (
     r"[rbfuRBFUL@$]{0,2}(?:\"(?P<double>[^\"\n]{6,64}+)[^\s]|'(?P<single>[^'\n]{6,64}+)[^\s]|"
     r"`(?P<tick>[^`\n]{6,64}+)[^\s])"
-    r"|(?:(?:Bearer |Token |token |Basic )?(?P<bare>[^\s\"'`,;<>(){}\[\]|&]{6,64}))"
+    rf"|(?:(?:Bearer |Token |token |Basic )?(?P<bare>{_BARE}{{6,64}}))"
 )
 _ASSIGNED = re.compile(f"{_NAME}{_BETWEEN}(?:{_VALUE})")
 _GROUPS = ("double", "single", "tick", "bare")
@@ -52,7 +54,6 @@ _REST = {
     "tick": re.compile(r"[^\s`]{0,8000}"),
     "bare": re.compile(r"[^\s\"'`,;<>(){}\[\]|&]{0,8000}"),
 }
-_AMPERSANDS = re.compile(r"(?:&(?!amp;)[^\s\"'`,;<>(){}\[\]|&]{0,64}){0,4}")
 _OPENING = ("(", "[", "{")
 _LONGEST_PASSWORD = 200
 _HEADING_CHARS = 50
@@ -74,8 +75,12 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
     if "\n" in text[match.end("name") : match.start(group)] and not _is_heading(text, start, match.start(group)):
         return
     begin, stop = match.span(group)
-    long = stop - begin == _HEAD
-    value, password = match[group], match["password"] is not None and not long
+    value, password = match[group], match["password"] is not None
+    if group == "bare" and (not password or text[start - 1 : start] in ("?", "&")):
+        value = value.partition("&")[0]  # in an address it parts values
+        stop = begin + len(value)
+    long = len(value) == _HEAD
+    password = password and not long
     for word in _HEADER:
         if value.startswith(word):
             begin, value = begin + len(word), value[len(word) :]
@@ -85,10 +90,6 @@ def _assigned(text: str, start: int, _end: int) -> Spans:
         stop = begin + len(value)
         if text[stop : stop + 1] in _OPENING:
             return
-    if group == "bare" and password and text[stop : stop + 1] == "&" and text[start - 1 : start] not in ("?", "&"):
-        further = _AMPERSANDS.match(text, stop)  # in an address it would part values
-        stop = further.end() if further else stop
-        value = text[begin:stop]
     if _is_secret(value, quoted=group != "bare", password=password):
         rest = _REST[group].match(text, stop) if long else None
         yield begin, rest.end() if rest else stop
@@ -188,7 +189,7 @@ _BEFORE = {
 _BEFORE_CHARS = 160
 
 _HEADERS_ANCHOR = _HEADERS_PATTERN.replace("{16,1000}", "{16}")
-_ASSIGNED_ANCHOR = f"{_ANCHOR_NAME}{_BETWEEN}[rbfuRBFUL@$]{{0,2}}[\"'`]?" + r"[^\s\"'`,;<>(){}\[\]|&]{6}"
+_ASSIGNED_ANCHOR = f"{_ANCHOR_NAME}{_BETWEEN}[rbfuRBFUL@$]{{0,2}}[\"'`]?" + r"[^\s\"'`,;<>(){}\[\]|]{6}"
 
 NAMED: Final = (
     Rule("a password in an address", _LOGIN_PATTERN, spans=_login, inside=True),
