@@ -128,7 +128,11 @@ def test_no_word_is_lost_whatever_stands_where(pieces: list[str], path: str) -> 
     "text",
     ["|===\n" * 50_000, "".join(f"|{'=' * (3 + n % 500)}\n" for n in range(30_000)), "|a " * 200_000,
      "----\n" * 50_001, "a\n-\n" * 50_000, "\\begin{tabular}{l}\n" * 30_000, "\\section{" * 50_000, "{" * 200_000,
-     "a & b \\\\\n" * 50_000],
+     "a & b \\\\\n" * 50_000, "```a\n" * 20_000, "= a" + " " * 100_000 + "b", "== a " + "[" * 100_000,
+     f"[{'opts=' * 20_000}]\n|===\n|a |b\n|===\n", f"[{'options=' * 12_000}]\n|===\n|a |b\n|===\n",
+     "".join(f"{'-' * (4 + n)}\n" for n in range(1000)) + "\n" * 70_000,
+     "".join(f"|{'=' * (3 + n)}\n" for n in range(1000)) + "\n" * 70_000,
+     f",===\n{'a' * 200_000}\n\nb\n,===\n", ",===\na\rb,c\n\nd\n,===\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["a.adoc", "a.tex"])
 def test_hostile_markup_takes_no_longer_than_it_is(text: str, path: str) -> None:
