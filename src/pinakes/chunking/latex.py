@@ -28,6 +28,7 @@ _OPENING = re.compile(r"\*?\s*+(?:\[[^\]]{0,200}\]\s*+)?\{")
 _BRACE = re.compile(r"\\.|[{}]|#\d|\n[ \t]*\n", re.DOTALL)
 _MAX_TITLE_CHARS = 500
 _MAX_CAPTION_CHARS = 2000
+_MAX_DEPTH = 20
 _BEHIND_TITLE = re.compile(
     r"(?:[ \t]*\\(?:label|index|addcontentsline|markboth)(?:\{[^{}\n]{0,200}\}){1,3}){0,5}[ \t]*(?:%[^\n]*)?\n?"
 )
@@ -198,16 +199,16 @@ class _Tables(Tables):
 
 
 def _argument(text: str, at: int, most: int = _MAX_TITLE_CHARS) -> tuple[str, int] | None:
-    """Return the ``most`` characters that stand in braces at ``at``, behind an optional argument, and where they end.
+    """Return up to ``most`` characters that stand in braces at ``at``, behind an optional argument, and where they end.
 
-    None where they are more, do not end in the paragraph, or hold a parameter (``#1``): that is part of a definition.
+    None where they are more, are nested deeply, do not end in the paragraph, or hold a parameter of a definition (#1).
     """
     opening = _OPENING.match(text, at)
     if opening is None:
         return None
     start, depth = opening.end(), 1
     for sign in _BRACE.finditer(text, start, start + most + 1):
-        if sign[0][0] in "#\n":
+        if sign[0][0] in "#\n" or depth > _MAX_DEPTH:
             return None
         depth += (sign[0] == "{") - (sign[0] == "}")
         if not depth:
