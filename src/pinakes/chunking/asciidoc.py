@@ -22,9 +22,11 @@ _LABEL = re.compile(r"\[\[[^\]\n]*\]\]|\[[^\]\n]*\]")
 _CAPTION = re.compile(r"\.(?![ .])([^\n]{1,300})")
 _CELL = re.compile(r"(?P<spec>(?:(?:^|(?<=\s))(?:\d+\*)?(?P<span>\d*(?:\.\d+)?\+)?[<^>.]{0,3}[aehlmsdv]?)?)(?<!\\)\|")
 _COLS = re.compile(r"cols\s*=\s*(?:\"([^\"]*)\"|([^,\]\s]*))")
-_HEADED = re.compile(r"%header|options\s*=\s*\"?[^\"\]]*header|opts\s*=\s*\"?[^\"\]]*header")
+_HEADED = re.compile(r"%header|(?:options|opts)\s*=\s*\"?[^\"\]]{0,200}header")
 _WITHOUT_HEAD = re.compile(r"%noheader")
 _FORMAT = re.compile(r"format\s*=\s*\"?(csv|dsv|tsv)")
+_MAX_HEAD_CHARS = 100_000
+"""Of column names in a line; ``csv`` refuses longer cells."""
 _DELIMITERS = {"csv": ",", "tsv": "\t", "dsv": ":", ",": ",", ":": ":"}
 
 
@@ -44,6 +46,9 @@ class _Tables(Tables):
     def __init__(self, scale: Scale, cuts: Cuts) -> None:
         super().__init__(scale, cuts)
         self.titles: list[tuple[int, int, int, str]] = []
+        lines = (self._line(number).rstrip() for number in range(len(self.lines) - 1))
+        self._last = {line: number for number, line in enumerate(lines) if _TABLE.fullmatch(line) or _end(line)}
+        """The last line that each delimiter of tables and listings stands in."""
 
     def find(self) -> None:
         """Walk all lines once."""
@@ -63,8 +68,8 @@ class _Tables(Tables):
                 start, after = number if labelled < 0 else labelled, number + 2
                 level = _UNDERLINES.index(self._line(number + 1)[0]) + 1
                 self.titles.append((self.lines[start], self.lines[after], level, _plain(line)))
-            elif _BLOCK.fullmatch(line):
-                after = self._end_of_block(number, line)
+            elif end := _end(line):
+                after = max(self._closing(number, end), number) + 1
             elif label := _LABEL.fullmatch(line):
                 labelled = number if labelled < 0 else labelled
                 options += label[0]
@@ -86,24 +91,19 @@ class _Tables(Tables):
         words = any(char.isalnum() for char in title) and not title[0].isspace() and len(title) > 1
         return words and abs(len(title) - len(below)) <= 2 and bool(_UNDERLINE.fullmatch(below))
 
-    def _end_of_block(self, first: int, line: str) -> int:
-        """Return the line after a delimited block of text that stands as it is; others hold blocks themselves."""
-        if line[0] not in "-.+/`" or line == "--":
-            return first + 1
-        end = "```" if line[0] == "`" else line
-        for number in range(first + 1, len(self.lines) - 1):
-            if self._line(number).rstrip() == end:
-                return number + 1
-        return first + 1
+    def _closing(self, first: int, end: str) -> int:
+        """Return the next line that is ``end``, -1 for none."""
+        if self._last.get(end, -1) <= first:
+            return -1
+        return next(number for number in range(first + 1, len(self.lines)) if self._line(number).rstrip() == end)
 
     def _delimited_table(self, first: int, caption: str, labelled: int, options: str) -> int:
-        mark = self._line(first).rstrip()
-        close = next((n for n in range(first + 1, len(self.lines) - 1) if self._line(n).rstrip() == mark), -1)
+        close = self._closing(first, self._line(first).rstrip())
         if close < 0:
             return first + 1
         start = first if labelled < 0 else labelled
         form = _FORMAT.search(options)
-        separator = _DELIMITERS.get(form[1] if form else mark[0])
+        separator = _DELIMITERS.get(form[1] if form else self._line(first)[0])
         filled = [number for number in range(first + 1, close) if self._line(number).strip()]
         if separator:
             self._separated(start, close + 1, filled, separator, caption, options)
@@ -116,7 +116,8 @@ class _Tables(Tables):
     ) -> None:
         """Note a table whose rows are lines with a ``separator``."""
         headed = self._is_headed(filled[:2], options)
-        names = list(csv.reader([self._line(filled[0])], delimiter=separator))[:1] if headed else []
+        written = self._line(filled[0])[:_MAX_HEAD_CHARS].replace("\r", " ") if headed else ""
+        names = list(csv.reader([written], delimiter=separator))[:1] if headed else []
         body = filled[1] if headed and len(filled) > 1 else filled[0] if filled else last
         rows = [[name_of(cell) for cell in row] for row in names]
         self._note(first, last, body, rows, caption, first, barred=False)
@@ -181,6 +182,14 @@ def _width(columns: str) -> int:
     return count
 
 
+def _end(line: str) -> str:
+    """Return what ends the block of text as it stands that ``line`` begins, ``""`` where it begins none."""
+    if line[:1] not in tuple("-.+/`") or line == "--" or not _BLOCK.fullmatch(line):
+        return ""  # other blocks hold blocks themselves
+    return "```" if line[0] == "`" else line
+
+
 def _plain(title: str) -> str:
     """Return the words of a title without signs behind it and inline marks."""
-    return clean(re.sub(r"\s+=+$", "", re.sub(r"\[\[[^\]]*\]\]|[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}(?!\w)", "", title)))
+    words = clean(re.sub(r"\[\[[^\]\[]{0,200}\]\]|[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}(?!\w)", "", title))
+    return re.sub(" =+$", "", words)

@@ -12,23 +12,42 @@ from pinakes.chunking.text import paragraphs
 from pinakes.types import Document
 
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
-_ARGUMENT = r"\{((?:[^{}\n]|\{[^{}\n]*\}){0,500})\}"
-_TITLE = re.compile(rf"[ \t]*\\({'|'.join(_LEVELS)})\*?(?:\[[^\]\n]{{0,200}}\])?{_ARGUMENT}[^\n]*")
-_VERBATIM = re.compile(r"\\(begin|end)\{(verbatim|lstlisting|minted|Verbatim)\*?\}")
-_FLOAT = re.compile(r"\\(begin|end)\{(?:table|sidewaystable|wraptable|longtable)\*?\}")
-_TABULAR = re.compile(r"\\begin\{(tabular[xy*]?|tabulary|longtable|supertabular|xltabular)\}")
-_CAPTION = re.compile(rf"\\caption(?:\[[^\]\n]{{0,200}}\])?{_ARGUMENT}")
-_ROW_END = re.compile(r"\\\\(?:\[[^\]\n]*\])?")
-_RULE = re.compile(r"\\(?:hline|toprule|midrule|bottomrule|(?:c(?:mid)?rule|cline)(?:\([^)\n]*\))?\{[^}\n]*\}|end\w+)")
+_COMMENT = re.compile(r"\\[^\n]|%[^\n]*\n?")
+_COMMAND = re.compile(
+    r"\\(?:(?P<side>begin|end)[ \t]*\{(?P<name>[A-Za-z]{1,30}\*?)\}"
+    rf"|(?P<title>{'|'.join(_LEVELS)})(?![A-Za-z@])|(?P<caption>caption)(?![A-Za-z@])"
+    r"|(?:verb|lstinline)\*?(?P<sign>[^A-Za-z\s*{])[^\n]{0,300}?(?P=sign)"
+    r"|(?:(?:re)?newcommand|providecommand|[egx]?def|let|title(?:format|spacing))\*?\s*\{?\\[A-Za-z@]+|\\)"
+)
+"""What the text is read by; a command that is shown, or defined, is none."""
+_VERBATIM = ("verbatim", "Verbatim", "lstlisting", "minted", "comment")
+_FLOAT = re.compile(r"(?:sideways|wrap|SC)?(?:table|figure)\*?")
+_TABULAR = re.compile(r"tabular[xy*]?|tabulary|longtable\*?|supertabular\*?|xltabular")
+_CAPTION = re.compile(r"\\caption(?![A-Za-z@])")
+_OPENING = re.compile(r"\*?\s*+(?:\[[^\]]{0,200}\]\s*+)?\{")
+_BRACE = re.compile(r"\\.|[{}]|#\d|\n[ \t]*\n", re.DOTALL)
+_MAX_TITLE_CHARS = 500
+_MAX_CAPTION_CHARS = 2000
+_MAX_DEPTH = 20
+_BEHIND_TITLE = re.compile(
+    r"(?:[ \t]*\\(?:label|index|addcontentsline|markboth)(?:\{[^{}\n]{0,200}\}){1,3}){0,5}[ \t]*(?:%[^\n]*)?\n?"
+)
+_ROW_END = re.compile(r"\\\\(?:\[[^\]\n]{0,100}\])?")
+_RULE = re.compile(
+    r"\\(?:hline|toprule|midrule|bottomrule|(?:c(?:mid)?rule|cline)(?:\([^)\n]{0,100}\))?\{[^}\n]{0,100}\}|end\w+)"
+)
 _AFTER_HEAD = re.compile(r"\\(?:midrule|hline|endhead|endfirsthead)")
-_SPANNING = re.compile(r"\\multicolumn\{(\d{1,2})\}\{[^{}]*\}")
-_MULTIROW = re.compile(r"\\multirow(?:\[[^\]]*\])?\{[^{}]*\}\{[^{}]*\}")
+_SPANNING = re.compile(r"\\multicolumn\{(\d{1,2})\}\{[^{}]{0,100}\}")
+_MULTIROW = re.compile(r"\\multirow(?:\[[^\]]{0,100}\])?\{[^{}]{0,100}\}\{[^{}]{0,100}\}")
 _CELL = re.compile(r"(?<!\\)&")
-_STYLE = re.compile(r"\\[A-Za-z]+\*?(?=\s*\{)")
-_COMMAND = re.compile(r"\\([A-Za-z]+)\s?")
+_STYLE = re.compile(
+    r"\\label\s*\{[^{}]{0,200}\}|\\[A-Za-z]+\*?(?=\s*\{)"
+    r"|\\(?:bf|it|em|rm|sf|sl|sc|tt|(?:bf|md)series|(?:it|sl|sc|up)shape|(?:rm|sf|tt)family)(?![A-Za-z])\s*"
+)
+_BOOKMARK = re.compile(r"\\texorpdfstring(?![A-Za-z])")
+_NAMED = re.compile(r"\\([A-Za-z]+)\s?")
 _ESCAPE = re.compile(r"\\([%&$#_{}])")
 _SIGNS = re.compile(r"(?<!\\)[{}$]")
-_COMMENT = re.compile(r"(?<!\\)%.*")
 
 
 def outline(document: Document, scale: Scale) -> Outline:
@@ -46,70 +65,124 @@ class _Tables(Tables):
     def __init__(self, scale: Scale, cuts: Cuts) -> None:
         super().__init__(scale, cuts)
         self.titles: list[tuple[int, int, int, str]] = []
+        self._text = _COMMENT.sub(lambda found: found[0] if found[0][0] == "\\" else " " * len(found[0]), scale.text)
+        """The text with blanks for its comments."""
         self._missing: set[str] = set()
         """Ends of environments that do not come any more."""
+        self._behind_title = self._behind_table = 0
+        """Where the text, and the line, behind the last of each begins."""
+        self._float = -1
+        """The line where the float begins that we are in."""
+        self._caption = ""
+        self._captions_below = False
+        self._waiting: list[tuple[int, int, int, list[list[str]]]] = []
+        """Tables of the float (first line, line behind, line of the first row, names) whose caption may come yet."""
 
     def find(self) -> None:
-        """Walk all lines once."""
-        number, last = 0, len(self.lines) - 1
-        begin, caption = -1, ""
-        """Where the float begins that the line is in, and its caption where that stood already."""
-        verbatim = False
-        while number < last:
-            line = self._line(number)
-            after = number + 1
-            if "\\" not in line or line.lstrip().startswith("%"):
-                number = after
-                continue
-            if listing := _VERBATIM.search(line):
-                verbatim = listing[1] == "begin" and listing[2] not in line[listing.end() :]
-            if verbatim:
-                number = after
-                continue
-            if found := _TITLE.match(line):
-                self.titles.append(
-                    (self.lines[number], self.lines[after], _LEVELS.index(found[1]) + 1, plain(found[2]))
-                )
-            if floating := _FLOAT.search(line):
-                begin, caption = (number, "") if floating[1] == "begin" else (-1, "")
-            if said := _CAPTION.search(line):
-                caption = plain(said[1])
-            if environment := _TABULAR.search(line):
-                after = self._tabular(number, environment, number if begin < 0 else begin, caption)
-            number = after
+        """Walk all commands once."""
+        at = 0
+        while at >= 0 and (found := _COMMAND.search(self._text, at)):
+            at = found.end()
+            if found["title"]:
+                at = self._title(found)
+            elif found["caption"] and self._float >= 0:
+                at = self._note_caption(at)
+            elif found["name"]:
+                at = self._environment(found)
+        self._leave_float()
 
-    def _tabular(self, first: int, environment: re.Match[str], begin: int, caption: str) -> int:
-        """Note the table that begins in line ``first``, in a float that begins at ``begin``."""
-        last = self._line_with(f"\\end{{{environment[1]}}}", first)
-        if last < 0:
-            return first + 1
-        after = last + 1
-        if not caption:
-            below = (_CAPTION.search(self._line(n)) for n in range(first, min(last + 4, len(self.lines) - 1)))
-            caption = next((plain(said[1]) for said in below if said), "")
-        starts = [n + 1 for n in range(first, last) if _ROW_END.search(self._line(n))]
-        names, body = self._head(first, last)
-        self._note(begin, after, body, names, caption, begin, barred=False)
-        self._rows(begin, after, [n for n in starts if n < last], body)
-        return after
+    def _line(self, number: int) -> str:
+        return self._text[self.lines[number] : self.lines[number + 1]]
 
-    def _line_with(self, end: str, first: int) -> int:
-        """Return the first line from ``first`` on that has ``end``, -1 for none."""
-        at = -1 if end in self._missing else self.scale.text.find(end, self.lines[first])
-        if at < 0:
-            self._missing.add(end)
-            return -1
+    def _number(self, at: int) -> int:
         return int(self.scale.line_starts.searchsorted(at, "right")) - 1
 
-    def _head(self, first: int, last: int) -> tuple[list[list[str]], int]:
-        """Return the rows of column names, down to the first rule below one, and the line where other rows begin."""
+    def _title(self, found: re.Match[str]) -> int:
+        """Note a title; return where its argument ends."""
+        said = _argument(self._text, found.end())
+        if said is None:
+            return found.end()
+        self._leave_float()
+        written, end = said
+        before = max(self.lines[self._number(found.start())], self._behind_title)
+        start = found.start() if self._text[before : found.start()].strip() else before
+        behind = _BEHIND_TITLE.match(self.scale.text, end)
+        self._behind_title = behind.end() if behind else end
+        self.titles.append((start, self._behind_title, _LEVELS.index(found["title"]) + 1, plain(written)))
+        return end
+
+    def _environment(self, found: re.Match[str]) -> int:
+        """Enter or leave an environment; return where to go on, -1 for nowhere."""
+        name = found["name"]
+        if _FLOAT.fullmatch(name):
+            self._leave_float()
+            self._float = self._number(found.start()) if found["side"] == "begin" else -1
+        elif found["side"] == "begin" and name.rstrip("*") in _VERBATIM:
+            return self.scale.text.find(f"\\end{{{name}}}", found.end())
+        elif found["side"] == "begin" and _TABULAR.fullmatch(name):
+            return self._tabular(name, found)
+        return found.end()
+
+    def _tabular(self, name: str, found: re.Match[str]) -> int:
+        """Note a table, unless another one is in its first line; return where it ends."""
+        end = self._end_of(name, found.end())
+        if end < 0:
+            return found.end()
+        first, last = self._number(found.start()), self._number(end)
+        if first < self._behind_table:
+            return end
+        begin = first if self._float < 0 else max(self._float, self._behind_table)
+        after = self._behind_table = last + 1
+        starts = [n + 1 for n in range(first, last) if _ROW_END.search(self._line(n))]
+        names, body = self._head(found.end(), first, last)
+        self._rows(begin, after, [n for n in starts if n < last], body)
+        within = _CAPTION.search(self._text, found.end(), end)
+        said = _argument(self._text, within.end(), _MAX_CAPTION_CHARS) if within else None
+        if said or self._float < 0:
+            self._note(begin, after, body, names, plain(said[0]) if said else "", begin, barred=False)
+        else:
+            self._waiting.append((begin, after, body, names))
+        return end
+
+    def _note_caption(self, at: int) -> int:
+        """Give the caption at ``at`` to the tables above it, or keep it for those below; return where it ends."""
+        said = _argument(self._text, at, _MAX_CAPTION_CHARS)
+        if said is None:
+            return at
+        caption = plain(said[0])
+        self._captions_below = self._captions_below or bool(self._waiting and not self._caption)
+        self._note_waiting(caption if self._captions_below else self._caption)
+        self._caption = caption
+        return said[1]
+
+    def _leave_float(self) -> None:
+        self._note_waiting(self._caption)
+        self._float, self._caption, self._captions_below = -1, "", False
+
+    def _note_waiting(self, caption: str) -> None:
+        for begin, after, body, names in self._waiting:
+            self._note(begin, after, body, names, caption, begin, barred=False)
+        self._waiting.clear()
+
+    def _end_of(self, name: str, at: int) -> int:
+        """Return where the next end of the environment ``name`` begins, -1 for none."""
+        end = f"\\end{{{name}}}"
+        found = -1 if end in self._missing else self._text.find(end, at)
+        if found < 0:
+            self._missing.add(end)
+        return found
+
+    def _head(self, at: int, first: int, last: int) -> tuple[list[list[str]], int]:
+        """Return the rows of column names, down to the first rule below one, and the line where other rows begin.
+
+        ``at``: where the columns' specification begins, in line ``first``.
+        """
         names: list[list[str]] = []
         ends: list[int] = []
         written = ""
         for number in range(first, min(last, first + MAX_HEAD_LINES)):
-            line = _COMMENT.sub("", self._line(number))
-            begun = _TABULAR.search(line) if number == first else None
-            written += _columns_left(line[begun.end() :]) if begun else line
+            line = self._text[max(at, self.lines[number]) : self.lines[number + 1]]
+            written += _columns_left(line) if number == first else line
             if not _ROW_END.search(line):
                 continue
             row = _row(_ROW_END.split(written)[0])
@@ -123,6 +196,24 @@ class _Tables(Tables):
             if len(names) == MAX_HEAD_ROWS:
                 break
         return names[:1], ends[0] if ends else first + 1
+
+
+def _argument(text: str, at: int, most: int = _MAX_TITLE_CHARS) -> tuple[str, int] | None:
+    """Return up to ``most`` characters that stand in braces at ``at``, behind an optional argument, and where they end.
+
+    None where they are more, are nested deeply, do not end in the paragraph, or hold a parameter of a definition (#1).
+    """
+    opening = _OPENING.match(text, at)
+    if opening is None:
+        return None
+    start, depth = opening.end(), 1
+    for sign in _BRACE.finditer(text, start, start + most + 1):
+        if sign[0][0] in "#\n" or depth > _MAX_DEPTH:
+            return None
+        depth += (sign[0] == "{") - (sign[0] == "}")
+        if not depth:
+            return text[start : sign.start()], sign.end()
+    return None
 
 
 def _columns_left(written: str) -> str:
@@ -150,5 +241,16 @@ def _row(written: str) -> list[str]:
 
 def plain(written: str) -> str:
     """Return the words of a title or a cell without commands for how they look."""
-    words = _COMMAND.sub(r"\1 ", _STYLE.sub("", written)).replace("~", " ")
+    words = _NAMED.sub(r"\1 ", _STYLE.sub("", _for_bookmarks(written))).replace("~", " ")
     return name_of(clean(_ESCAPE.sub(r"\1", _SIGNS.sub("", words))))
+
+
+def _for_bookmarks(written: str) -> str:
+    """Return ``written`` with the second argument of each ``\\texorpdfstring``, which is the one without formulas."""
+    parts, at = [], 0
+    for found in _BOOKMARK.finditer(written):
+        first = _argument(written, found.end()) if found.start() >= at else None
+        if first and (second := _argument(written, first[1])):
+            parts += [written[at : found.start()], second[0]]
+            at = second[1]
+    return "".join([*parts, written[at:]])

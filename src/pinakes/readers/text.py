@@ -20,8 +20,25 @@ _RST_TITLE: Final = re.compile(
     rf"(?P<title>[ \t]*[^\s][^\n]*)\n(?P<under>(?P<u>{_ADORNMENT})(?P=u){{1,}})[ \t]*$",
     re.MULTILINE,
 )
-_ASCIIDOC_TITLE: Final = re.compile(r"^(?:=|#)[ \t]+(\S[^\n]*)|^(\S[^\n]*)\n={3,}[ \t]*$", re.MULTILINE)
-_LATEX_TITLE: Final = re.compile(r"\\title(?:\[[^\]\n]{0,200}\])?\{((?:[^{}]|\{[^{}]*\}){1,500})\}")
+_ABOVE_ASCIIDOC_TITLE: Final = re.compile(
+    r"""
+    (?:---[ \t]*\n.*?\n---[ \t]*\n)?  # front matter
+    (?:
+      [ \t]*\n
+      | (?P<fence>/{4,}|-{4,}|\.{4,})[ \t]*\n(?:.*?\n)??(?P=fence)[ \t]*(?:\n|\Z)  # comments and listings
+      | //(?!/)[^\n]*(?:\n|\Z)
+      | :[^\s:][^:\n]{0,100}:(?:[ \t](?:[^\n]*[ ]\\\n)*[^\n]*)?(?:\n|\Z)  # attributes
+      | \[{1,2}[^\]\n]*\]{1,2}[ \t]*\n
+      | (?:include|ifn?def|ifeval|endif)::[^\n]*(?:\n|\Z)
+    )*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ASCIIDOC_TITLE: Final = re.compile(r"[=#][ \t]+(\S[^\n]*)|(\S[^\n]*)\n={3,}[ \t]*$", re.MULTILINE)
+_LATEX_COMMENT: Final = re.compile(r"(?<!\\)%[^\n]*\n?")
+_LATEX_TITLE: Final = re.compile(
+    r"\\title\s*(?:\[[^\]\n]{0,200}\]\s*)?\{((?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){1,500})\}"
+)
 _LATEX_COMMAND: Final = re.compile(r"\\[A-Za-z]+\*?|\\\\|[{}~$]|\s+")
 _HEAD_CHARS: Final = 20_000
 _RST_ROLE: Final = re.compile(r":[\w:+.-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
@@ -66,10 +83,12 @@ class Asciidoc:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data``; the title is that of the document, else its first line."""
+        """Read ``data``; the title is that of the document, else its first line of text."""
         text = self._limits.check(decode(data))
-        found = _ASCIIDOC_TITLE.search(text[:_HEAD_CHARS])
-        title = cut(plain(found[1] or found[2])) if found else text_title(text)
+        above = _ABOVE_ASCIIDOC_TITLE.match(text[:_HEAD_CHARS])
+        body = text[above.end() :] if above else text
+        found = _ASCIIDOC_TITLE.match(body)
+        title = cut(plain(found[1] or found[2])) if found else text_title(body)
         return Document(text=text, title=title, kind="text", language="asciidoc")
 
 
@@ -80,9 +99,9 @@ class Latex:
         self._limits = limits
 
     def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
-        """Read ``data``; the title is the one that it names."""
+        """Read ``data``; the title is the one that it names outside of comments."""
         text = self._limits.check(decode(data))
-        found = _LATEX_TITLE.search(text[:_HEAD_CHARS])
+        found = _LATEX_TITLE.search(_LATEX_COMMENT.sub("", text[:_HEAD_CHARS]))
         title = cut(" ".join(_LATEX_COMMAND.sub(" ", found[1]).split())) if found else ""
         return Document(text=text, title=title, kind="text", language="latex")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import groupby
 
 import pytest
 from hypothesis import given, settings
@@ -111,10 +112,76 @@ def test_sections_of_latex_are_headings() -> None:
     assert (document.title, document.kind, document.language) == ("A Study of Gulls", "text", "latex")
 
 
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("\\section{The \\texorpdfstring{$\\mathbb{R}$}{R} case}", "The R case"),
+        ("\\section{A {\\bf b {c}} d}", "A b c d"),
+        ("\\section{A title over % 1 of 2 {\n  two lines}", "A title over two lines"),
+        ("\\maketitle \\section{Intro}", "Intro"),
+        ("Before.\\section{Intro} % no", "Intro"),
+        ("\\section {Spaced}\\label{a}", "Spaced"),
+        ("\\section\n[Short]\n{Long \\{ one}", "Long { one"),
+    ],
+)
+def test_sections_of_latex_are_found_however_they_are_written(written: str, title: str) -> None:
+    text = f"\\section{{First}}\n\n{'a ' * 30}\n\n{written}\n\n{'b ' * 30}\n"
+    assert [each.title for each in headings(read(text, "a.tex"))] == ["First", title]
+    for each in cut(text, "a.tex"):
+        assert each.heading_path == ((title,) if "b b" in each.text else ("First",))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "a % \\section{No}",
+        "\\verb|\\section{No}|",
+        "\\renewcommand\\section{No}",
+        "\\newcommand{\\s}[1]{\\section{#1}}",
+        "\\\\section{No}",
+        "\\section{No\n\nend}",
+        f"\\section{{{'No ' * 200}}}",
+    ],
+)
+def test_what_only_looks_like_a_section_of_latex_is_none(written: str) -> None:
+    assert [each.title for each in headings(read(f"{written}\n\\section{{Yes}}\n", "a.tex"))] == ["Yes"]
+
+
+def test_text_behind_a_title_of_latex_stands_under_it() -> None:
+    chunks = cut(f"\\section{{One}} {'a ' * 50}\\section{{Two}} {'b ' * 50}\n", "a.tex")
+    assert [each.heading_path for each in chunks] == [("One",), ("Two",)]
+
+
+TABULAR = f"\\begin{{tabular}}{{lrr}}\nHost & Watts & Cost \\\\\n\\hline\n{ROWS}\\end{{tabular}}\n"
+FIGURE = "\\begin{figure}\n\\caption{A cat}\n\\end{figure}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "captions"),
+    [
+        (f"{FIGURE}{TABULAR}", [""]),
+        (f"{TABULAR}\\begin{{table}}\\caption{{Other}}{TABULAR}\\end{{table}}\n{TABULAR}", ["", "Other", ""]),
+        (f"\\begin{{table}}\n{TABULAR}\\end{{table}}\n{FIGURE}", [""]),
+        (f"\\begin{{table}}\n{TABULAR}\n\n\n\n\n\\caption{{Far {{\\it {{x}}}}}}\n\\end{{table}}\n", ["Far x"]),
+        (f"\\begin{{table}}\n{TABULAR}\\caption{{A}}\n{TABULAR}\\caption{{B}}\n\\end{{table}}\n", ["A", "B"]),
+        (f"\\begin{{table}}\n\\caption{{A}}\n{TABULAR}\\caption{{B}}\n{TABULAR}\\end{{table}}\n", ["A", "B"]),
+        (f"\\begin{{table}}\\caption{{A}}\n{TABULAR[:-1]}\\end{{table}}\n{TABULAR}", ["A", ""]),
+        (TABULAR.replace("tabular", "longtable").replace("Host", "\\caption{A}\\\\\nHost") + TABULAR, ["A", ""]),
+        (f"\\begin{{table}}\n% \\caption{{No}}\n{TABULAR}\\end{{table}}\n", [""]),
+        (f"\\begin{{table}}\n\\caption{{A}}\n\n\\section{{}}\n{TABULAR}", [""]),
+    ],
+)
+def test_a_table_of_latex_has_the_caption_of_its_own_float(text: str, captions: list[str]) -> None:
+    paths = [each.heading_path for each in cut(text, "a.tex") if each.text.startswith("r")]
+    expected = [(caption, "Host | Watts | Cost") if caption else ("Host | Watts | Cost",) for caption in captions]
+    assert [path for path, _ in groupby(paths)] == [path for path, _ in groupby(expected)]
+
+
 PIECES = ["|===\n", ",===\n", "----\n", "====\n", "= A\n", "== B b\n", "|a |b\n", "2+|c\n", "\n", ".Cap\n",
           "[cols=2*]\n", "x y\n", "B\n-\n", "[%header]\n", "\\begin{tabular}{l}\n", "a & b \\\\\n",
           "\\end{tabular}\n", "\\hline\n",
-          "\\section{S}\n", "\\caption{C}\n", "\\begin{verbatim}\n", "\\end{verbatim}\n"]  # fmt: skip
+          "\\section{S}\n", "\\caption{C}\n", "\\begin{verbatim}\n", "\\end{verbatim}\n",
+          "\\begin{table}", "\\end{table}", " x ", "% c\n", "\\section{a\nb}", "}"]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=40), st.sampled_from(["a.adoc", "a.tex"]))
@@ -124,11 +191,24 @@ def test_no_word_is_lost_whatever_stands_where(pieces: list[str], path: str) -> 
         cut("".join(pieces), path, size=30)
 
 
+def in_table(cell: str) -> str:
+    return f"\\begin{{tabular}}{{ll}}\na & {cell} \\\\\n\\hline\nb & c \\\\\n\\end{{tabular}}\n"
+
+
 @pytest.mark.parametrize(
     "text",
     ["|===\n" * 50_000, "".join(f"|{'=' * (3 + n % 500)}\n" for n in range(30_000)), "|a " * 200_000,
      "----\n" * 50_001, "a\n-\n" * 50_000, "\\begin{tabular}{l}\n" * 30_000, "\\section{" * 50_000, "{" * 200_000,
-     "a & b \\\\\n" * 50_000],
+     "a & b \\\\\n" * 50_000, "```a\n" * 20_000, "= a" + " " * 100_000 + "b", "== a " + "[" * 100_000,
+     f"[{'opts=' * 20_000}]\n|===\n|a |b\n|===\n", f"[{'options=' * 12_000}]\n|===\n|a |b\n|===\n",
+     "".join(f"{'-' * (4 + n)}\n" for n in range(1000)) + "\n" * 70_000,
+     "".join(f"|{'=' * (3 + n)}\n" for n in range(1000)) + "\n" * 70_000,
+     f",===\n{'a' * 200_000}\n\nb\n,===\n", ",===\na\rb,c\n\nd\n,===\n",
+     in_table("\\\\[" * 33_000), in_table("\\cline(" * 14_000), in_table("\\cline{" * 14_000),
+     in_table("\\multirow[" * 20_000), "\\section{a}" * 20_000, "\\section[" * 20_000,
+     "\\section{a\n" * 20_000, "\\section" + " " * 100_000, "\\begin{table}" + "\\caption{" * 20_000,
+     "\\begin{tabular}{l}a\\end{tabular}" * 5_000, "\\verb|" * 20_000, "\\section{\\texorpdfstring{" * 5_000,
+     in_table("\\texorpdfstring{" * 10_000)],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["a.adoc", "a.tex"])
 def test_hostile_markup_takes_no_longer_than_it_is(text: str, path: str) -> None:

@@ -55,6 +55,49 @@ def test_the_title_of_restructured_text_is_its_first_section(text: str, title: s
 
 
 @pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("= Gulls\nJo\n\ntext\n", "Gulls"),
+        ("Gulls\n=====\n\n= Later\n", "Gulls"),
+        ("// note\n:toc:\n:long: a \\\n  b\n\n////\n= No\n////\n[[top]]\ninclude::a.adoc[]\n= Gulls\n", "Gulls"),
+        ("---\nlayout: page\n---\n= Gulls\n", "Gulls"),
+        ("== Install\n\ntext\n\n[source,bash]\n----\n# apt install foo\n----\n", "Install"),
+        ("== Install\n\n[NOTE]\n====\nDo this.\n====\n", "Install"),
+        (":toc:\n\n[source,bash]\n----\n# apt install foo\n----\n\nInstall it\n\n= Later\n", "Install it"),
+        ("[NOTE]\n====\nDo this.\n====\n", "Do this."),
+    ],
+)
+def test_the_title_of_asciidoc_stands_in_its_header(text: str, title: str) -> None:
+    document = read(text, "doc.adoc")
+    assert (document.title, document.kind, document.language, document.text) == (title, "text", "asciidoc", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("% \\title{Old Title}\n\\title{New \\emph{title}}\n", "New title"),
+        (
+            "\\documentclass{a} % \\title{Old}\n\\title % here\n  {A {\\bf b {c}} over % no\n two lines}\n",
+            "A b c over two lines",
+        ),
+        ("% \\title{Old Title}\ntext\n", ""),
+    ],
+)
+def test_the_title_of_latex_stands_outside_of_comments(text: str, title: str) -> None:
+    assert read(text, "doc.tex").title == title
+
+
+@pytest.mark.parametrize(
+    "line", ["////\n", "----\n", "[a]\n", ":a: b \\\n", "---\n", "[", "\\title{", "\\title", "\\title{{a}", "%"]
+)
+@pytest.mark.parametrize("path", ["doc.adoc", "doc.tex"])
+def test_the_title_of_hostile_markup_is_looked_for_in_linear_time(line: str, path: str) -> None:
+    started = time.perf_counter()
+    read(line * (200_000 // len(line)) + "x", path)
+    assert time.perf_counter() - started < 10
+
+
+@pytest.mark.parametrize(
     ("path", "language"),
     [
         ("mm/slab.c", "c"),
