@@ -27,6 +27,7 @@ _ANY_ITEM = re.compile(r"^" + _ITEM.pattern, re.MULTILINE)
 _BULLET = re.compile(r"\s*[-*+•‣]\s+|\s*#\.\s+")
 _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*")
 _SIMPLE = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*")
+_MAX_HEAD_CHARS = 100_000
 _DIRECTIVE = re.compile(r"(?P<indent>[ \t]*)\.\.[ \t]+(?P<kind>table|list-table|csv-table)::[ \t]*(?P<caption>[^\n]*)")
 _ANY_TABLE = re.compile(r"^[ \t]*(?:\+[-=]+\+|=+[ \t]+=|\.\.[ \t]+(?:list-|csv-)?table::)", re.MULTILINE)
 _OPTION = re.compile(r"[ \t]+:(?P<name>[\w-]+):[ \t]*(?P<value>[^\n]*)")
@@ -192,7 +193,9 @@ class Tables:
             rows_at = [each for each in range(body, last) if self._line(each).strip()]
             written = [options["header"]] if "header" in options else [self._line(each) for each in rows_at[:heads]]
             heads = 0 if "header" in options else heads
-            names = [[name_of(cell) for cell in row] for row in csv.reader(written[:3], skipinitialspace=True)]
+            # ``csv`` refuses stray carriage returns and longer cells.
+            looked_at = [line[:_MAX_HEAD_CHARS].replace("\r", " ") for line in written[:3]]
+            names = [[name_of(cell) for cell in row] for row in csv.reader(looked_at, skipinitialspace=True)]
         else:
             rows_at = [each for each in range(body, last) if _ELEMENT.match(self._line(each))]
             ends = [*rows_at[1:], last]

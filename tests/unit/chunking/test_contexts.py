@@ -336,6 +336,12 @@ class TestPlainText:
         for each in cut(text, kind="text", language="rst"):
             assert all(name in shown(each) for name in ("Host", "Place, of it", "All hosts"))
 
+    @pytest.mark.parametrize("cell", ["x" * 140_000, "a\rb"])
+    def test_csv_tables_of_rst_keep_cells_that_csv_refuses(self, cell: str) -> None:
+        text = f".. csv-table:: Hosts\n   :header-rows: 1\n\n   Host, {cell}\n   db1, end\n"
+        chunks = cut(text, kind="text", language="rst")
+        assert "".join("".join(each.text.split()) for each in chunks) == "".join(text.split())
+
     @pytest.mark.parametrize("language", [None, "rst"])
     def test_items_of_lists_repeat_their_parents(self, language: str | None) -> None:
         text = "1. Stop it\n2. Install the agent\n" + "".join(f"   - step {one} some words\n" for one in range(40))
