@@ -393,7 +393,8 @@ class Library:
         default = self.usual
         if name or default in self.settings.collections:
             return name or default
-        names = [record.name for record in self.collections()]
+        with self.shelves.catalog.read() as connection:
+            names = collections.names(connection)
         return names[0] if len(names) == 1 else default
 
     def named(self, collection: str | Sequence[str] | None = None) -> list[str]:

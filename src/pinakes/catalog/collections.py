@@ -226,6 +226,11 @@ def everything(connection: Connection) -> list[CollectionRecord]:
     return [_record(row) for row in rows if caller.current().sees(row["name"])]
 
 
+def names(connection: Connection) -> list[str]:
+    """Return the names of all collections that the caller may use, sorted; which costs less than ``everything``."""
+    return [name for name in connection.scalars(_NAMES) if caller.current().sees(name)]
+
+
 def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:
     """Make the model with ``fingerprint`` that of the collection; return the model's id.
 
@@ -396,6 +401,7 @@ def _query(generation: Table, state: ColumnElement[str]) -> Select[Any]:
 _ANSWERING = _query(collections, literal("serving")).select_from(
     collections.outerjoin(models, models.c.id == collections.c.model_id)
 )
+_NAMES = select(collections.c.name).order_by(collections.c.name)
 _BY_NAME = _ANSWERING.where(collections.c.name == bindparam("name"))
 _BY_ID = _ANSWERING.where(collections.c.id == bindparam("id"))
 _BESIDE = (
