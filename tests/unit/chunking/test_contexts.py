@@ -445,7 +445,53 @@ def test_blocks_of_code_without_a_grammar_repeat_what_opens_them(
 
 
 @pytest.mark.parametrize(
-    "text", ["  {\n" * 50_000, "".join(f"{' ' * (n % 190)}ab\n" for n in range(50_000)), "a\n" * 50_000]
+    ("language", "head", "between", "label"),
+    [
+        ("csharp", "void Fly(int a)\n{", "#if DEBUG\n      Log();\n#endif\n", "void Fly(int a)"),
+        ("csharp", "void Fly(int a)\n{", "// off\n/* off\n * too\n */\nagain:\n", "void Fly(int a)"),
+        ("shell", "deploy() {", "      cat <<EOF\nUsage of it\n  all\nEOF\n", "deploy()"),
+        ("shell", "deploy() {", "      cat <<-'END_OF'\nUsage of it\n\tEND_OF\n", "deploy()"),
+        ("php", "function fly($a) {", "      $x = <<<EOT\nUsage of it\nEOT;\n", "function fly($a)"),
+        ("ruby", "def fly(a)", "# old\n      x <<missing\n", "def fly(a)"),
+        ("lua", "function fly(a)", "-- old\n", "function fly(a)"),
+        ("pascal", "PROC foo\nBEGIN", "", "PROC foo"),
+    ],
+)
+def test_a_line_at_the_margin_that_goes_on_ends_no_block(language: str, head: str, between: str, label: str) -> None:
+    steps = "".join(f"      {step}\n" for step in STEPS)
+    text = f"{head}\n      begin(1);\n{between}{steps}END;\n# About the next one\nnext = 1\n"
+    chunks = cut(text, kind="code", language=language)
+    assert {each.heading_path for each in chunks if each.text.lstrip().startswith("Step")} == {(label,)}
+
+
+def test_a_comment_between_two_blocks_is_of_the_next_one() -> None:
+    comment = "".join(f"# word{n} of the comment\n" for n in range(40))
+    body = "".join(f"      {step}\n" for step in STEPS)
+    chunks = cut(f"def one(a)\n{body}end\n\n{comment}def two(b)\n{body}end\n", kind="code", language="ruby")
+    paths = [each.heading_path for each in chunks if each.text.startswith("# word")]
+    assert paths
+    assert set(paths) == {()}
+
+
+@pytest.mark.parametrize(
+    ("language", "first"), [("makefile", "clean:"), ("asm", "_start:"), ("css", "#header {"), ("just", "clean:")]
+)
+def test_labels_and_selectors_name_blocks_where_they_open_them(language: str, first: str) -> None:
+    body = "".join(f"\t{step}\n" for step in STEPS)
+    chunks = cut(f"all: clean\n\tone\n\ttwo\n{first}\n{body}", kind="code", language=language)
+    assert {each.heading_path for each in chunks[1:]} == {(first.rstrip(" {:"),)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  {\n" * 50_000,
+        "".join(f"{' ' * (n % 190)}ab\n" for n in range(50_000)),
+        "a\n" * 50_000,
+        "x <<A b\n" * 50_000,
+        "x <<A b\n" * 50_000 + "A\n",
+        "f(1)\n" + "  #\n# {\n" * 30_000,
+    ],
 )
 def test_hostile_indentation_takes_linear_time(text: str) -> None:
     started = time.perf_counter()
