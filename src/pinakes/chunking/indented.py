@@ -22,9 +22,9 @@ _CONTROL = re.compile(
 )
 _GOES_ON = re.compile(r"[{})\]]|(?:end|fi|done|esac|endif|endfunction)\b")
 """The beginning of a line that belongs to the block above it, though it is not indented."""
-_ASIDE = re.compile(r"#(?!.*\{\s*$)|//|/\*|\*[\s/]|--|[;%]|(?P<word>\w+)(?P<colon>:?)\s*$")
+_ASIDE = re.compile(r"#(?!.*\{\s*$)|//|/\*|\*[\s/]|--|;|%[\s%]|(?P<word>\w+)(?P<colon>:?)\s*$")
 """A comment, a directive, a label, an end of a here-document: at the margin it ends no block, and it names none."""
-_HERE = re.compile(r"<<[-~]?[ \t]*[\"']?([A-Za-z_]\w*)")
+_HERE = re.compile(r"<<[-~]?(?:[ \t]+(?=[\"'A-Z_]))?[\"']?(?!self\b)([A-Za-z_]\w*)")
 _HERE_END = re.compile(r"^[ \t]*(\w+)[;,)]*[ \t]*$", re.MULTILINE)
 _LABELLED = frozenset(("asm", "just", "makefile"))
 """Here a word with a colon begins a block."""
@@ -93,7 +93,7 @@ def _block(text: str, opened: list[_Line], line: _Line, aside: _Line | None, cut
         return
     cuts.add(first.start, _INNER - 2 * len(opened))
     head = text[first.start : first.start + MAX_LABEL_CHARS].partition("\n")[0]
-    if _WORD.search(head) and not _CONTROL.match(head):
+    if _WORD.search(head) and not _CONTROL.match(head) and not _HERE.search(head):
         yield Context(first.start, end.start, partial(_label, head))
 
 

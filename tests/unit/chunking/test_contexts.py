@@ -412,18 +412,7 @@ STEPS = [f"Step{n}(speed * {n});" for n in range(80)]
     [
         (
             "csharp",
-            [
-                "namespace Birds",
-                "{",
-                "  class Heron",
-                "  {",
-                "    void Fly(int a)",
-                "    {",
-                *STEPS,
-                "    }",
-                "  }",
-                "}",
-            ],
+            ["namespace Birds", "{", "  class Heron {", "    void Fly(int a)", "    {", *STEPS, "    }", "  }", "}"],
             ("namespace Birds", "class Heron", "void Fly(int a)"),
         ),
         ("ruby", ["class Heron", "  def fly(speed)", *STEPS, "  end", "end"], ("class Heron", "def fly(speed)")),
@@ -449,10 +438,16 @@ def test_blocks_of_code_without_a_grammar_repeat_what_opens_them(
     [
         ("csharp", "void Fly(int a)\n{", "#if DEBUG\n      Log();\n#endif\n", "void Fly(int a)"),
         ("csharp", "void Fly(int a)\n{", "// off\n/* off\n * too\n */\nagain:\n", "void Fly(int a)"),
-        ("shell", "deploy() {", "      cat <<EOF\nUsage of it\n  all\nEOF\n", "deploy()"),
+        (
+            "shell",
+            "deploy() {",
+            "      cat <<EOF\nUsage of it\n  all\n" + "  Step by step\n" * 80 + "EOF\n",
+            "deploy()",
+        ),
         ("shell", "deploy() {", "      cat <<-'END_OF'\nUsage of it\n\tEND_OF\n", "deploy()"),
         ("php", "function fly($a) {", "      $x = <<<EOT\nUsage of it\nEOT;\n", "function fly($a)"),
         ("ruby", "def fly(a)", "# old\n      x <<missing\n", "def fly(a)"),
+        ("ruby", "def fly(a)", "      class << self\n      list << item\n      item\n      self\n", "def fly(a)"),
         ("lua", "function fly(a)", "-- old\n", "function fly(a)"),
         ("pascal", "PROC foo\nBEGIN", "", "PROC foo"),
     ],
@@ -473,13 +468,12 @@ def test_a_comment_between_two_blocks_is_of_the_next_one() -> None:
     assert set(paths) == {()}
 
 
-@pytest.mark.parametrize(
-    ("language", "first"), [("makefile", "clean:"), ("asm", "_start:"), ("css", "#header {"), ("just", "clean:")]
-)
-def test_labels_and_selectors_name_blocks_where_they_open_them(language: str, first: str) -> None:
+@pytest.mark.parametrize("first", ["makefile clean:", "asm _start:", "css #header {", "perl %names = ("])
+def test_labels_and_selectors_name_blocks_where_they_open_them(first: str) -> None:
+    language, _, first = first.partition(" ")
     body = "".join(f"\t{step}\n" for step in STEPS)
     chunks = cut(f"all: clean\n\tone\n\ttwo\n{first}\n{body}", kind="code", language=language)
-    assert {each.heading_path for each in chunks[1:]} == {(first.rstrip(" {:"),)}
+    assert {each.heading_path for each in chunks[1:]} == {(first.rstrip(" {:("),)}
 
 
 @pytest.mark.parametrize(
