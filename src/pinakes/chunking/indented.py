@@ -22,6 +22,12 @@ _CONTROL = re.compile(
 )
 _GOES_ON = re.compile(r"[{})\]]|(?:end|fi|done|esac|endif|endfunction)\b")
 """The beginning of a line that belongs to the block above it, though it is not indented."""
+_ASIDE = re.compile(r"#(?!.*\{\s*$)|//|/\*|\*[\s/]|--|;|%[\s%]|(?P<word>\w+)(?P<colon>:?)\s*$")
+"""A comment, a directive, a label, an end of a here-document: at the margin it ends no block, and it names none."""
+_HERE = re.compile(r"<<[-~]?(?:[ \t]+(?=[\"'A-Z_]))?[\"']?(?!self\b)([A-Za-z_]\w*)")
+_HERE_END = re.compile(r"^[ \t]*(\w+)[;,)]*[ \t]*$", re.MULTILINE)
+_LABELLED = frozenset(("asm", "just", "makefile"))
+"""Here a word with a colon begins a block."""
 _WORD = re.compile(r"[^\W\d_]{2}")
 _UNINDENTED = frozenset(("patch",))
 
@@ -37,37 +43,58 @@ def outline(document: Document, scale: Scale) -> Outline:
     """Find paragraphs, and blocks that have a first line with words, but those of conditions and loops."""
     cuts = Cuts()
     paragraphs(document.text, cuts)
-    contexts = () if document.language in _UNINDENTED else tuple(_blocks(scale, cuts))
+    contexts = (
+        () if document.language in _UNINDENTED else tuple(_blocks(scale, cuts, labelled=document.language in _LABELLED))
+    )
     return Outline(Section(0, len(scale.text)), cuts, lines_first=True, contexts=contexts)
 
 
-def _blocks(scale: Scale, cuts: Cuts) -> Iterator[Context]:
-    text = scale.text
+def _blocks(scale: Scale, cuts: Cuts, *, labelled: bool) -> Iterator[Context]:
     opened: list[_Line] = []
+    aside: _Line | None = None
+    for line, words in _lines(scale):
+        belongs = bool(_GOES_ON.match(words))
+        found = None if belongs else _ASIDE.match(words)
+        if found and not (labelled and found["colon"]):
+            # It belongs to what goes on behind it, or else to the next block.
+            aside = line if aside is None or line.indent < aside.indent else aside
+            continue
+        while opened and opened[-1].indent >= line.indent + belongs:
+            yield from _block(scale.text, opened, line, aside, cuts)
+        if not belongs:
+            opened.append(line)
+        aside = None
+    end = _Line(0, len(scale.text), len(scale.line_starts))
+    while opened:
+        yield from _block(scale.text, opened, end, aside, cuts)
+
+
+def _lines(scale: Scale) -> Iterator[tuple[_Line, str]]:
+    """Yield the lines that have words, with these, but those of here-documents."""
+    text = scale.text
+    ends = {found[1]: found.start() for found in _HERE_END.finditer(text)} if "<<" in text else {}
+    here = ""
     for number, (start, end) in enumerate(pairwise(scale.line_starts.tolist())):
         line = text[start : min(end, start + MAX_LABEL_CHARS)]
         words = line.lstrip()
-        if not words:
-            continue
-        indent = len(line[: len(line) - len(words)].expandtabs(4))
-        belongs = bool(_GOES_ON.match(words))
-        while opened and opened[-1].indent >= indent + belongs:
-            yield from _block(text, opened, start, number, cuts)
-        if not belongs:
-            opened.append(_Line(indent, start, number))
-    while opened:
-        yield from _block(text, opened, len(text), len(scale.line_starts), cuts)
+        if here:
+            here = "" if words.rstrip().rstrip(";,)") == here else here
+        elif words:
+            yield _Line(len(line[: len(line) - len(words)].expandtabs(4)), start, number), words
+            opens = _HERE.search(words)
+            here = opens[1] if opens and ends.get(opens[1], -1) >= end else ""
 
 
-def _block(text: str, opened: list[_Line], end: int, number: int, cuts: Cuts) -> Iterator[Context]:
-    """End the innermost open line; where lines stand below it, allow a cut before it and yield its context."""
+def _block(text: str, opened: list[_Line], line: _Line, aside: _Line | None, cuts: Cuts) -> Iterator[Context]:
+    """End the innermost open line before ``line``; where lines stand below it, cut before it and yield its context."""
     first = opened.pop()
-    if number - first.number < 2 or len(opened) >= MAX_DEPTH:
+    end = aside if aside and aside.indent <= first.indent else line
+    if end.number - first.number < 2 or len(opened) >= MAX_DEPTH:
         return
     cuts.add(first.start, _INNER - 2 * len(opened))
-    line = text[first.start : first.start + MAX_LABEL_CHARS].partition("\n")[0]
-    if _WORD.search(line) and not _CONTROL.match(line):
-        yield Context(first.start, end, partial(_label, line))
+    head = text[first.start : first.start + MAX_LABEL_CHARS].partition("\n")[0]
+    if _WORD.search(head) and not _CONTROL.match(head) and not _HERE.search(head):
+        yield Context(first.start, end.start, partial(_label, head))
 
 
 def _label(line: str) -> str:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice, pairwise
 
 from pinakes.chunking.blocks import Block, blocks
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, Region, contents, paths, sections
 from pinakes.chunking.scale import Scale, clean
-from pinakes.chunking.tables import MAX_HEAD_ROWS, Table, caption_in, cells_of, combined, head_rows, is_lacking, name_of
+from pinakes.chunking.tables import (
+    MAX_HEAD_ROWS,
+    Table,
+    caption_in,
+    cells_of,
+    combined,
+    head_rows,
+    is_head,
+    is_lacking,
+    name_of,
+)
 from pinakes.types import Document
 
 AFTER_COLON = BLOCK - 2
@@ -39,12 +50,13 @@ _INNER_LINES = {
     "table": (3, 1, ROW),
 }
 """How many lines stay together at the head and at the tail of a solid block, and the level of cuts between."""
-_HTML_TABLE = "<table"
 _HTML_HEAD_CHARS = 10_000
-_HTML_TABLE_CHARS = 200_000
-_HTML_ROW = re.compile(r"<tr\b[^<>]*>")
-_HTML_ROW_START = re.compile(r"(\n)[ \t]*<tr\b")
-_HTML_CELL = re.compile(r"<t[hd]\b[^<>]*>")
+_HTML_TABLE = re.compile(r"<(/?)table\b", re.IGNORECASE)
+_HTML_ROW = re.compile(r"<tr\b[^<>]*>((?:(?!</?tr\b).)*+)(?=<)", re.IGNORECASE | re.DOTALL)
+_HTML_ROW_START = re.compile(r"(\n)[ \t]*<tr\b", re.IGNORECASE)
+_HTML_CELL = re.compile(r"<t[hd]\b[^<>]*>", re.IGNORECASE)
+_HTML_NAMES = re.compile(r"<th(?:ead)?\b", re.IGNORECASE)
+_HTML_CAPTION = re.compile(r"<caption\b.*", re.IGNORECASE | re.DOTALL)
 _HTML_TAG = re.compile(r"<[^<>]*>")
 _FIRST_ROW = ROW - 5
 """A cut between the column names and the first row, for where both are too large for one chunk."""
@@ -145,30 +157,59 @@ class _Blocks:
         head, tail, level = _INNER_LINES[block.kind]
         if block.kind == "table":
             start, head = self._table(block.first, block.last, end)
-        if block.kind == "html" and _HTML_TABLE in self.text[start:end]:
-            self._html_table(start, end)
+        if block.kind == "html":
+            self._html_tables(start, end)
         self.solids.append((start, end))
         for line in self.lines[block.first + head : block.last - tail + 1]:
             self.cuts.add(line, level)
 
-    def _html_table(self, start: int, end: int) -> None:
-        """Note the column names of a table in HTML, which may go on in further blocks, and where its rows begin."""
-        begin = self.text.index(_HTML_TABLE, start)
-        head = self.text[begin : begin + _HTML_HEAD_CHARS]
-        row = _HTML_ROW.search(head)
-        row_end = head.find("</tr", row.end()) if row else -1
-        last = max(self.text.find("</table", begin, begin + _HTML_TABLE_CHARS), end)
-        if row is None or row_end < 0 or self._is_small(begin, last):
-            return
-        body = begin + row_end
-        for start_of_row in _HTML_ROW_START.finditer(self.text, body, end):
-            self.cuts.add(start_of_row.end(1), ROW)
-        names = [name_of(_HTML_TAG.sub(" ", cell)) for cell in _HTML_CELL.split(head[row.end() : row_end])[1:]]
-        above = head[: row.start()]
-        said = above[above.find("<caption") :] if "<caption" in above else ""
-        if any(names) and _HTML_TABLE not in head[len(_HTML_TABLE) : row_end] and body < last:
-            caption = name_of(_HTML_TAG.sub(" ", said))
-            self._named(begin, last, caption, Table(self.scale, names, body, last, barred=False))
+    def _html_tables(self, start: int, end: int) -> None:
+        """Note the column names of the tables in a block of HTML, and where rows begin, but those of names."""
+        begins = [tag.start() for tag in _HTML_TABLE.finditer(self.text, start, end) if not tag[1]]
+        for begin, following in pairwise([*begins, end]):
+            self._html_rows(start, begin)
+            start = max(start, self._html_table(begin, following, end))
+        if begins:
+            self._html_rows(start, end)
+
+    def _html_rows(self, start: int, end: int) -> None:
+        for row in _HTML_ROW_START.finditer(self.text, start, end):
+            self.cuts.add(row.end(1), ROW)
+
+    def _html_table(self, begin: int, following: int, end: int) -> int:
+        """Note the column names of a table, which may go on in further blocks; return where cuts are allowed.
+
+        ``following`` is where the next table of the block begins, maybe in a cell, ``end`` that of the block.
+        """
+        last = self._html_ends.get(begin, end)
+        if self._is_small(begin, last):
+            return min(last, end)
+        head = self.text[begin : min(begin + _HTML_HEAD_CHARS, following, last)]
+        rows = list(islice(_HTML_ROW.finditer(head), 2))
+        if not rows:
+            return begin
+        first, *second = ([name_of(_HTML_TAG.sub(" ", cell)) for cell in _HTML_CELL.split(row[1])[1:]] for row in rows)
+        body = begin + rows[0].end()
+        is_named = any(first) and (
+            _HTML_NAMES.search(head, 0, rows[0].end()) or is_head(first, next(iter(second), None))
+        )
+        if is_named and body < last:
+            said = _HTML_CAPTION.search(head, 0, rows[0].start())
+            caption = name_of(_HTML_TAG.sub(" ", said[0])) if said else ""
+            self._named(begin, last, caption, Table(self.scale, first, body, last, barred=False))
+        return body
+
+    @cached_property
+    def _html_ends(self) -> dict[int, int]:
+        """Where each table in HTML ends that does, by where it begins."""
+        opened: list[int] = []
+        ends: dict[int, int] = {}
+        for tag in _HTML_TABLE.finditer(self.text):
+            if not tag[1]:
+                opened.append(tag.start())
+            elif opened:
+                ends[opened.pop()] = tag.start()
+        return ends
 
     def _table(self, first: int, last: int, end: int) -> tuple[int, int]:
         """Note the column names of the table of these lines; return where it starts and how many lines its head has.

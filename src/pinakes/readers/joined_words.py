@@ -5,31 +5,57 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from functools import partial
 from typing import Final
+
+import numpy as np
 
 _LETTERS: Final = r"[^\W\d_]{1,40}"
 _TAGS: Final = "b|i|em|strong|span|u|mark|font|small"
 _BEFORE: Final = rf"\*\*(?<=[^\W\d_]\*\*){_LETTERS}\*\*|\*\*{_LETTERS}\*\*(?=[^\W\d_])"
 _TAGGED: Final = rf"<(?:{_TAGS})\b[^<>\n]{{0,200}}>{_LETTERS}</(?:{_TAGS})>"
 _ENTITY: Final = r"&(?:#[0-9]{2,6}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,31}[0-9]{0,2});"
-_CODE: Final = (
-    r"^[ \t>]{0,12}(?P<fence>`{3,}|~{3,}).*?(?:^[ \t>]{0,12}(?P=fence)[`~]*[ \t]*$|\Z)"
-    r"|``[^\n]{1,500}?``|`[^`\n]{1,500}`"
-)
 _CUT: Final = tuple(re.compile(pattern) for pattern in (_BEFORE, _TAGGED, _ENTITY, "<wbr ?/?>"))
 _ALL: Final = re.compile(
-    rf"(?P<code>{_CODE})|(?P<entity>{_ENTITY})|(?P<bold>{_BEFORE})|(?P<tag>{_TAGGED})|(?P<break><wbr ?/?>)",
-    re.MULTILINE | re.DOTALL,
+    rf"(?P<entity>{_ENTITY})|(?P<bold>{_BEFORE})|(?P<tag>{_TAGGED})|(?P<break><wbr ?/?>)",
 )
 _INNER: Final = re.compile(rf"(?:\*\*|>)({_LETTERS})")
+_TABS: Final = re.compile(r"\t++$", re.MULTILINE)
+_KEPT: Final = re.compile(rb"<(?:!|/?(?:pre|code|script|style|textarea|samp|kbd)\b)", re.IGNORECASE)
+"""A block of HTML that has one of these holds code or a comment."""
+_IN_HTML: Final = re.compile(rb"[&<]")
 
 
 def joined(text: str) -> str:
     """Return Markdown in which such words are whole; no line moves."""
-    return _ALL.sub(_whole, text) if any(pattern.search(text) for pattern in _CUT) else text
+    if not any(pattern.search(text) for pattern in _CUT):
+        return text
+    return _ALL.sub(partial(_whole, _marks(text)), text)
 
 
-def _whole(found: re.Match[str]) -> str:
+def _marks(text: str) -> set[int]:
+    """Return where marks, tags and entities begin that the parser reads as such, so none of code."""
+    from pyromark import events_with_range
+
+    # To the parser a tab behind a fence does not keep it open.
+    source = _TABS.sub(lambda tabs: " " * len(tabs[0]), text)
+    data = source.encode()
+    found: list[int] = []
+    for event, span in events_with_range(source):
+        [(kind, value)] = ((event, None),) if isinstance(event, str) else event.items()
+        start, end = span["start"], span["end"]
+        if value == "Strong" or kind == "InlineHtml" or (kind == "Text" and not str(value).startswith("&")):
+            found.append(start)
+        elif kind == "Start" and value == "HtmlBlock" and not _KEPT.search(data, start, end):
+            found.extend(mark.start() for mark in _IN_HTML.finditer(data, start, end))
+    places = np.array(found, np.int64)
+    inner = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) == 0x80)  # bytes that begin no character
+    return set((places - inner.searchsorted(places)).tolist())
+
+
+def _whole(marks: set[int], found: re.Match[str]) -> str:
+    if found.start() not in marks:
+        return found[0]
     kind = found.lastgroup
     if kind == "entity":
         return _character(found[0])

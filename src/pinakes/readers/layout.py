@@ -34,7 +34,12 @@ def without_layout(page: str) -> str:
             instead = "</div>" if tag[1] else "<div>"
         else:
             continue
-        parts += [page[position : tag.start()], instead]
+        parts.append(page[position : tag.start()])
+        if instead.startswith((",", ";")):
+            while len(parts) > 1 and not parts[-1].strip():
+                parts.pop()
+            parts[-1] = parts[-1].rstrip()
+        parts.append(instead)
         position = tag.end()
     return "".join([*parts, page[position:]])
 

@@ -14,8 +14,13 @@ _BODY_OF_NOTES: Final = re.compile(rb"""<((?:\w+:)?body)\s(?=[^<>]*>)[^<>]*?\bna
 _LINE: Final = re.compile(rb"""<outline\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*+>""")
 _ATTRIBUTE: Final = re.compile(rb"""\s([\w:.-]+)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _NEW_LINE: Final = re.compile(rb"(?:\r|&#(?:13|x0?[dD]);)?(?:\n|&#(?:10|x0?[aA]);)")
-_CAPTION: Final = re.compile(rb"^[ \t]*#\+CAPTION(?:\[[^\]\n]*\])?:[ \t]*([^\n]*)$", re.MULTILINE | re.IGNORECASE)
-_TAGS: Final = re.compile(rb"^(\*+[ \t][^\n]*?)[ \t]+(:(?:[\w@#%]+:)+)[ \t]*$", re.MULTILINE)
+_CAPTION: Final = rb"^[ \t]*#\+CAPTION(?:\[[^\]\n]*\])?:[ \t]*(?P<caption>[^\n]*)$"
+_TAGGED: Final = rb"^(?P<line>\*+[ \t][^\n]*?)(?<![ \t])[ \t]+(?P<tags>:(?:[\w@#%\x80-\xff]+:)+)[ \t]*$"
+_BLOCK: Final = rb"^[ \t]*#\+BEGIN_(?P<block>\w+)[^\n]*+(?:\n(?![ \t]*#\+END_(?P=block)\b)[^\n]*+)*+"
+_ORG: Final = re.compile(b"|".join((_BLOCK, _CAPTION, _TAGGED)), re.MULTILINE | re.IGNORECASE)
+_IN_BLOCK: Final = re.compile(_CAPTION, re.MULTILINE | re.IGNORECASE)
+_LISTINGS: Final = (b"src", b"example", b"export", b"comment", b"verse", b"html", b"latex")
+"""Blocks that hold no Org, so no captions either; headings are in no block."""
 _MARK, _MARK_OF_LINE = "\ue0e0", "\ue0e1"
 _NOTE: Final = re.compile(f"^(?P<line>[^\n{_MARK}]*){_MARK}(?P<note>[^\n]*)", re.MULTILINE)
 
@@ -25,7 +30,7 @@ def prepared(data: bytes, extension: str) -> bytes:
     if extension == ".fb2":
         return _BODY_OF_NOTES.sub(rb"<\1>", data)
     if extension == ".org":
-        return _TAGS.sub(_with_tags, _CAPTION.sub(rb"\n\1\n", data))
+        return _ORG.sub(_rewritten, data)
     return _LINE.sub(_with_note, data) if extension == ".opml" else data
 
 
@@ -34,8 +39,16 @@ def restored(text: str) -> str:
     return _NOTE.sub(_below, text)
 
 
-def _with_tags(heading: re.Match[bytes]) -> bytes:
-    return b"%b (%b)" % (heading[1], b", ".join(heading[2].strip(b":").split(b":")))
+def _rewritten(found: re.Match[bytes]) -> bytes:
+    if block := found["block"]:
+        return found[0] if block.lower() in _LISTINGS else _IN_BLOCK.sub(_paragraph, found[0])
+    if tags := found["tags"]:
+        return b"%b (%b)" % (found["line"], b", ".join(tags.strip(b":").split(b":")))
+    return _paragraph(found)
+
+
+def _paragraph(caption: re.Match[bytes]) -> bytes:
+    return b"\n%b\n" % caption["caption"]
 
 
 def _with_note(line: re.Match[bytes]) -> bytes:

@@ -19,7 +19,7 @@ _DELIMITERS: Final = ",;\t|"
 _SAMPLE_LINES: Final = 20
 _SAMPLE_CHARS: Final = 100_000
 _QUOTED: Final = re.compile(r'"[^"]*"')
-_NAMED: Final = re.compile(r"sep=([^\w\s\"]|\t)\n")
+_NAMED: Final = re.compile(r'(?P<quote>"?)(?i:sep)=(?P<delimiter>[^\w\s"]|\t)(?P=quote)[ \t]*\n')
 """The first line by which Excel is told the delimiter."""
 
 
@@ -70,7 +70,7 @@ def _cell(text: str) -> str:
 def _delimiter(source: str) -> str:
     """Return the delimiter that stands as often in most of the first lines; what stands in quotes parts nothing."""
     if named := _NAMED.match(source):
-        return named[1]
+        return named["delimiter"]
     sample = _QUOTED.sub("", source[:_SAMPLE_CHARS])
     lines = [line for line in sample.split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
     return max(_DELIMITERS, key=partial(_evenness, lines))

@@ -79,6 +79,52 @@ class TestTables:
             assert each.heading_path == ("Top", *(["All hosts"] if caption else []), "Host | Watts")
             assert each.text.lstrip().startswith("<tr>")
 
+    @pytest.mark.parametrize("between", ["\n", "\n<p>Next</p>\n", "\n\nNext\n\n"])
+    @pytest.mark.parametrize("around", ["", "div"])
+    def test_rows_of_each_table_in_html_have_its_own_names(self, between: str, around: str) -> None:
+        small = "<table><tr><td>small</td></tr></table>"
+        tables = [
+            f"<TABLE>\n<TR><TH>{name}<TH>Other</TR>\n"
+            + "".join(f"<TR><TD>{name}{row} has some words</TD><TD>{row}</TD></TR>\n" for row in range(60))
+            + "</TABLE>"
+            for name in ("City", "Host", "Bird")
+        ]
+        text = between.join([small, *tables])
+        chunks = cut(f"<{around}>{text}\n</{around}>\n" if around else f"{text}\n")
+        for name in ("City", "Host", "Bird"):
+            within = [each for each in chunks if each.text.lstrip().startswith(f"<TR><TD>{name}")]
+            assert len(within) > 2
+            assert {each.heading_path for each in within} == {(f"{name} | Other",)}
+
+    def test_rows_around_a_table_in_a_cell_have_their_own_names(self) -> None:
+        def table(name: str, cell: str, count: int) -> str:
+            body = "".join(
+                f"<tr><td>{name}{row} has some words</td><td>{cell if row == 9 else row}</td></tr>\n"
+                for row in range(count)
+            )
+            return f"<table>\n<tr><th>{name}</th><th>{name} more</th></tr>\n{body}</table>"
+
+        chunks = cut(table("outer", table("inner", "", 60), 60))
+        paths = {"outer": ("outer | outer more",), "inner": ("outer | outer more", "inner | inner more")}
+        for name, path in paths.items():
+            within = [each for each in chunks if each.text.lstrip().startswith(f"<tr><td>{name}")]
+            assert len(within) > 2
+            assert {each.heading_path for each in within} == {path}
+
+    @pytest.mark.parametrize(
+        ("first", "path"),
+        [
+            ("<td>12</td><td>34</td>", ()),
+            ("<td>Host</td><td>Watts</td>", ("Host | Watts",)),
+            ("<th>2019</th><th>2020</th>", ("2019 | 2020",)),
+        ],
+    )
+    def test_figures_in_the_first_row_in_html_are_no_names(self, first: str, path: tuple[str, ...]) -> None:
+        body = "".join(f"<tr>\n<td>{row}</td>\n<td>{row * 3}</td>\n</tr>\n" for row in range(60))
+        chunks = cut(f"<table>\n<tr>{first}</tr>\n{body}</table>\n")
+        assert len(chunks) > 2
+        assert {each.heading_path for each in chunks[1:]} == {path}
+
     def test_a_title_over_all_columns_is_a_caption(self) -> None:
         chunks = cut(f"| Budget 2024 | | |\n|---|---|---|\n| Item | Plan | Spent |\n{rows(40)}")
         assert chunks[1].heading_path == ("Budget 2024", "Item | Plan | Spent")
@@ -271,6 +317,10 @@ class TestHostile:
             ("---\n" * 100_000, "text", "yaml"),
             ('"' * 500_000, "text", "yaml"),
             (("# N\n\nN/A\n\n") * 10_000, "markdown", None),
+            ("<table><tr><th>a</th></tr><tr>" * 10_000, "markdown", None),
+            ("<table>\n<tr><td>" * 20_000 + "</table>\n" * 20_000, "markdown", None),
+            ("<table>" + "<tr>" * 100_000 + "<td" * 100_000, "markdown", None),
+            ("<table>\n<tr><td>a</td></tr>\n\n" * 10_000, "markdown", None),
         ],
     )
     def test_takes_time_by_its_length(self, text: str, kind: str, language: str | None) -> None:
@@ -368,18 +418,7 @@ STEPS = [f"Step{n}(speed * {n});" for n in range(80)]
     [
         (
             "csharp",
-            [
-                "namespace Birds",
-                "{",
-                "  class Heron",
-                "  {",
-                "    void Fly(int a)",
-                "    {",
-                *STEPS,
-                "    }",
-                "  }",
-                "}",
-            ],
+            ["namespace Birds", "{", "  class Heron {", "    void Fly(int a)", "    {", *STEPS, "    }", "  }", "}"],
             ("namespace Birds", "class Heron", "void Fly(int a)"),
         ),
         ("ruby", ["class Heron", "  def fly(speed)", *STEPS, "  end", "end"], ("class Heron", "def fly(speed)")),
@@ -401,7 +440,58 @@ def test_blocks_of_code_without_a_grammar_repeat_what_opens_them(
 
 
 @pytest.mark.parametrize(
-    "text", ["  {\n" * 50_000, "".join(f"{' ' * (n % 190)}ab\n" for n in range(50_000)), "a\n" * 50_000]
+    ("language", "head", "between", "label"),
+    [
+        ("csharp", "void Fly(int a)\n{", "#if DEBUG\n      Log();\n#endif\n", "void Fly(int a)"),
+        ("csharp", "void Fly(int a)\n{", "// off\n/* off\n * too\n */\nagain:\n", "void Fly(int a)"),
+        (
+            "shell",
+            "deploy() {",
+            "      cat <<EOF\nUsage of it\n  all\n" + "  Step by step\n" * 80 + "EOF\n",
+            "deploy()",
+        ),
+        ("shell", "deploy() {", "      cat <<-'END_OF'\nUsage of it\n\tEND_OF\n", "deploy()"),
+        ("php", "function fly($a) {", "      $x = <<<EOT\nUsage of it\nEOT;\n", "function fly($a)"),
+        ("ruby", "def fly(a)", "# old\n      x <<missing\n", "def fly(a)"),
+        ("ruby", "def fly(a)", "      class << self\n      list << item\n      item\n      self\n", "def fly(a)"),
+        ("lua", "function fly(a)", "-- old\n", "function fly(a)"),
+        ("pascal", "PROC foo\nBEGIN", "", "PROC foo"),
+    ],
+)
+def test_a_line_at_the_margin_that_goes_on_ends_no_block(language: str, head: str, between: str, label: str) -> None:
+    steps = "".join(f"      {step}\n" for step in STEPS)
+    text = f"{head}\n      begin(1);\n{between}{steps}END;\n# About the next one\nnext = 1\n"
+    chunks = cut(text, kind="code", language=language)
+    assert {each.heading_path for each in chunks if each.text.lstrip().startswith("Step")} == {(label,)}
+
+
+def test_a_comment_between_two_blocks_is_of_the_next_one() -> None:
+    comment = "".join(f"# word{n} of the comment\n" for n in range(40))
+    body = "".join(f"      {step}\n" for step in STEPS)
+    chunks = cut(f"def one(a)\n{body}end\n\n{comment}def two(b)\n{body}end\n", kind="code", language="ruby")
+    paths = [each.heading_path for each in chunks if each.text.startswith("# word")]
+    assert paths
+    assert set(paths) == {()}
+
+
+@pytest.mark.parametrize("first", ["makefile clean:", "asm _start:", "css #header {", "perl %names = ("])
+def test_labels_and_selectors_name_blocks_where_they_open_them(first: str) -> None:
+    language, _, first = first.partition(" ")
+    body = "".join(f"\t{step}\n" for step in STEPS)
+    chunks = cut(f"all: clean\n\tone\n\ttwo\n{first}\n{body}", kind="code", language=language)
+    assert {each.heading_path for each in chunks[1:]} == {(first.rstrip(" {:("),)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  {\n" * 50_000,
+        "".join(f"{' ' * (n % 190)}ab\n" for n in range(50_000)),
+        "a\n" * 50_000,
+        "x <<A b\n" * 50_000,
+        "x <<A b\n" * 50_000 + "A\n",
+        "f(1)\n" + "  #\n# {\n" * 30_000,
+    ],
 )
 def test_hostile_indentation_takes_linear_time(text: str) -> None:
     started = time.perf_counter()

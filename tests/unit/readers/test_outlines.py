@@ -9,6 +9,7 @@ import pytest
 
 from pinakes import readers
 from pinakes.errors import Unreadable
+from pinakes.readers import outlines
 
 
 def read(text: str, path: str, encoding: str = "utf-8") -> str:
@@ -64,6 +65,40 @@ def test_captions_and_tags_of_org_are_kept(keyword: str) -> None:
     )
     assert "# Budget (finance, work)" in text
     assert "Budget by quarter\n\n| Item | Q1 |\n| --- | --- |\n| Rent | 100 |" in text
+
+
+@pytest.mark.parametrize("block", ["SRC org", "example", "VERSE", "src"])
+def test_blocks_of_org_stay_and_what_follows_them_is_read(block: str) -> None:
+    name = block.split()[0]
+    lines = f"  #+BEGIN_{block}\n* x :a:\n#+CAPTION: c\n#+END_other\n* y :b:\n  #+END_{name}\n"
+    text = read(f"* Time :größe:b_1:\n{lines}* End :c:\n", "a.org")
+    assert "# Time (größe, b_1)" in text
+    assert "* x :a:\n#+CAPTION: c\n" in text
+    assert "* y :b:" in text
+    assert "# End (c)" in text
+
+
+def test_captions_in_quotations_of_org_are_kept() -> None:
+    text = read("#+BEGIN_QUOTE\n#+CAPTION: By quarter\n| a | b |\n* x :a:\n#+END_QUOTE\n", "a.org")
+    assert "> By quarter" in text
+    assert "* x :a:" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "* " + " " * 200_000 + "x",
+        "* x" + " :a:" * 50_000 + " " * 100_000 + "x",
+        "*" * 200_000,
+        "#+BEGIN_SRC\n#+BEGIN_QUOTE\n" * 10_000,
+        "#+BEGIN_SRC\n#+END_SRC x\n* x :a:\n" * 10_000,
+        "#+BEGIN_" + "a" * 200_000,
+    ],
+)
+def test_hostile_org_is_looked_through_at_once(text: str) -> None:
+    start = time.monotonic()
+    outlines.prepared(text.encode(), ".org")
+    assert time.monotonic() - start < 2
 
 
 def test_org_that_is_all_colons_is_looked_through_at_once() -> None:
