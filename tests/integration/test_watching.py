@@ -210,6 +210,7 @@ def test_files_that_come_with_their_folder_are_read_once(
     threading.Event().wait(0.3)  # until the system tells of what comes into it, too
     write_files(docs, {f"new/deep/{name}.md": text for name, text in names.items()})
     followed.until(lambda: followed.has(**{f"new/deep/{name}": text for name, text in names.items()}))
+    followed.until(lambda: followed.total("added") == len(names))
     assert sorted(followed.read) == [f"new/deep/{name}.md" for name in names]
     assert followed.totals() == [5, 0, 0, 0]
     with library.shelves.catalog.read() as connection:
