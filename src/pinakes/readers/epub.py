@@ -21,6 +21,7 @@ from pinakes.readers.page import HIDDEN_MARK, main_part
 from pinakes.readers.recognise import ZIP
 from pinakes.readers.titles import markdown_title, own_title
 from pinakes.types import JSON, Document, ReadingNote
+from pinakes.wording import counted
 
 _CONTAINER: Final = "META-INF/container.xml"
 _LOCKED: Final = "META-INF/encryption.xml"
@@ -61,7 +62,7 @@ class Epub:
         if not text.strip():
             raise Empty("The file holds no text.")
         metadata = metadata_of(_metadata(book))
-        message = f"It has {hidden} hidden parts, which are read and marked."
+        message = f"Read and marked: {counted(hidden, 'hidden part')}."
         return Document(
             text=self._limits.check(f"{text}\n"),
             title=own_title(str(metadata.get("title") or "")) or markdown_title(text[:_TITLE_CHARS]),

@@ -17,6 +17,7 @@ from pinakes.readers.page_values import with_values
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title
 from pinakes.types import JSON, Document, ReadingNote
+from pinakes.wording import counted
 
 _HEAD_TAGS: Final = re.compile(
     r"<title\b[^<>]*>[^<]{0,2000}(?:<(?!/title)[^<]{0,200}){0,5}</title\s*>|<(?:meta|link|base|html)\b[^<>]*>",
@@ -79,7 +80,7 @@ class Html:
             raise Empty("The page shows no text.")
         title = cut(_without_site(" ".join(scrub(head.title).split()), head.metadata)) or markdown_title(text)
         hidden = max(text.count(HIDDEN_MARK) - source.count(HIDDEN_MARK), 0)
-        message = f"It has {hidden} hidden parts, which are read and marked."
+        message = f"Read and marked: {counted(hidden, 'hidden part')}."
         notes = (ReadingNote("hidden", message, count=hidden),) if hidden else ()
         text = self._limits.check(text)
         return Document(text=text, title=title, kind="markdown", metadata=head.metadata, notes=notes)

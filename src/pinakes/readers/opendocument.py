@@ -22,6 +22,7 @@ from pinakes.readers.odf_styles import Styles
 from pinakes.readers.odf_text import Story
 from pinakes.readers.openxml import Package, line, number
 from pinakes.types import JSON, ReadingNote
+from pinakes.wording import counted
 
 _CONTENT: Final = "content.xml"
 _MANIFEST: Final = "META-INF/manifest.xml"
@@ -73,7 +74,7 @@ def read_opendocument(package: Package, extension: str, limits: Limits) -> OpenT
     margins = Story(Styles(*shared), objects.shown, pages=False)
     text = f"{text}\n{sections(story.cited, story.comments)}{_margins(common, margins)}"
     count = story.hidden + margins.hidden
-    message = f"It has {count} passages of hidden text, which are read and marked."
+    message = f"Read and marked: {counted(count, 'passage')} of hidden text."
     return OpenText([text], metadata, [ReadingNote("hidden", message, count=count)] if count else [])
 
 

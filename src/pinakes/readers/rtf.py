@@ -16,6 +16,7 @@ from pinakes.readers.runs import Piece
 from pinakes.readers.word_styles import PLAIN, Look
 from pinakes.readers.word_text import FONT_SYMBOLS
 from pinakes.types import JSON, ReadingNote
+from pinakes.wording import counted
 
 _SKIPPED: Final = frozenset(
     "colortbl listtable listoverridetable pict object themedata datastore rsidtbl generator xmlnstbl bkmkstart bkmkend "
@@ -130,7 +131,7 @@ class _Reader:
         body = blocks.joined(self.stories[0].flow.finished())
         text = f"{body}\n{sections(self.notes, self.comments)}{blocks.margins(self.margins)}"
         count = self.hidden + self.stories[0].flow.hidden
-        message = f"It has {count} passages of hidden text, which are read and marked."
+        message = f"Read and marked: {counted(count, 'passage')} of hidden text."
         return RtfText(text, self.metadata, [ReadingNote("hidden", message, count=count)] if count else [])
 
     def _group(self, token: Token) -> None:

@@ -20,6 +20,7 @@ from pinakes.readers.openxml import Package, clean, line, number, on
 from pinakes.readers.regions import Place, Sheet, tables_of
 from pinakes.readers.scripts import scripted
 from pinakes.types import ReadingNote
+from pinakes.wording import counted
 
 _PEOPLE: Final = "xl/persons/"
 _MOST_COLUMNS: Final = 16_384
@@ -92,9 +93,7 @@ def sheet_text(name: str, tables: Sequence[str], comments: Sequence[str], *, is_
 def hidden_notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
     """Return how many of each kind (sheet, row, column) are hidden."""
     return [
-        ReadingNote(
-            "hidden", f"It has {count} hidden {kind}{'s' if count > 1 else ''}, which are read and marked.", count=count
-        )
+        ReadingNote("hidden", f"Read and marked: {counted(count, f'hidden {kind}')}.", count=count)
         for kind, count in hidden.items()
     ]
 

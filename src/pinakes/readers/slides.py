@@ -14,6 +14,7 @@ from pinakes.readers.notes import comment
 from pinakes.readers.openxml import Package, clean, line, number
 from pinakes.readers.scripts import scripted
 from pinakes.types import ReadingNote
+from pinakes.wording import counted
 
 _SLIDE: Final = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _TITLES: Final = ("title", "ctrTitle")
@@ -62,9 +63,7 @@ def read_presentation(package: Package) -> tuple[list[str], list[ReadingNote]]:
 def hidden_notes(slides: int, shapes: int) -> list[ReadingNote]:
     """Return how many slides and shapes are hidden, as far as there are any."""
     return [
-        ReadingNote(
-            "hidden", f"It has {count} hidden {kind}{'s' if count > 1 else ''}, which are read and marked.", count=count
-        )
+        ReadingNote("hidden", f"Read and marked: {counted(count, f'hidden {kind}')}.", count=count)
         for kind, count in (("slide", slides), ("shape", shapes))
         if count
     ]

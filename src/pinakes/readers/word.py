@@ -19,6 +19,7 @@ from pinakes.readers.openxml import Package, clean, line, number, on
 from pinakes.readers.word_styles import Numbering, Style, Styles, list_of, outline_level
 from pinakes.readers.word_text import Story
 from pinakes.types import ReadingNote
+from pinakes.wording import counted
 
 _DEEPEST: Final = 60
 _INDENT: Final = "    "
@@ -71,7 +72,7 @@ class _Word:
         self._hidden += story.hidden
         notes = []
         if self._hidden:
-            message = f"It has {self._hidden} passages of hidden text, which are read and marked."
+            message = f"Read and marked: {counted(self._hidden, 'passage')} of hidden text."
             notes.append(ReadingNote("hidden", message, count=self._hidden))
         return WordText(text, self._equations, notes)
 

@@ -120,8 +120,8 @@ def test_hidden_rows_columns_and_sheets_are_marked() -> None:
     assert "| Name | Age [hidden] |" in document.text
     assert "| [hidden] Ben | 41 |" in document.text
     assert {note.message for note in document.notes} == {
-        "It has 1 hidden row, which are read and marked.",
-        "It has 1 hidden column, which are read and marked.",
+        "Read and marked: 1 hidden row.",
+        "Read and marked: 1 hidden column.",
     }
     with zipfile.ZipFile(io.BytesIO(xlsx({"S": ["x", "y"]}))) as container:
         book = container.read("xl/workbook.xml").decode()

@@ -106,10 +106,10 @@ def test_hidden_sheets_rows_and_columns_are_marked_and_counted() -> None:
     assert "| Name | Pay [hidden] |" in found.text
     assert "| [hidden] Bob | 5 |" in found.text
     assert "## Past (hidden sheet)\n\nold" in found.text
-    assert sorted(one.message.split(",")[0] for one in found.notes) == [
-        "It has 1 hidden column",
-        "It has 1 hidden row",
-        "It has 1 hidden sheet",
+    assert sorted(one.message for one in found.notes) == [
+        "Read and marked: 1 hidden column.",
+        "Read and marked: 1 hidden row.",
+        "Read and marked: 1 hidden sheet.",
     ]
 
 

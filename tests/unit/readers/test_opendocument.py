@@ -239,10 +239,10 @@ def test_hidden_sheets_rows_and_columns_are_marked_and_counted() -> None:
     assert "| Name | Pay [hidden] |" in found.text
     assert "| [hidden] Bob | 5 |" in found.text
     assert "## Past (hidden sheet)" in found.text
-    assert {one.message.split(",")[0] for one in found.notes} == {
-        "It has 1 hidden row",
-        "It has 1 hidden column",
-        "It has 1 hidden sheet",
+    assert {one.message for one in found.notes} == {
+        "Read and marked: 1 hidden row.",
+        "Read and marked: 1 hidden column.",
+        "Read and marked: 1 hidden sheet.",
     }
 
 
@@ -317,7 +317,7 @@ def test_slides_have_titles_items_tables_notes_and_comments() -> None:
         "### Comments\n\n- Ada (2024-03-05 06:07): Why?\n\n## (hidden slide)\n\nBackup\n"
     )
     assert len(found.pages) == 2
-    assert [one.message for one in found.notes] == ["It has 1 hidden slide, which are read and marked."]
+    assert [one.message for one in found.notes] == ["Read and marked: 1 hidden slide."]
 
 
 def test_properties_are_metadata() -> None:
