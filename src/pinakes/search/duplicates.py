@@ -74,10 +74,9 @@ def repetitions(
     near another one are looked at: texts take time to be read.
     """
     known = vectors.shape[1] > 0  # an index that never had a vector does not know how long they are
-    near = np.triu(~((vectors @ vectors.T < _NEAR_COSINE) & known), 1)
-    compared = near.any(axis=0) | near.any(axis=1)
-    compared[:surely] = True
-    wanted = [ids[row] for row in np.flatnonzero(compared).tolist()]
+    near: list[list[int]] = np.argwhere(np.triu(~((vectors @ vectors.T < _NEAR_COSINE) & known), 1)).tolist()
+    compared = set(range(len(ids) if surely is None else surely)).union(*near)
+    wanted = [one for row, one in enumerate(ids) if row in compared]
     texts = {one: Compared(text) for one, text in texts_of(wanted).items()}
     first: defaultdict[bytes, list[int]] = defaultdict(list)
     same: dict[int, int] = {}
@@ -88,7 +87,7 @@ def repetitions(
             alike.append(one)
         else:
             same[one] = better
-    for earlier, later in zip(*(found.tolist() for found in np.nonzero(near)), strict=True):
+    for earlier, later in near:
         one, other = ids[earlier], ids[later]
         if one in same or other in same or one not in texts or other not in texts:
             continue

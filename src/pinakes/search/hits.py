@@ -92,7 +92,7 @@ def _best(
     while settings.fold_duplicates:
         whole = head
         head, repeated = _folded(whole, index, passages, named, surely)
-        if np.isin(whole.rows[:surely], head.rows).sum() >= request.top_k or surely >= len(ranked.rows):
+        if len({*whole.rows[:surely].tolist()} & {*head.rows.tolist()}) >= request.top_k or surely >= len(ranked.rows):
             break
         most = most if surely < most else 2 * most
         surely, head = most, ranked.best(most, request.min_score)
