@@ -66,7 +66,7 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Return how many tokens ``text`` has, in time linear in its length."""
         if self._memo is None:
-            return sum(map(self._of_part, _parts(text)))
+            return sum(len(estimated_token_starts(part)) + _unseen(part) for part in _parts(text))
         starts, unknown = self._found(text)
         self._last = text, starts
         return len(starts) + sum(map(self._beyond, unknown)) + _unseen(text)
@@ -85,7 +85,7 @@ class TokenCounter:
             return True
         spent = 0
         for part in _parts(text):
-            spent += self._of_part(part)
+            spent += self.count(part)
             if spent > most:
                 return False
         return True
@@ -94,7 +94,7 @@ class TokenCounter:
         """Return the length of the longest beginning of ``text`` that has at most ``most`` tokens, or nearly so."""
         spent = begin = 0
         for part in _parts(text):
-            tokens = self._of_part(part)
+            tokens = self.count(part)
             if spent + tokens > most:
                 return begin + self._within(part, most - spent)
             spent, begin = spent + tokens, begin + len(part)
@@ -104,20 +104,13 @@ class TokenCounter:
         least, end = 0, len(part)
         while end - least > 1:
             middle = (least + end) // 2
-            least, end = (middle, end) if self._of_part(part[:middle]) <= most else (least, middle)
+            least, end = (middle, end) if self.count(part[:middle]) <= most else (least, middle)
         return least
 
     def _found(self, text: str) -> tuple[Int64, list[str]]:
         assert self._memo is not None
         assert self._unknown is not None
         return self._memo.starts_and_words(text, self._unknown)
-
-    def _of_part(self, part: str) -> int:
-        unseen = _unseen(part)
-        if self._tokenizer is None:
-            return len(estimated_token_starts(part)) + unseen
-        encoding = self._tokenizer.encode(part.encode("utf-8", "replace").decode(), add_special_tokens=False)
-        return len(encoding.ids) + unseen + (self._beyond(part) if self._unknown in encoding.ids else 0)
 
     def _beyond(self, part: str) -> int:
         """Return how many tokens more than one each the words of a text count that BERT does not know."""
