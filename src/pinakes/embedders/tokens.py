@@ -81,7 +81,7 @@ class TokenCounter:
 
     def fits(self, text: str, most: int) -> bool:
         """Say whether ``text`` has at most ``most`` tokens, which is cheap where it is much shorter or much longer."""
-        if len(text) * 4 <= most:  # a character is at most four bytes, and no token has less than one
+        if len(text) <= most and len(text.encode("utf-8", "replace")) <= most:  # no token has less than a byte
             return True
         spent = 0
         for part in _parts(text):
