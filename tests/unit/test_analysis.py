@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pinakes.analysis import STOP_WORDS, Analyzer, estimated_token_starts
@@ -79,6 +79,12 @@ def test_any_text_gives_terms_that_hold_no_space_and_are_found_again(text: str) 
     assert analyzer.terms(text) == terms, "what was seen before must not matter"
 
 
+@pytest.mark.parametrize("text", ["Chapter 7\n=========", "vitamin C\n> said", "step 3\n<p>next</p>"])
+def test_a_character_at_the_end_of_a_line_is_a_word_whatever_begins_the_next(text: str) -> None:
+    assert text.partition("\n")[0].split()[-1] in analyzer.words(text)
+
+
+@example("0", "<")
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_texts_side_by_side_have_the_terms_of_both(left: str, right: str) -> None:
     assume(

@@ -42,7 +42,7 @@ _IGNORABLE = re.compile(f"[{IGNORED}]")
 _OVERLOADED = re.compile(f"([{_COMBINING}]{{{_MOST_COMBINING}}})[{_COMBINING}]+")
 
 _BEFORE_ALONE = r"(?<![^\s(\"'“‘„«*`|\[/>—–:~#$€£§])(?<!\w[(\[])(?<![=+<^!] )(?<!\w[/:*#`'])"
-_AFTER_ALONE = r"(?![^\s.,;:!?)\"'”’»*`|\]/—–…%€°])(?!\s?[=<>^])(?![:.]\w)"
+_AFTER_ALONE = r"(?![^\s.,;:!?)\"'”’»*`|\]/—–…%€°])(?![^\S\n]?[=<>^])(?![:.]\w)"
 _NAME_A_OR_I = r"[AI](?![-.'’&]?\w)(?:(?<=\w\s\w)|(?=\s*(?:[|.,;:!?)\]\"”]|$|\n)))"
 """The letters that are words of their own kind in English: names only behind a word, or before a sign or the end."""
 
