@@ -393,8 +393,7 @@ class Library:
         default = self.usual
         if name or default in self.settings.collections:
             return name or default
-        with self.shelves.catalog.read() as connection:
-            names = collections.names(connection)
+        names = self.collecting.visible()
         return names[0] if len(names) == 1 else default
 
     def named(self, collection: str | Sequence[str] | None = None) -> list[str]:

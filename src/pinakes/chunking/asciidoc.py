@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 
 from pinakes.chunking.outline import Cuts, Outline
 from pinakes.chunking.plain import MAX_HEAD_LINES, Tables, lists, sectioned
 from pinakes.chunking.scale import Scale, clean
-from pinakes.chunking.tables import name_of
+from pinakes.chunking.tables import name_of, separated_names
 from pinakes.chunking.text import paragraphs
 from pinakes.types import Document
 
@@ -25,8 +24,6 @@ _COLS = re.compile(r"cols\s*=\s*(?:\"([^\"]*)\"|([^,\]\s]*))")
 _HEADED = re.compile(r"%header|(?:options|opts)\s*=\s*\"?[^\"\]]{0,200}header")
 _WITHOUT_HEAD = re.compile(r"%noheader")
 _FORMAT = re.compile(r"format\s*=\s*\"?(csv|dsv|tsv)")
-_MAX_HEAD_CHARS = 100_000
-"""Of column names in a line; ``csv`` refuses longer cells."""
 _DELIMITERS = {"csv": ",", "tsv": "\t", "dsv": ":", ",": ",", ":": ":"}
 
 
@@ -116,10 +113,8 @@ class _Tables(Tables):
     ) -> None:
         """Note a table whose rows are lines with a ``separator``."""
         headed = self._is_headed(filled[:2], options)
-        written = self._line(filled[0])[:_MAX_HEAD_CHARS].replace("\r", " ") if headed else ""
-        names = list(csv.reader([written], delimiter=separator))[:1] if headed else []
+        rows = separated_names([self._line(filled[0])], separator)[:1] if headed else []
         body = filled[1] if headed and len(filled) > 1 else filled[0] if filled else last
-        rows = [[name_of(cell) for cell in row] for row in names]
         self._note(first, last, body, rows, caption, first, barred=False)
         self._rows(first, last, filled, body)
 

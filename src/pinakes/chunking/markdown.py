@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise
 
 from pinakes.chunking.blocks import Block, blocks
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
-from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, Region, contents, paths, sections
+from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, contents, regions, sections
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import (
     MAX_HEAD_ROWS,
@@ -90,7 +90,7 @@ class _Blocks:
                 self._nested(index, block)
             else:
                 level = self._block(block, level)
-        root, glue = sections(self.text, self._regions(), self.holes, self._fits)
+        root, glue = sections(self.text, regions(self.headings, len(self.text)), self.holes, self._fits)
         glue |= self.glue
         for point in glue:
             self.cuts.found.pop(point, None)
@@ -260,14 +260,6 @@ class _Blocks:
 
     def _fits(self, start: int, end: int, path: tuple[str, ...]) -> bool:
         return self.scale.fits(start, end, self.scale.room(path))
-
-    def _regions(self) -> list[Region]:
-        ends = [start for start, *_ in self.headings] + [len(self.text)]
-        regions = [Region(0, (), 0, 0, ends[0])]
-        names: Iterable[tuple[str, ...]] = paths((level, name) for *_, level, name in self.headings)
-        for (start, body, level, _), path, end in zip(self.headings, names, ends[1:], strict=True):
-            regions.append(Region(level, path, start, body, end))
-        return regions
 
 
 def _item_lead(text: str, start: int, end: int) -> str:

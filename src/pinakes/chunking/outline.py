@@ -124,6 +124,16 @@ class Region:
     """What is to be chunked of it."""
 
 
+def regions(headings: Sequence[tuple[int, int, int, str]], end: int) -> list[Region]:
+    """Return the region before the first of ``headings``, as of ``contents``, and that of each."""
+    ends = [start for start, *_ in headings] + [end]
+    found = [Region(0, (), 0, 0, ends[0])]
+    names = paths((level, name) for *_, level, name in headings)
+    for (start, body, level, _), path, stop in zip(headings, names, ends[1:], strict=True):
+        found.append(Region(level, path, start, body, stop))
+    return found
+
+
 def contents(headings: Sequence[tuple[int, int, int, str]], end: int) -> tuple[Entry, ...]:
     """Return an entry for each (start, where its line ends, level, name) of a text that ends at ``end``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -11,9 +10,9 @@ from itertools import pairwise
 from operator import itemgetter
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
-from pinakes.chunking.outline import BLOCK, Cuts, Outline, Region, contents, paths, sections
+from pinakes.chunking.outline import BLOCK, Cuts, Outline, contents, regions, sections
 from pinakes.chunking.scale import Scale
-from pinakes.chunking.tables import Table, cells_of, combined, name_of
+from pinakes.chunking.tables import Table, cells_of, combined, name_of, separated_names
 
 ITEM = BLOCK - 15
 ROW = 30
@@ -27,7 +26,6 @@ _ANY_ITEM = re.compile(r"^" + _ITEM.pattern, re.MULTILINE)
 _BULLET = re.compile(r"\s*[-*+•‣]\s+|\s*#\.\s+")
 _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*")
 _SIMPLE = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*")
-_MAX_HEAD_CHARS = 100_000
 _DIRECTIVE = re.compile(r"(?P<indent>[ \t]*)\.\.[ \t]+(?P<kind>table|list-table|csv-table)::[ \t]*(?P<caption>[^\n]*)")
 _ANY_TABLE = re.compile(r"^[ \t]*(?:\+[-=]+\+|=+[ \t]+=|\.\.[ \t]+(?:list-|csv-)?table::)", re.MULTILINE)
 _OPTION = re.compile(r"[ \t]+:(?P<name>[\w-]+):[ \t]*(?P<value>[^\n]*)")
@@ -74,13 +72,9 @@ def sectioned(
 ) -> Outline:
     """Return the outline of a text with ``titles`` (start, where its lines end, level, name), tables and lists."""
     text = scale.text
-    ends = [start for start, *_ in titles] + [len(text)]
-    regions = [Region(0, (), 0, 0, ends[0])]
-    names = paths((level, name) for *_, level, name in titles)
-    for (start, body, level, _), path, end in zip(titles, names, ends[1:], strict=True):
-        regions.append(Region(level, path, start, body, end))
-    root, glue = sections(text, regions, ())
-    for region in regions[1:]:
+    found = regions(titles, len(text))
+    root, glue = sections(text, found, ())
+    for region in found[1:]:
         first = len(text[region.body : region.end]) - len(text[region.body : region.end].lstrip("\n"))
         glue.add(region.body + first)
     for point in glue:
@@ -193,9 +187,7 @@ class Tables:
             rows_at = [each for each in range(body, last) if self._line(each).strip()]
             written = [options["header"]] if "header" in options else [self._line(each) for each in rows_at[:heads]]
             heads = 0 if "header" in options else heads
-            # ``csv`` refuses stray carriage returns and longer cells.
-            looked_at = [line[:_MAX_HEAD_CHARS].replace("\r", " ") for line in written[:3]]
-            names = [[name_of(cell) for cell in row] for row in csv.reader(looked_at, skipinitialspace=True)]
+            names = separated_names(written[:3])
         else:
             rows_at = [each for each in range(body, last) if _ELEMENT.match(self._line(each))]
             ends = [*rows_at[1:], last]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from pinakes.chunking.scale import Scale, clean
 from pinakes.types import Int64
 
 MAX_NAME_CHARS = 100
+_MAX_HEAD_CHARS = 100_000
 MAX_HEAD_ROWS = 3
 """More rows of column names are not looked for."""
 
@@ -94,6 +96,15 @@ def cells_of(line: str, *, edged: bool = True) -> list[str]:
         line = line[1:] if line.startswith("|") else line
         line = line[:-1] if line.endswith("|") and not line.endswith("\\|") else line
     return [name_of(cell) for cell in _BAR.split(line)]
+
+
+def separated_names(lines: Iterable[str], delimiter: str = ",") -> list[list[str]]:
+    """Return the cells of lines with a ``delimiter``, as names; of the longest lines those of the beginning."""
+    # ``csv`` refuses stray carriage returns and longer cells.
+    looked_at = [line[:_MAX_HEAD_CHARS].replace("\r", " ") for line in lines]
+    return [
+        [name_of(cell) for cell in row] for row in csv.reader(looked_at, delimiter=delimiter, skipinitialspace=True)
+    ]
 
 
 def name_of(cell: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from pinakes.errors import Empty, Unreadable
@@ -34,11 +35,13 @@ class Notebook:
         except ParseError as error:
             raise Unreadable(f"The notebook is damaged: {error}.", hint="Open and save it in Jupyter.") from error
         language = _language(notebook)
-        parts = [part for cell in _cells(notebook) if (part := _cell(cell, language))]
+        cells = _cells(notebook)
+        printed = [_printed(cell) for cell in cells]
+        parts = [part for cell, said in zip(cells, printed, strict=True) if (part := _cell(cell, said, language))]
         if not parts:
             raise Empty("The notebook has no text in its cells.")
         text = self._limits.check(scrub("\n\n".join(parts) + "\n"))
-        notes = (*_pictures(notebook), *_cuts(notebook))
+        notes = (*_pictures(cells), *_cuts(printed))
         return Document(text=text, title=markdown_title(text), kind="markdown", notes=notes)
 
 
@@ -58,12 +61,11 @@ def _cells(notebook: JSON) -> list[JSON]:
     return [cell for cell in cells if isinstance(cell, dict)]
 
 
-def _pictures(notebook: JSON) -> tuple[ReadingNote, ...]:
+def _pictures(cells: Sequence[JSON]) -> tuple[ReadingNote, ...]:
     """Return a note where outputs and attachments hold pictures, which are not read."""
     count = 0
-    for cell in _cells(notebook):
-        outputs = cell.get("outputs")
-        holders = [_table(one, "data") for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
+    for cell in cells:
+        holders = [_table(one, "data") for one in _outputs(cell)]
         holders += [one for one in _table(cell, "attachments").values() if isinstance(one, dict)]
         count += sum(str(kind).startswith("image/") for holder in holders for kind in holder)
     message = "Left out as embedded data: pictures of outputs and attachments."
@@ -75,25 +77,29 @@ def _table(value: JSON, key: str) -> dict[str, JSON]:
     return found if isinstance(found, dict) else {}
 
 
-def _cell(cell: JSON, language: str) -> str:
+def _outputs(cell: JSON) -> list[dict[str, JSON]]:
+    outputs = cell.get("outputs")
+    return [one for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
+
+
+def _cell(cell: JSON, printed: str, language: str) -> str:
     source = _joined(cell.get("source", cell.get("input"))).strip("\n")
     if cell.get("cell_type") != "code":
         return source
-    printed = _printed(cell)[:_MAX_OUTPUT_CHARS]
     blocks = [_fenced(source, language)] if source.strip() else []
-    return "\n\n".join(blocks + ([_fenced(printed, "text")] if printed else []))
+    return "\n\n".join(blocks + ([_fenced(printed[:_MAX_OUTPUT_CHARS], "text")] if printed else []))
 
 
-def _cuts(notebook: JSON) -> tuple[ReadingNote, ...]:
+def _cuts(printed: Sequence[str]) -> tuple[ReadingNote, ...]:
     """Return a note where outputs are longer than what is read of them."""
-    code = (cell for cell in _cells(notebook) if cell.get("cell_type") == "code")
-    count = sum(len(_printed(cell)) > _MAX_OUTPUT_CHARS for cell in code)
+    count = sum(len(said) > _MAX_OUTPUT_CHARS for said in printed)
     message = f"Of long outputs the first {_MAX_OUTPUT_CHARS:,} characters were read."
     return (ReadingNote("limit", message, count=count),) if count else ()
 
 
 def _printed(cell: JSON) -> str:
-    outputs = [_output(item) for item in cell.get("outputs") or () if isinstance(item, dict)]
+    """Return what the outputs of a cell of code print."""
+    outputs = map(_output, _outputs(cell)) if cell.get("cell_type") == "code" else ()
     return "\n".join(filter(None, outputs)).strip("\n")
 
 

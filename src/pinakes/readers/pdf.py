@@ -22,6 +22,7 @@ from pinakes.readers.running import cleaned
 from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import first_line, own_title
 from pinakes.types import JSON, Document, ReadingNote
+from pinakes.wording import counted
 
 _NO_TEXT: Final = "No extractable text found in PDF"
 _MIME_TYPE: Final = MIME_TYPES[".pdf"]
@@ -135,10 +136,10 @@ def _notes(pages: Sequence[PageText], cut: int) -> list[ReadingNote]:
     """Return what was left out of pages because nobody sees it, or for want of time, and what no one can read."""
     notes = []
     if outside := sum(page.outside for page in pages):
-        words = "1 word" if outside == 1 else f"{outside} words"
+        words = counted(outside, "word")
         notes.append(ReadingNote("hidden", f"{words} outside of the visible part of the pages left out", count=outside))
     if hidden := sum(page.hidden for page in pages):
-        lines = "1 line that is" if hidden == 1 else f"{hidden} lines that are"
+        lines = counted(hidden, "line that is", "lines that are")
         notes.append(ReadingNote("hidden", f"{lines} drawn invisibly read and marked", count=hidden))
     if unmapped := sum(page.unmapped for page in pages):
         message = f"{unmapped} characters have no letter in the fonts of the file"

@@ -218,7 +218,7 @@ def _understood(request: Request, parts: Parts) -> Understood:
     fields: frozenset[str] = frozenset()
     if ":" in request.query:
         with parts.catalog.read() as connection:
-            fields = frozenset(parts.holdings.fields(connection, parts.collection))
+            fields = parts.holdings.fields(connection, parts.collection)
     return understand(request, fields, parts.index, parts.settings)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
 from sqlalchemy import Connection
@@ -22,17 +23,31 @@ class Holdings:
     def __init__(self) -> None:
         self.facts = KnownFacts()
         self._known: dict[tuple[int, int, Filter], int] = {}
-        self._fields: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._fields: dict[tuple[int, int], frozenset[str]] = {}
+        self._common: dict[tuple[int, int], tuple[str, ...]] = {}
         self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
 
-    def fields(self, connection: Connection, collection: CollectionRecord) -> tuple[str, ...]:
-        """Return the names of the metadata fields that documents of ``collection`` have, the commonest first."""
+    def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
+        """Return the names of the metadata fields that documents of ``collection`` have."""
         key = (collection.id, collection.written)
         known = self._fields.get(key)
         if known is None:
             if len(self._fields) >= _REMEMBERED_COLLECTIONS:
                 self._fields.clear()
-            known = self._fields[key] = tuple(selection.common_field_names(connection, collection.id))
+            known = self._fields[key] = frozenset(selection.field_names(connection, collection.id))
+        return known
+
+    def common_fields(self, connection: Connection, collection: CollectionRecord, most: int) -> Collection[str]:
+        """Return all ``fields``; where there are more than ``most``, only the commonest, which takes longer to tell."""
+        every = self.fields(connection, collection)
+        if len(every) <= most:
+            return every
+        key = (collection.id, collection.written)
+        known = self._common.get(key)
+        if known is None:
+            if len(self._common) >= _REMEMBERED_COLLECTIONS:
+                self._common.clear()
+            known = self._common[key] = tuple(selection.common_field_names(connection, collection.id)[:most])
         return known
 
     def count(self, connection: Connection, collection: CollectionRecord, where: Filter) -> int:

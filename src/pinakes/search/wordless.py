@@ -21,8 +21,8 @@ _MOST_WORDS = 3
 """Of a longer query it is not said that a word is a value: it is a sentence."""
 
 _MOST_VALUES = 2
-_MOST_FIELDS = 32
-"""So many fields, the commonest, are looked into: one that hardly any document has is no filter."""
+_MOST_FIELDS = 100
+"""In a collection with more fields these, the commonest, are looked into: of thousands few are to filter by."""
 
 _PLACE = frozenset(("uri", "path", "title", "kind", "language", "content_type"))
 """What every document has, which is found by its own words."""
@@ -55,7 +55,7 @@ def values(connection: Connection, collection: CollectionRecord, holdings: Holdi
     words = text.split()
     if not 0 < len(words) <= _MOST_WORDS:
         return []
-    names = [name for name in holdings.fields(connection, collection) if name not in _PLACE][:_MOST_FIELDS]
+    names = sorted({*holdings.common_fields(connection, collection, _MOST_FIELDS)} - _PLACE)
     wanted = list(dict.fromkeys(normal_text(one) for one in (text, *words)))
     found = selection.fields_with(connection, collection.id, names, wanted, _MOST_VALUES) if names else []
     return [

@@ -230,8 +230,7 @@ class Collections:
     def visible(self) -> list[str]:
         """Return the names of the collections that the caller may use."""
         with self._shelves.catalog.read() as connection:
-            names = [record.name for record in collections.everything(connection)]
-        return [name for name in names if caller.current().sees(name)]
+            return collections.names(connection)
 
     def model_of(self, name: str) -> str:
         """Return the fingerprint of the model that a collection's vectors come from, "" while it has none."""
