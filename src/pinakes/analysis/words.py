@@ -76,7 +76,7 @@ def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) ->
     return re.compile(rf"(?=[\w.{_MARKS}{ignored}])(?:{'|'.join([*words, alone] if alone else words)})")
 
 
-_IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)]\s))(?![AaIi_])\w{_AFTER_ALONE}|{_BEFORE_ALONE}{_NAME_A_OR_I}"
+_IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)][^\S\n]))(?![AaIi_])\w{_AFTER_ALONE}|{_BEFORE_ALONE}{_NAME_A_OR_I}"
 _IN_QUERY = r"(?<!\w)(?!_)\w(?!\w)"
 _PROSE = _pattern("", _IN_TEXT, signs=True)
 _PROSE_WITH_SLASHES = _pattern("", _IN_TEXT, signs=True, slashes=True)
