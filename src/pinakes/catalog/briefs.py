@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
@@ -36,6 +37,14 @@ def of_ids(connection: Connection, ids: Sequence[int]) -> dict[int, DocumentReco
     for start in range(0, len(ids), _BATCH):
         rows = connection.execute(_BY_ID, {"ids": list(ids[start : start + _BATCH])})
         found |= {row.id: of_row(row) for row in rows}
+    return found
+
+
+def names(connection: Connection, ids: Sequence[int]) -> dict[int, Any]:
+    """Return document id → row with its ``id``, ``uid``, ``path`` and ``title``, which take less time than the rest."""
+    found: dict[int, Any] = {}
+    for start in range(0, len(ids), _BATCH):
+        found |= {row.id: row for row in connection.execute(_NAMES, {"ids": list(ids[start : start + _BATCH])})}
     return found
 
 
@@ -104,6 +113,9 @@ def chunk_ids(connection: Connection, document_ids: Sequence[int]) -> list[int]:
 
 
 _BY_ID = RECORD.where(documents.c.id.in_(bindparam("ids", expanding=True)))
+_NAMES = select(documents.c.id, documents.c.uid, documents.c.path, documents.c.title).where(
+    documents.c.id.in_(bindparam("ids", expanding=True))
+)
 _BY_UID = RECORD.where(
     documents.c.uid.in_(bindparam("uids", expanding=True)),
     documents.c.collection_id.in_(bindparam("collections", expanding=True)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -26,53 +28,66 @@ def without_copies(
     Versions and dates that are ``named`` are told apart. Copies are looked for among ``found`` alone, which may be of
     several collections; those that are known already stay.
     """
-    kept: list[tuple[FoundDocument, _Text | None]] = []
+    kept: list[FoundDocument] = []
+    called = defaultdict[str, list[_Text]](list)
     copies: dict[int, list[int]] = {}
     for start in range(0, len(found), 2 * limit):
         some = found[start : start + 2 * limit]
-        records = briefs.of_ids(connection, [one.document_id for one in some])
+        names = briefs.names(connection, [one.document_id for one in some])
         for one in some:
-            record = records.get(one.document_id)
-            text = None if record is None else _Text(connection, record, named)
-            first = next((other.document_id for other, its in kept if text and its and text.repeats(its)), None)
+            texts = [_Text(connection, names[one.document_id], named)] if one.document_id in names else []
+            likes = ((text, other) for text in texts for title in text.titles for other in called[title])
+            first = next((other for text, other in likes if text.repeats(other)), None)
             if first is not None:
-                copies.setdefault(first, []).extend((one.document_id, *one.copies))
+                copies.setdefault(first.id, []).extend((one.document_id, *one.copies))
             elif len(kept) < limit:
-                kept.append((one, text))
+                kept.append(one)
+                for text in texts:
+                    for title in text.titles:
+                        called[title].append(text)
         if len(kept) >= limit:
             break
-    shown = {one.document_id for one, _ in kept}
+    shown = {one.document_id for one in kept}
     return [
-        replace(one, copies=tuple(dict.fromkeys(other for other in every if other not in shown)))
-        for one, _ in kept
+        replace(one, copies=tuple(dict.fromkeys(other for other in every if other not in shown))) if every else one
+        for one in kept
         for every in [(*one.copies, *copies.get(one.document_id, ()))]
     ]
 
 
 class _Text:
-    """A document as it is compared, read only when another may be the same."""
+    """A document as it is compared: most differ in their titles, of others more is read."""
 
-    def __init__(self, connection: Connection, record: DocumentRecord, named: frozenset[str]) -> None:
-        self._connection, self._record, self._named = connection, record, named
+    def __init__(self, connection: Connection, name: Any, named: frozenset[str]) -> None:
+        self.id: int = name.id
+        self._connection, self._name, self._named = connection, name, named
+        self._plain = without_versions(name.title, self._versions - named).casefold()
+
+    @property
+    def titles(self) -> set[str]:
+        """Its title, and that without versions: texts that have neither in common say different things."""
+        return {self._name.title, self._plain}
 
     def repeats(self, other: _Text) -> bool:
         """Say whether it says what ``other`` says."""
         mine, its = self._record, other._record
+        if mine is None or its is None:
+            return False
         if mine.content_hash == its.content_hash and mine.title == its.title:
             return self._versions.isdisjoint(self._named) and other._versions.isdisjoint(self._named)
-        if self._title != other._title or abs(mine.chunk_count - its.chunk_count) > 1:
+        if self._plain != other._plain or abs(mine.chunk_count - its.chunk_count) > 1:
             return False
         return self._signature is not None and self._signature == other._signature
 
     @cached_property
-    def _versions(self) -> frozenset[str]:
-        return versions_in(f"{self._record.path}\n{self._record.title}")
+    def _record(self) -> DocumentRecord | None:
+        return briefs.of_ids(self._connection, [self._name.id]).get(self._name.id)
 
     @cached_property
-    def _title(self) -> str:
-        return without_versions(self._record.title, self._versions - self._named).casefold()
+    def _versions(self) -> frozenset[str]:
+        return versions_in(f"{self._name.path}\n{self._name.title}")
 
     @cached_property
     def _signature(self) -> int | None:
-        text = documents.text_of(self._connection, self._record.uid)
-        return hash(signature(comparable(text, self._record, self._named))) if len(text) <= _LONGEST else None
+        text = documents.text_of(self._connection, self._name.uid)
+        return hash(signature(comparable(text, self._name, self._named))) if len(text) <= _LONGEST else None

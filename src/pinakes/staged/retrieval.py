@@ -109,7 +109,8 @@ class Staged:
         start = time.perf_counter()
         question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score, phrases)
         answers, notes = self._ask(collection, question)
-        return self._answered(query, answers, notes, top_k, start, named_versions(query, question.where))
+        named = named_versions(query, question.where) if len(answers) > 1 else None
+        return self._answered(query, answers, notes, top_k, start, named)
 
     def several(
         self,
@@ -174,7 +175,7 @@ class Staged:
         least = max(min_score, self._shelves.settings.search.min_score)
         kept = [one for one in answer.found if one.document_id != reference.id and one.score >= least]
         answer = replace(answer, found=kept, total=answer.total if where else max(0, answer.total - 1))
-        return self._answered(uid, [answer], [], top_k, start, named_versions("", where))
+        return self._answered(uid, [answer], [], top_k, start)
 
     def expand(
         self, uids: Sequence[str], collection: str | None = None, *, max_tokens: int = 0, wanted: Wanted | None = None
@@ -365,17 +366,18 @@ class Staged:
         notes: Sequence[str],
         top_k: int,
         start: float,
-        named: frozenset[str],
+        named: frozenset[str] | None = None,
     ) -> FoundSummaries:
-        """Look up the best documents of all ``answers``; those that say the same take one place, as in each of them.
+        """Look up the best documents of all ``answers``.
 
-        Versions and dates that are ``named`` are told apart.
+        Those that say the same take one place in each answer, and over several, where versions and dates that are
+        ``named`` are told apart; None: there is one answer.
         """
         names = {answer.record.id: answer.record.name for answer in answers}
         several = len(answers) > 1
         with self._shelves.catalog.read() as connection:
             ranked = _together(answers)
-            if self._shelves.settings.search.fold_duplicates:
+            if named is not None and self._shelves.settings.search.fold_duplicates:
                 ranked = without_copies(connection, ranked, top_k, named)
             ranked = ranked[:top_k]
             chunks = [one.chunk_id for one in ranked if one.chunk_id is not None]
