@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import Stemmer
@@ -101,6 +102,25 @@ class QueryTerm:
 _Variants: TypeAlias = tuple[tuple[str, ...], str]
 """Terms of other forms of a word; the word as it is written, "" where its term says as much."""
 
+_NO_VARIANTS: _Variants = ((), "")
+_Learned = TypeVar("_Learned")
+
+
+class _Memo(dict[str, _Learned]):
+    """What is known of words, learned when asked for; of long words it is not remembered. May be asked by threads."""
+
+    def __init__(self, lock: threading.RLock, learn: Callable[[str], _Learned]) -> None:
+        self._lock, self._learn = lock, learn
+
+    def __missing__(self, word: str) -> _Learned:
+        with self._lock:
+            learned = self._learn(word)
+            if len(word) <= _REMEMBERED_CHARS:
+                if len(self) >= _CACHE_SIZE:
+                    self.clear()
+                self[word] = learned
+        return learned
+
 
 class Analyzer:
     """Turns text into terms. Remembers words it has seen; safe to share between threads.
@@ -113,10 +133,11 @@ class Analyzer:
     def __init__(self, language: str | None = ENGLISH) -> None:
         # Without memory of its own, which would cost more than it saves.
         self._stemmer = Stemmer.Stemmer(language, 0) if language else None
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[str, ...]] = {}
-        self._variants: dict[str, _Variants] = {}
-        self._pieces: dict[str, frozenset[str]] = {}
+        self._lock = threading.RLock()
+        self._known = _Memo(self._lock, lambda word: tuple(self._of_word(word)))
+        self._variants = _Memo(self._lock, self._variants_of)
+        # What stands between two spaces is found faster than words are.
+        self._pieces = _Memo(self._lock, lambda piece: frozenset(self._with_forms(cut.of_text(piece))))
         self._query_terms = lru_cache(_QUERY_WORDS)(self._of_query_word)
         self.stems = Stems()
 
@@ -130,12 +151,7 @@ class Analyzer:
 
     def terms_of(self, words: Iterable[str]) -> list[str]:
         """Return the terms of ``words``, in their order."""
-        known = self._known
-        found: list[str] = []
-        for word in words:
-            terms = known.get(word)
-            found += self._learn(word) if terms is None else terms
-        return found
+        return list(chain.from_iterable(map(self._known.__getitem__, words)))
 
     def variants(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return what else the ``words`` of a text are found by: other forms and names, and words as they are written.
@@ -145,10 +161,7 @@ class Analyzer:
         known, found, exact = self._variants, list[str](), list[str]()
         counts: Counter[str] | None = None
         for word in set(words):
-            variants = known.get(word)
-            if variants is None:
-                variants = self._learn_variants(word)
-            others, written = variants
+            others, written = known[word]
             if written:
                 exact.append(written)
             if others:
@@ -164,7 +177,7 @@ class Analyzer:
         stems, endings = set(self.terms_of(inflected)), set(inflected)
         found = set[str]()
         for word in words:
-            terms = known.get(word) or self._learn(word)
+            terms = known[word]
             if len(terms) == 1 and terms[0] in stems and (lower := word.lower()) not in endings:
                 found.add(lower)
         return found
@@ -234,9 +247,9 @@ class Analyzer:
         """
         others = others or {}
         every, words, found = wanted.union(others), set[str](), list[Place]()
+        terms_of, lacks = self._pieces.__getitem__, every.isdisjoint
         for piece in set(text.split()):
-            terms = self._pieces.get(piece)
-            if not every.isdisjoint(self._learn_piece(piece) if terms is None else terms):
+            if not lacks(terms_of(piece)):
                 words.update(cut.raw(piece))
         alone = dict[str, frozenset[str]]()
         for word in words:
@@ -261,28 +274,13 @@ class Analyzer:
     def _meant(self, word: str, every: frozenset[str], others: Mapping[str, str]) -> frozenset[str]:
         """Return which terms of ``every`` a word of a text gives, those of ``others`` as what they stand in for."""
         plain = len(word) > 1 and word.isalnum()
-        have = self._pieces.get(word) if plain else None
-        if have is None:
-            have = self._learn_piece(word) if plain else frozenset(self._with_forms([cut.normal(word)]))
+        have = self._pieces[word] if plain else frozenset(self._with_forms([cut.normal(word)]))
         those = every.intersection(have)
         return those if those.isdisjoint(others) else frozenset(others.get(term, term) for term in those)
 
     def _with_forms(self, words: Sequence[str]) -> set[str]:
         terms = {*self.terms_of(words), *NAMES.intersection(words)}
-        for word in words:
-            variants = self._variants.get(word)
-            terms.update((self._learn_variants(word) if variants is None else variants)[0])
-        return terms
-
-    def _learn_piece(self, piece: str) -> frozenset[str]:
-        """Remember what stands between two spaces, which is found faster than words are."""
-        terms = frozenset(self._with_forms(cut.of_text(piece)))
-        if len(piece) <= _REMEMBERED_CHARS:
-            with self._lock:
-                if len(self._pieces) >= _CACHE_SIZE:
-                    self._pieces.clear()
-                self._pieces[piece] = terms
-        return terms
+        return terms.union(*(self._variants[word][0] for word in words))
 
     def _parts(self, word: str, wanted: frozenset[str], runs: Collection[str]) -> list[Place]:
         """Return what in a word with CJK characters gives ``wanted`` terms; pairs that touch are one."""
@@ -297,30 +295,13 @@ class Analyzer:
             start += len(part)
         return found
 
-    def _learn(self, word: str) -> tuple[str, ...]:
-        with self._lock:
-            terms = tuple(self._of_word(word))
-            if len(word) <= _REMEMBERED_CHARS:
-                if len(self._known) >= _CACHE_SIZE:
-                    self._known.clear()
-                self._known[word] = terms
-        return terms
-
-    def _learn_variants(self, word: str) -> _Variants:
-        with self._lock:
-            variants = self._variants_of(word)
-            if len(word) <= _REMEMBERED_CHARS:
-                if len(self._variants) >= _CACHE_SIZE:
-                    self._variants.clear()
-                self._variants[word] = variants
-        return variants
-
     def _variants_of(self, word: str) -> _Variants:
         if UNSPACED.search(word):
             runs = (run for run in UNSPACED.findall(word) if len(run) > 1)
             return tuple(char for run in runs for char in run if char.isalpha()), ""
         found = tuple(other for part in _lower_parts(word) for other in self._others(part))
-        return found, self._exact(word.lower()) if word.isalpha() and not found else ""
+        exact = self._exact(word.lower()) if word.isalpha() and not found else ""
+        return (found, exact) if found or exact else _NO_VARIANTS
 
     def _others(self, part: str) -> list[str]:
         """Return the terms of other forms of a lower-cased part of a word."""
