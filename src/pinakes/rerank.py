@@ -244,7 +244,7 @@ def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], setting
 
 def complexity_of(query: str) -> Complexity:
     """Tell from its form what a question is like; words are what stands between spaces."""
-    found = list(identifiers.find(query))
+    found = identifiers.find(query)
     names = {match.start() for match in (*_PROPER.finditer(query), *_QUOTED.finditer(query))}
     names = {one.start for one in found} | {at for at in names if not any(one.start <= at < one.end for one in found)}
     kind: QueryType = "question" if query.rstrip().endswith("?") or _ASKING.match(query.lstrip()) else "keywords"

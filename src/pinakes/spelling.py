@@ -23,6 +23,7 @@ from pinakes.settings import SpellingSettings
 from pinakes.text import identifiers
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
+_ASCII_LETTER = re.compile("[A-Za-z]")
 _JOINT = re.compile(r"[-._'’]+|(?<=[a-z0-9])(?=[A-Z])")
 _NEVER: tuple[identifiers.Kind, ...] = ("url", "hex", "version")
 _ADDRESSES: tuple[identifiers.Kind, ...] = ("url", "hex")
@@ -129,6 +130,8 @@ def _between(text: str, kinds: Collection[identifiers.Kind]) -> Iterator[str]:
 
 
 def _letters(word: str) -> int:
+    if word.isascii():
+        return len(_ASCII_LETTER.findall(word))
     return sum(letter.lower() != letter.upper() for letter in word)
 
 

@@ -90,10 +90,8 @@ def fields_with(
     connection: Connection, collection_id: int, names: Sequence[str], values: Sequence[str], most: int
 ) -> list[tuple[str, str]]:
     """Return up to ``most`` (field, value) of these ``names`` and ``values`` that some document has."""
-    query = select(fields.c.name, fields.c.value).where(
-        fields.c.collection_id == collection_id, fields.c.name.in_(names), fields.c.value.in_(values)
-    )
-    return [(name, value) for name, value in connection.execute(query.distinct().limit(most))]
+    given = {"collection": collection_id, "names": list(names), "values": list(values), "most": most}
+    return [(name, value) for name, value in connection.execute(_FIELDS_WITH, given)]
 
 
 def count_chunks(connection: Connection, collection_id: int, document_ids: Int64 | None) -> int:
@@ -248,3 +246,13 @@ _PASSAGE = select(
 ).select_from(chunks.join(documents))
 _PASSAGES = _PASSAGE.where(chunks.c.id.in_(bindparam("ids", expanding=True)))
 _PASSAGES_AT = _PASSAGE.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
+_FIELDS_WITH = (
+    select(fields.c.name, fields.c.value)
+    .where(
+        fields.c.collection_id == bindparam("collection"),
+        fields.c.name.in_(bindparam("names", expanding=True)),
+        fields.c.value.in_(bindparam("values", expanding=True)),
+    )
+    .distinct()
+    .limit(bindparam("most"))
+)

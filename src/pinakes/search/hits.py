@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
-from pinakes.types import Duplicate, Hit, MatchKind, Scores
+from pinakes.types import Duplicate, Float32, Hit, MatchKind, Scores
 
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
 
@@ -211,12 +212,19 @@ class _View:
 
 
 def _raw(found: Candidates, row: int, score: float) -> Scores:
-    cosine = None if found.cosine is None or np.isnan(found.cosine[row]) else float(found.cosine[row])
-    bm25 = None if found.bm25 is None else float(found.bm25[row])
-    again = None if found.rerank is None or np.isnan(found.rerank[row]) else float(found.rerank[row])
-    fused = score if found.fused is None else float(found.fused[row])
     known = {} if found.scoring is None else found.scoring.raw_of(row)
-    words, meaning = found.whole_bm25, None if found.wider is None else found.wider.document_cosine
-    known |= {} if words is None else {"document_bm25": float(words[row])}
-    known |= {} if meaning is None or np.isnan(meaning[row]) else {"document_cosine": float(meaning[row])}
-    return Scores(cosine=cosine, bm25=bm25, fused=fused, rerank=again, **known)
+    return Scores(
+        cosine=_at(found.cosine, row),
+        bm25=_at(found.bm25, row),
+        fused=score if found.fused is None else found.fused.item(row),
+        rerank=_at(found.rerank, row),
+        document_bm25=_at(found.whole_bm25, row),
+        document_cosine=_at(None if found.wider is None else found.wider.document_cosine, row),
+        **known,
+    )
+
+
+def _at(values: Float32 | None, row: int) -> float | None:
+    """Return the value of a candidate, None where it is not known."""
+    value = math.nan if values is None else values.item(row)
+    return None if math.isnan(value) else value

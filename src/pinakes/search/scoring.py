@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 
 from pinakes.types import Bool, Float32, Hit
 
-_DECIMALS = 6
-"""Of a part as it is kept; what is shown has fewer."""
-
-_SHOWN_DECIMALS = 4
+_DECIMALS = 4
+"""Of a part as it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,7 @@ class Scoring:
 
     def total(self) -> Float32:
         """Return the scores, float32 (n,)."""
-        scores: Float32 = np.sum(list(self.parts.values()), axis=0, dtype=np.float32)
-        return scores
+        return reduce(np.add, self.parts.values())
 
     def plus(self, name: str, added: Float32) -> Scoring:
         """Return this with another part, or more of one that is there."""
@@ -42,11 +40,11 @@ class Scoring:
 
     def of(self, row: int) -> dict[str, float]:
         """Return the parts of one candidate, less those that add nothing."""
-        return _told({name: float(part[row]) for name, part in self.parts.items()})
+        return {name: value for name, part in self.parts.items() if (value := part.item(row))}
 
     def raw_of(self, row: int) -> dict[str, float]:
         """Return the values of ``raw`` of one candidate."""
-        return {name: float(values[row]) for name, values in self.raw.items()}
+        return {name: values.item(row) for name, values in self.raw.items()}
 
 
 def with_score(hit: Hit, score: float, name: str) -> Hit:
@@ -56,14 +54,10 @@ def with_score(hit: Hit, score: float, name: str) -> Hit:
 
 def plus(parts: Mapping[str, float], name: str, added: float) -> dict[str, float]:
     """Return ``parts`` with another part, or more of one that is there."""
-    return _told({**parts, name: parts.get(name, 0.0) + added})
+    return {**parts, name: parts.get(name, 0.0) + added} if added else dict(parts)
 
 
 def rounded(parts: Mapping[str, float]) -> dict[str, float]:
     """Return ``parts`` as answers have them: four decimals, less those that are nothing then."""
-    return _told(parts, _SHOWN_DECIMALS)
-
-
-def _told(parts: Mapping[str, float], decimals: int = _DECIMALS) -> dict[str, float]:
-    told = {name: round(part, decimals) for name, part in parts.items()}
+    told = {name: round(part, _DECIMALS) for name, part in parts.items()}
     return {name: part for name, part in told.items() if part}

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias, cast
 
 Kind: TypeAlias = Literal["url", "path", "flag", "hex", "version", "scoped", "call", "constant", "snake", "camel"]
@@ -60,6 +61,8 @@ _WORDS = re.compile(_NAME)
 _NAMED: frozenset[Kind] = frozenset(("scoped", "call", "constant", "snake", "camel"))
 _WRITTEN: frozenset[Kind] = frozenset(("flag", "scoped", "constant", "snake", "camel"))
 _FEW = 2
+_QUERIES = 64
+"""Each step of a search asks for the identifiers of the same query; of so many they are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,15 @@ class Identifier:
     end: int
 
 
-def find(text: str) -> Iterator[Identifier]:
-    """Yield the identifiers of ``text`` from left to right; they do not overlap."""
-    for match in _ALL.finditer(text):
-        name = match.group().rstrip(_END)
-        if name:
-            yield Identifier(name, cast("Kind", match.lastgroup), match.start(), match.start() + len(name))
+@lru_cache(_QUERIES)
+def find(text: str) -> tuple[Identifier, ...]:
+    """Return the identifiers of a query from left to right; they do not overlap."""
+    found = ((match, match.group().rstrip(_END)) for match in _ALL.finditer(text))
+    return tuple(
+        Identifier(name, cast("Kind", match.lastgroup), match.start(), match.start() + len(name))
+        for match, name in found
+        if name
+    )
 
 
 def names(text: str) -> list[str]:
@@ -99,7 +105,8 @@ def wholes(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    pieces = (piece.strip(_AROUND) for piece in text.split())
+    """Yield what may be a name of several words."""
+    pieces = (piece.strip(_AROUND) for piece in text.split() if not piece.isalnum())
     return (piece for piece in pieces if len(piece) <= _LONGEST_WHOLE)
 
 

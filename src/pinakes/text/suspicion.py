@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
+import re2
+
 Sign: TypeAlias = Literal["override", "role", "markup", "tool call", "secrecy", "addressed", "leak", "hidden"]
 """Asks to forget what was said before; gives another role; has the marks that separate messages; looks like a call of
 a tool; wants to be kept from the user; names its reader a model; wants secrets told; is invisible to people."""
@@ -136,6 +138,22 @@ _WORDINGS: Final[tuple[tuple[tuple[str, ...], Mapping[Sign, re.Pattern[str]]], .
 )
 """Words, and the wordings that are looked for only where one of these words stands."""
 
+
+def _finder() -> tuple[re2.Set, tuple[int, ...]]:
+    """Return what finds all words of ``_WORDINGS`` in one pass, and the place there of each that it finds."""
+    options = re2.Options()
+    options.literal = True
+    found, places = re2.Set.SearchSet(options), list[int]()
+    for place, (words, _) in enumerate(_WORDINGS):
+        for word in words:
+            found.Add(word)
+            places.append(place)
+    found.Compile()
+    return found, tuple(places)
+
+
+_WORDS, _PLACES = _finder()
+
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{8,}")
 """Letters that no font shows. Flags of regions are made of up to six of them."""
@@ -152,11 +170,9 @@ def signs(text: str) -> tuple[Sign, ...]:
             found["hidden"] = None
         text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
     text = text.lower()
-    for words, wordings in _WORDINGS:
-        for word in words:
-            if word in text:
-                found |= {sign: None for sign, pattern in wordings.items() if pattern.search(text)}
-                break
+    for place in sorted({_PLACES[word] for word in _WORDS.Match(text.encode("utf-8", "replace")) or ()}):
+        wordings = _WORDINGS[place][1]
+        found |= {sign: None for sign, pattern in wordings.items() if pattern.search(text)}
     return tuple(found)
 
 
