@@ -22,15 +22,17 @@ from __future__ import annotations
 import operator
 import re
 import unicodedata
-import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-import pathspec
+from pathspec import PathSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from rapidfuzz import fuzz, process
 
 from pinakes.errors import InvalidFilter
+from pinakes.patterns import MOST_CHARS, MOST_WILDCARDS, Unclosed, compiled
 from pinakes.types import JSON, Condition, Filter
 
 OPERATORS = ("any", "glob", "gt", "gte", "in", "lt", "lte", "ne")
@@ -46,9 +48,9 @@ FILE_TYPES: Final = frozenset(("file_type", "file_extension", "extension"))
 _EXAMPLE = 'Write for example {"status": "beta"}, {"number": {"gte": 100}} or {"path": {"glob": "docs/**"}}.'
 _WORD = re.compile(r"\s*([^=<>]*?[^=<>!\s])\s*(!=|>=|<=|==?|>|<)(?![=<>])(.*)", re.DOTALL)
 _WORDS = {"=": "in", "==": "in", "!=": "ne", ">=": "gte", ">": "gt", "<=": "lte", "<": "lt"}
+_PATTERNS = f"Write it as in .gitignore, at most {MOST_CHARS} characters and {MOST_WILDCARDS} of *, ? and [a-z]."
 _ALIKE = 70
 _MAGIC = re.compile(r"[*?\[]")
-_SPECIAL = re.compile(r"([\\\[\]*?!#])")
 _SHOWN_CHARS = 40
 _REFUSED_CHARS = 200
 MAX_CONDITIONS = 50
@@ -179,7 +181,7 @@ def _quoted(value: JSON) -> str:
 def glob_matches(patterns: Sequence[str], value: str) -> bool:
     """Say whether one of the .gitignore style ``patterns`` matches or is ``value``, without regard to case."""
     folded, value = tuple(map(_folded, patterns)), _folded(value)
-    return value in folded or _spec(folded).match_file(value)
+    return value in folded or _spec(tuple(("", one) for one in folded)).match_file(value)
 
 
 def paths_meant(patterns: Sequence[str], paths: Sequence[str]) -> list[str]:
@@ -188,35 +190,56 @@ def paths_meant(patterns: Sequence[str], paths: Sequence[str]) -> list[str]:
     Folders at the beginning of a pattern that are there are those folders: in ``app/[id]/*.tsx`` ``[id]`` is no class.
     """
     folded = [_folded(path) for path in paths]
-    literal, others = set[str](), list[str]()
-    for pattern in map(_folded, patterns):
-        place = pattern.removeprefix("./").strip("/")
-        found = [path for path in folded if _is_at(path, place)] if place else []
-        literal.update(found)
+    places, meant, others = _Places(folded), set[str](), list[tuple[str, str]]()
+    for pattern in dict.fromkeys(map(_folded, patterns)):
+        found = places.at(pattern.removeprefix("./").strip("/"))
+        meant.update(found)
         if not found:
-            others.append(_with_folders_escaped(pattern, folded))
+            others.append(places.parted(pattern))
     spec = _spec(tuple(others))
-    return [path for path, name in zip(paths, folded, strict=True) if name in literal or spec.match_file(name)]
+    return [path for path, name in zip(paths, folded, strict=True) if name in meant or spec.match_file(name)]
 
 
-def _is_at(path: str, place: str) -> bool:
-    """Say whether a file is the one at ``place``, is called so, or lies in a folder there."""
-    return path == place or path.startswith(f"{place}/") or ("/" not in place and path.endswith(f"/{place}"))
+class _Places:
+    """The files among ``paths``, by what they are called and by the folders that they lie in."""
 
+    def __init__(self, paths: Collection[str]) -> None:
+        self._sorted = sorted(paths)
+        self._called: dict[str, list[str]] | None = None
 
-def _with_folders_escaped(pattern: str, paths: Sequence[str]) -> str:
-    """Return ``pattern`` with the longest folder at its beginning that one of ``paths`` lies in taken literally."""
-    folders = [end for end, char in enumerate(pattern) if char == "/" and end]
-    for end in reversed(folders):
-        folder = pattern[:end].lstrip("/")
-        if _MAGIC.search(folder) and any(path.startswith(f"{folder}/") for path in paths):
-            return f"/{escaped(folder)}{pattern[end:]}"
-    return pattern
+    def at(self, place: str) -> list[str]:
+        """Return the file at ``place`` or called so, and what lies in a folder there."""
+        if not place:
+            return []
+        found = self._below(place)
+        at = bisect_left(self._sorted, place)
+        found += [place] if self._sorted[at : at + 1] == [place] else []
+        return found if "/" in place else [*found, *self._names().get(place, ())]
 
+    def parted(self, pattern: str) -> tuple[str, str]:
+        """Return the longest folder at the beginning of ``pattern`` that is there, if it has signs, and the rest."""
+        longest = ""
+        for end in (end for end, char in enumerate(pattern) if char == "/" and end):
+            folder = pattern[:end].lstrip("/")
+            if not self._is_folder(folder):
+                break
+            longest = pattern[:end]
+        return (longest.lstrip("/"), pattern[len(longest) :]) if _MAGIC.search(longest) else ("", pattern)
 
-def escaped(path: str) -> str:
-    """Return the .gitignore pattern that matches ``path`` and nothing else."""
-    return _SPECIAL.sub(r"\\\1", path)
+    def _is_folder(self, place: str) -> bool:
+        at = bisect_left(self._sorted, f"{place}/")
+        return at < len(self._sorted) and self._sorted[at].startswith(f"{place}/")
+
+    def _below(self, folder: str) -> list[str]:
+        first = bisect_left(self._sorted, f"{folder}/")
+        return self._sorted[first : bisect_left(self._sorted, f"{folder}0")]  # "0" is the next sign behind "/"
+
+    def _names(self) -> dict[str, list[str]]:
+        if self._called is None:
+            self._called = {}
+            for path in self._sorted:
+                self._called.setdefault(path.rpartition("/")[2], []).append(path)
+        return self._called
 
 
 def _folded(text: str) -> str:
@@ -225,10 +248,17 @@ def _folded(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _spec(patterns: tuple[str, ...]) -> pathspec.PathSpec:  # type: ignore[type-arg]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # ``[[`` may mean something else to Python one day
-        return pathspec.PathSpec.from_lines("gitignore", patterns, backend="simple")
+def _spec(patterns: tuple[tuple[str, str], ...]) -> PathSpec[GitIgnoreSpecPattern]:
+    """Return what matches any of these patterns, each with the folder it holds in."""
+    return PathSpec([_compiled(pattern, inside) for inside, pattern in patterns], backend="simple")
+
+
+def _compiled(pattern: str, inside: str = "") -> GitIgnoreSpecPattern:
+    """Return a pattern as it is matched; where a ``[`` lacks its ``]``, all are these signs: people copy paths."""
+    try:
+        return compiled(pattern, inside)
+    except Unclosed:
+        return compiled(pattern.replace("[", "\\["), inside)
 
 
 def _conditions(name: str, value: JSON) -> Iterator[Condition]:
@@ -302,9 +332,13 @@ def _listed(value: JSON) -> tuple[JSON, ...]:
 
 def _like(field: str, value: JSON) -> Condition:
     patterns = _listed(value)
-    usable = 0 < len(patterns) <= MAX_PATTERNS
-    if not usable or not all(isinstance(one, str) and one and _usable(one) for one in patterns):
+    if not 0 < len(patterns) <= MAX_PATTERNS or not all(isinstance(one, str) and one for one in patterns):
         raise _unusable(field, {"glob": value})
+    for one in patterns:
+        try:
+            _compiled(_folded(str(one)))
+        except ValueError as error:
+            raise InvalidFilter(f"Filter {field!r} has the pattern {_quoted(one)}: {error}.", hint=_PATTERNS) from error
     return Condition(field, glob=patterns)
 
 
@@ -326,14 +360,6 @@ def _unusable(field: str, value: JSON) -> InvalidFilter:
     if len(shown) > _REFUSED_CHARS:
         return InvalidFilter(f"Filter {field!r} cannot be {shown[:_REFUSED_CHARS]}….", hint=_EXAMPLE + most)
     return InvalidFilter(f"Filter {field!r} cannot be {shown}.", hint=_EXAMPLE)
-
-
-def _usable(pattern: str) -> bool:
-    try:
-        _spec((pattern.casefold(),))
-    except (ValueError, re.error):
-        return False
-    return True
 
 
 def _bound(value: JSON) -> float | str | None:

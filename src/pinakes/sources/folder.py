@@ -205,7 +205,7 @@ class _Walk:
         self._max_file_bytes = max_file_bytes
         self._items: list[Item] = []
         self._skipped: list[Skipped] = []
-        self._tally = Tally()
+        self._tally = Tally(rules)
         self._links: list[tuple[str, Rules]] = []
         self._read: set[tuple[int, int]] = set()
         self._followed: set[tuple[int, int]] = set()

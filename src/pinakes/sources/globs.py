@@ -9,18 +9,15 @@ folders at the beginning of one, that are there are these, whatever signs of pat
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pathspec import GitIgnoreSpec, PathSpec
 
 from pinakes.errors import InvalidSetting
+from pinakes.patterns import MOST_CHARS, MOST_WILDCARDS, compiled
 from pinakes.types import Skipped
-from pinakes.wording import counted
-
-if TYPE_CHECKING:
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern as Pattern
+from pinakes.wording import counted, quoted
 
 IGNORE_FILES = (".gitignore", ".pinakesignore")
 """Read in every folder, in this order: the second may take back what the first left out."""
@@ -50,7 +47,14 @@ _SPECIAL = re.compile(r"([\\\[\]*?!#])")
 _ESCAPED = r"\\\1"
 _MAGIC = re.compile(r"[*?\[{]|^[!#]")
 _NAMES_SHOWN = 6
-_HINT = "Write it as in .gitignore: '**/*.md', 'docs/', '!drafts/'; a leading '#' or '!' as '\\#' or '\\!'."
+_MOST_LINES = 2000
+"""Further lines of an ignore file are not used."""
+
+_MOST_ALTERNATIVES = 100
+_HINT = (
+    "Write it as in .gitignore: '**/*.md', 'docs/', '!drafts/'; a leading '#' or '!' as '\\#' or '\\!'. "
+    f"At most {MOST_CHARS} characters, {MOST_WILDCARDS} wildcards and {_MOST_ALTERNATIVES} alternatives."
+)
 
 
 class Rules:
@@ -78,11 +82,10 @@ class Rules:
         wanted = [text for given in include for text in _expand(given, "include", exists)]
         unwanted = [text for given in exclude for text in _expand(given, "exclude", exists)]
         self._top = f"{inside}/" if inside else ""
+        self._unused = dict[str, list[str]]()
         # Matched against whole paths of files: a pattern that fits a folder fits all that is in it.
-        self._include = (
-            PathSpec([_pattern(_anchored(text, inside)) for text in wanted], backend="simple") if wanted else None
-        )
-        self._exclude = [_Line(_anchored(text, inside)) for text in unwanted]
+        self._include = PathSpec([compiled(text, inside) for text in wanted], backend="simple") if wanted else None
+        self._exclude = [_Line(text, inside) for text in unwanted]
         self._use([])
 
     def with_ignore_file(self, folder: str, text: str) -> Rules:
@@ -91,8 +94,22 @@ class Rules:
 
     def with_ignore_file_above(self, folder: str, text: str) -> Rules:
         """Do the same for a ``folder`` seen from the top of the work tree."""
-        lines = [line for raw in text.splitlines() if (line := _ignore_line(raw, folder.rstrip("/"))) is not None]
-        return self._with([*self._ignore, *lines]) if lines else self
+        written, unused = text.splitlines(), list[str]()
+        lines = [_ignore_line(raw, folder.rstrip("/"), unused) for raw in written[:_MOST_LINES]]
+        if len(written) > _MOST_LINES:
+            unused.append(f"all behind line {_MOST_LINES}")
+        if unused:
+            self._unused[folder or "."] = unused
+        usable = [line for line in lines if line is not None]
+        return self._with([*self._ignore, *usable]) if usable else self
+
+    def unused(self) -> list[Skipped]:
+        """Return one record, of path ``"."``, for each folder with lines of ignore files that are not used."""
+        return [
+            Skipped(".", f"Not used of the ignore files in {folder!r}: {'; '.join(lines[:_NAMES_SHOWN])}{more}")
+            for folder, lines in sorted(self._unused.items())
+            for more in [f" and {len(lines) - _NAMES_SHOWN} more" if len(lines) > _NAMES_SHOWN else ""]
+        ]
 
     def for_root(self) -> Rules:
         """Return these rules less the ignore lines that leave out the root itself: the user asked for it."""
@@ -123,6 +140,7 @@ class Rules:
     def _with(self, ignore: list[_Line]) -> Rules:
         rules = Rules()
         rules._top, rules._include, rules._exclude = self._top, self._include, self._exclude
+        rules._unused = self._unused  # what a folder's rules find is told by those of the root
         rules._use(ignore)
         return rules
 
@@ -133,7 +151,7 @@ class Rules:
         rows: list[tuple[Why, _Line]] = [("ignore file", line) for line in ignore]
         rows += [("default", line) for line in _DEFAULTS]
         rows += [("exclude", line) for line in self._exclude]
-        files: list[tuple[Why, Pattern]] = [(why, line.file) for why, line in rows if line.file is not None]
+        files = [(why, line.file) for why, line in rows if line.file is not None]
         self._folders = GitIgnoreSpec([line.folder for _, line in rows], backend="simple"), [why for why, _ in rows]
         self._files = GitIgnoreSpec([pattern for _, pattern in files], backend="simple"), [why for why, _ in files]
 
@@ -141,16 +159,17 @@ class Rules:
 class Tally:
     """Counts what the rules left out: a tree with a thousand caches gets one line, not a thousand."""
 
-    def __init__(self) -> None:
-        self._entries: dict[Why, set[str]] = {}
+    def __init__(self, rules: Rules | None = None) -> None:
+        self._rules, self._entries = rules, dict[Why, set[str]]()
 
     def add(self, why: Why, path: str) -> None:
         """Count the entry at ``path``; the same path counts once."""
         self._entries.setdefault(why, set()).add(path)
 
     def skipped(self) -> list[Skipped]:
-        """Return one record, of path ``"."``, for each kind of rule that left something out."""
-        return [Skipped(".", f"{_WORDS[why]}: {_summary(paths)}") for why, paths in sorted(self._entries.items())]
+        """Return one record, of path ``"."``, for each kind of rule that left something out, or could not."""
+        told = [Skipped(".", f"{_WORDS[why]}: {_summary(paths)}") for why, paths in sorted(self._entries.items())]
+        return told + (self._rules.unused() if self._rules else [])
 
 
 class _Line:
@@ -163,22 +182,10 @@ class _Line:
 
     __slots__ = ("file", "folder", "negative")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, inside: str = "") -> None:
         self.negative = text.startswith("!")
-        self.folder = _pattern(text.rstrip("/"))
-        self.file = None if text.endswith("/") and not self.negative else _pattern(text)
-
-
-def _pattern(text: str) -> Pattern:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # ``[[`` may mean something else to Python one day
-            patterns = GitIgnoreSpec.from_lines([text], backend="simple").patterns
-    except re.error as error:
-        raise ValueError(f"{text!r}: {error}") from error
-    if not patterns or patterns[0].include is None:
-        raise ValueError(f"{text!r} matches nothing")
-    return patterns[0]
+        self.folder = compiled(text.rstrip("/"), inside)
+        self.file = None if text.endswith("/") and not self.negative else compiled(text, inside)
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
@@ -194,22 +201,35 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 def _expand(given: str, setting: str, exists: Callable[[str], bool]) -> list[str]:
     """Return the patterns that one include or exclude setting stands for, checked."""
     there, rest = _as_it_is_there(given.strip(), exists)
-    texts = [there + text for text in _alternatives(rest)]
-    for text in texts:
-        try:
+    try:
+        texts = [there + text for text in _alternatives(rest)]
+        for text in texts:
             _Line(text)
-        except ValueError as error:
-            raise InvalidSetting(f"{given!r} cannot be used as an {setting} pattern.", hint=_HINT) from error
+    except ValueError as error:
+        told = quoted(given)
+        raise InvalidSetting(f"{told} cannot be used as an {setting} pattern: {error}.", hint=_HINT) from error
     return texts
 
 
 def _alternatives(text: str) -> list[str]:
-    """Return the patterns that one with ``{a,b}`` stands for."""
+    """Return the patterns that one with ``{a,b}`` stands for.
+
+    Raises:
+        ValueError: there are too many.
+    """
+    found = [text[:]] if len(text) <= MOST_CHARS else []
+    while any(map(_BRACES.search, found)):
+        found = [one for pattern in found for one in _first_alternatives(pattern)]
+        if len(found) > _MOST_ALTERNATIVES:
+            raise ValueError(f"it stands for more than {_MOST_ALTERNATIVES} patterns")
+    return [one.strip().removeprefix("./") for one in found or [text]]
+
+
+def _first_alternatives(text: str) -> list[str]:
     match = _BRACES.search(text)
     if match is None:
-        return [text.strip().removeprefix("./")]
-    before, after = text[: match.start()], text[match.end() :]
-    return [one for part in match[1].split(",") for one in _alternatives(before + part + after)]
+        return [text]
+    return [f"{text[: match.start()]}{part}{text[match.end() :]}" for part in match[1].split(",")]
 
 
 def _as_it_is_there(given: str, exists: Callable[[str], bool]) -> tuple[str, str]:
@@ -226,25 +246,16 @@ def _as_it_is_there(given: str, exists: Callable[[str], bool]) -> tuple[str, str
     return "", given
 
 
-def _ignore_line(raw: str, folder: str) -> _Line | None:
-    """Return one line of an ignore file in ``folder`` as a pattern from the top; None when it says nothing."""
+def _ignore_line(raw: str, folder: str, unused: list[str]) -> _Line | None:
+    """Return one line of an ignore file in ``folder``, None where it says nothing; one that cannot be used is told."""
     text = raw if raw.endswith("\\ ") else raw.rstrip()
     if not text or text.startswith("#"):
         return None
     try:
-        return _Line(_anchored(text, folder))
-    except ValueError:  # git passes over a line it cannot parse, so do we
+        return _Line(text, folder)
+    except ValueError as error:  # git passes over a line it cannot parse, so do we
+        unused.append(f"{quoted(text)}, {error}")
         return None
-
-
-def _anchored(text: str, folder: str) -> str:
-    """Return pattern ``text``, written in ``folder``, as one that means the same at the top."""
-    if not folder:
-        return text
-    sign, text = ("!", text[1:]) if text.startswith("!") else ("", text)
-    from_here = text.removeprefix("/") if "/" in text.rstrip("/") else f"**/{text}"
-    escaped = _SPECIAL.sub(r"\\\1", folder)
-    return f"{sign}/{escaped}/{from_here}"
 
 
 def _summary(paths: set[str]) -> str:

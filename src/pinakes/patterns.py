@@ -1,0 +1,125 @@
+"""Patterns of ``.gitignore``, matched in a time that grows with pattern times path, whatever they are.
+
+``*`` is any run of characters of one name, ``?`` one of them, ``[a-z]`` and ``[!a-z]`` one of a class, ``**`` any
+number of folders; a backslash takes the sign behind it literally. A pattern without a slash inside fits names at any
+depth, others from the top; what fits a folder fits all in it, with a slash at its end nothing else. ``!`` takes back.
+
+Such patterns stand in queries, settings and repositories that somebody else wrote. What a plain translation makes of
+``*a*a*a*b`` tries all ways to share out a name among the stars, which takes years. Here every part between two stars
+takes the leftmost place it fits, which leaves most room for those behind it, and never another one (an atomic group);
+so do names between two ``**``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+MOST_CHARS, MOST_WILDCARDS = 1000, 32
+"""Longer patterns, and those with more of ``*``, ``?``, ``**`` and classes, are refused."""
+
+_ATOM = re.compile(
+    r"(?P<star>\*+)|(?P<one>\?)|\[(?P<sign>[!^]?+)(?P<class>\][^\]]*|[^\]]+)\]|\\?(?P<char>.)", re.DOTALL
+)
+_FOLDERS, _STAR, _ONE = "**", "*", "[^/]"
+_SKIPPED = f"(?:{_ONE}+/)*?"
+_BELOW = "(?P<ps_d>/)"
+"""The end of a folder that fits, by which pathspec tells what lies in it from what fits itself."""
+
+
+class Unclosed(ValueError):
+    """A class begins and does not end."""
+
+
+def compiled(line: str, inside: str = "") -> GitIgnoreSpecPattern:
+    """Return one pattern as pathspec matches it; ``inside`` is the folder it holds in, "" the top.
+
+    Raises:
+        ValueError: it matches nothing, or is refused; the words say why.
+    """
+    text = line if line.endswith("\\ ") else line.rstrip()
+    if len(text) > MOST_CHARS:
+        raise ValueError(f"it has {len(text)} characters, more than {MOST_CHARS}")
+    if text.removeprefix("!") in ("", "/") or text.startswith("#"):
+        raise ValueError("it matches nothing")
+    if (len(text) - len(text.rstrip("\\"))) % 2:
+        raise ValueError("nothing is behind the backslash at its end")
+    here = re.escape(f"{inside}/") if inside else ""
+    try:
+        expression = re.compile(f"^{here}{_expression(text.removeprefix('!'))}", re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"it has a class that is none: {error}") from error
+    return GitIgnoreSpecPattern(expression, include=not text.startswith("!"))
+
+
+def _expression(text: str) -> str:
+    """Return the regular expression of a pattern without its ``!``, seen from its folder."""
+    names = [[name] if name == _FOLDERS else _atoms(name) for name in _names(text)]
+    wildcards = sum(atom in (_STAR, _FOLDERS) or len(atom) > 2 for name in names for atom in name)
+    if wildcards > MOST_WILDCARDS:
+        raise ValueError(f"it has {wildcards} wildcards, more than {MOST_WILDCARDS}")
+    *before, (any_below, last) = [(deep, list(some)) for deep, some in groupby(names, [_FOLDERS].__eq__)]
+    found, skipping = "", False
+    for deep, some in before:
+        if not deep:
+            found += f"(?>{_SKIPPED if skipping else ''}{_in_row(some)}(?=/))/"
+        skipping = deep
+    if not any_below:
+        return f"{found}{'(?:.*/)?' if skipping else ''}{_in_row(last)}(?:{_BELOW}|$)"
+    if not text.endswith("/"):
+        return found
+    return found.removesuffix("/") + _BELOW if before else f"{_ONE}*{_BELOW}"
+
+
+def _names(text: str) -> list[str]:
+    """Return the names of a pattern from the top, ``**`` for any folders, also behind the slash at its end."""
+    names = text.split("/")
+    if not names[0]:
+        del names[0]
+    elif len(names) == 1 or names[1:] == [""]:
+        names.insert(0, _FOLDERS)
+    return [*names[:-1], names[-1] or _FOLDERS]
+
+
+def _atoms(name: str) -> list[str]:
+    """Return what fits each character of a name, ``*`` for any run of them."""
+    found = []
+    for match in _ATOM.finditer(name):
+        if match["star"]:
+            found.append(_STAR)
+        elif match["one"]:
+            found.append(_ONE)
+        elif match["class"]:
+            members = "".join(char if char == "-" else re.escape(char) for char in match["class"])
+            found.append(f"(?!/)[{'^' if match['sign'] else ''}{members}]")
+        elif match.group() == "[":
+            raise Unclosed("it has a [ without its ]")
+        else:
+            found.append(re.escape(match["char"]))
+    return found
+
+
+def _in_row(names: Sequence[Sequence[str]]) -> str:
+    return "/".join(map(_name, names))
+
+
+def _name(atoms: Sequence[str]) -> str:
+    """Return what fits a name: its parts between stars one after the other, the last one at its end."""
+    if list(atoms) == [_STAR]:
+        return f"{_ONE}++"
+    parts: list[list[str]] = [[]]
+    for atom in atoms:
+        if atom == _STAR:
+            parts.append([])
+        else:
+            parts[-1].append(atom)
+    first, *inner = parts
+    if not inner:
+        return "".join(first)
+    last = inner.pop()
+    between = "".join(f"(?>{_ONE}*?{''.join(part)})" for part in inner)
+    at_end = f"(?={_ONE}{{{len(last)}}}){_ONE}*+(?<={''.join(last)})" if last else f"{_ONE}*+"
+    return f"{''.join(first)}{between}{at_end}"
