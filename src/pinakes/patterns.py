@@ -57,11 +57,11 @@ def compiled(line: str, inside: str = "") -> GitIgnoreSpecPattern:
 
 def _expression(text: str) -> str:
     """Return the regular expression of a pattern without its ``!``, seen from its folder."""
-    names = [[name] if name == _FOLDERS else _atoms(name) for name in _names(text)]
+    names = [[name] if name == _FOLDERS else _atoms(name) for name in text.split("/")]
     wildcards = sum(atom in (_STAR, _FOLDERS) or len(atom) > 2 for name in names for atom in name)
     if wildcards > MOST_WILDCARDS:
         raise ValueError(f"it has {wildcards} wildcards, more than {MOST_WILDCARDS}")
-    *before, (any_below, last) = [(deep, list(some)) for deep, some in groupby(names, [_FOLDERS].__eq__)]
+    *before, (any_below, last) = [(deep, list(some)) for deep, some in groupby(_from_top(names), [_FOLDERS].__eq__)]
     found, skipping = "", False
     for deep, some in before:
         if not deep:
@@ -74,14 +74,13 @@ def _expression(text: str) -> str:
     return found.removesuffix("/") + _BELOW if before else f"{_ONE}*{_BELOW}"
 
 
-def _names(text: str) -> list[str]:
+def _from_top(names: Sequence[list[str]]) -> list[list[str]]:
     """Return the names of a pattern from the top, ``**`` for any folders, also behind the slash at its end."""
-    names = text.split("/")
     if not names[0]:
-        del names[0]
-    elif len(names) == 1 or names[1:] == [""]:
-        names.insert(0, _FOLDERS)
-    return [*names[:-1], names[-1] or _FOLDERS]
+        names = names[1:]
+    elif len(names) == 1 or names[1:] == [[]]:
+        names = [[_FOLDERS], *names]
+    return [*names[:-1], names[-1] or [_FOLDERS]]
 
 
 def _atoms(name: str) -> list[str]:

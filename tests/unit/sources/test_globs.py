@@ -57,6 +57,49 @@ def test_a_pattern_that_could_never_match_is_refused_with_its_text(pattern: str)
     assert "gitignore" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("a" * 1001, "1001 characters"),
+        ("*a" * 33, "33 wildcards"),
+        ("{a,b}" * 40, "more than 100 patterns"),
+        ("{" + "a," * 400 + "b}", "more than 100 patterns"),
+    ],
+)
+def test_a_pattern_that_is_too_much_is_refused_with_the_reason(pattern: str, why: str) -> None:
+    with pytest.raises(InvalidSetting, match=why) as caught:
+        Rules([pattern])
+    assert len(caught.value.message) < 200
+    assert "1000 characters, 32 wildcards and 100 alternatives" in caught.value.hint
+
+
+def test_lines_of_ignore_files_that_are_not_used_are_told() -> None:
+    rules = Rules()
+    below = rules.with_ignore_file("sub", "*.log\n" + "*a" * 33 + "\n[z-a]\n# [z-a]\n\n")
+    assert below.why_not("sub/x.log", folder=False) == "ignore file"
+    [told] = rules.unused()
+    assert told.path == "."
+    assert told.reason.startswith("Not used of the ignore files in 'sub': '*a*a")
+    assert "33 wildcards, more than 32; '[z-a]', it has a class that is none" in told.reason
+    assert Tally(rules).skipped() == [told]
+
+
+def test_of_an_endless_ignore_file_the_beginning_is_used() -> None:
+    rules = Rules().with_ignore_file("", "\n".join(f"/a{number}" for number in range(3000)))
+    assert rules.why_not("a1999", folder=False)
+    assert not rules.why_not("a2000", folder=False)
+    assert "all behind line 2000" in rules.unused()[0].reason
+
+
+def test_an_ignore_file_holds_in_a_folder_whose_path_is_long_or_has_signs() -> None:
+    folder = "/".join(["[x]" + "y" * 200] * 8)
+    rules = Rules().with_ignore_file(folder, "/build/\n*.o\n")
+    assert not rules.unused()
+    assert rules.why_not(f"{folder}/build", folder=True)
+    assert rules.why_not(f"{folder}/deep/a.o", folder=False)
+    assert not rules.why_not("a.o", folder=False)
+
+
 def test_default_exclusions_hold_and_an_exclude_pattern_takes_one_back() -> None:
     rules = Rules()
     for path in (

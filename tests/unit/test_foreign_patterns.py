@@ -1,0 +1,71 @@
+"""No expression is made of what somebody else wrote, but where this says how it is bounded."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from test_structure import files, module_of, tree
+
+MAKERS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
+MATCHERS = {"fnmatch", "glob", "pathspec", "wcmatch"}
+
+MATCHING = {
+    "pinakes.patterns": "compiles patterns, linear",
+    "pinakes.filters": "joins compiled patterns",
+    "pinakes.sources.globs": "joins compiled patterns",
+}
+BOUNDED = {
+    "pinakes.analysis.compounds": "an escaped stem",
+    "pinakes.analysis.words": "escaped words of a query",
+    "pinakes.metadata.rules": "escaped names; expressions of the operator's own settings, on names and headings",
+    "pinakes.patterns": "parts of names in atomic groups",
+    "pinakes.readers.html": "the escaped name of a site",
+    "pinakes.serve.mock": "escaped paths of our own routes",
+    "pinakes.settings.metadata": "checks expressions of the operator's own settings",
+    "pinakes.settings.sections": "checks patterns of secrets for RE2, which is linear",
+    "pinakes.sources.forges": "constants of that module",
+    "pinakes.sources.git_process": "constants of that module",
+    "pinakes.spelling": "an escaped word",
+    "pinakes.templates": "templates of the operator's own settings, on paths",
+    "pinakes.text.markup": "the name of a tag",
+    "pinakes.text.secrets": "patterns for RE2, which is linear",
+    "pinakes.text.suspicion": "constants of that module",
+    "pinakes.text.versions": "escaped versions, a few of a title",
+}
+
+
+def made(module: ast.Module) -> Iterator[ast.expr]:
+    """Yield what functions make expressions of, where that is more than constants of the module."""
+    constants = {
+        name.id
+        for node in module.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
+    functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
+    for node in (node for function in functions for node in ast.walk(function)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MAKERS:
+            called = node.func.value
+            if isinstance(called, ast.Name) and called.id in ("re", "re2") and node.args:
+                names = [one.id for one in ast.walk(node.args[0]) if isinstance(one, ast.Name)]
+                if not all(name in constants for name in names):
+                    yield node.args[0]
+
+
+def test_expressions_are_constants_or_bounded() -> None:
+    found = {module_of(path) for path in files("src/pinakes") if any(made(tree(path)))}
+    assert found == set(BOUNDED)
+
+
+def test_patterns_of_paths_are_matched_in_one_way() -> None:
+    found = set()
+    for path in files("src/pinakes"):
+        for node in ast.walk(tree(path)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if any(name.partition(".")[0] in MATCHERS for name in names):
+                found.add(module_of(path))
+    assert found == set(MATCHING)
