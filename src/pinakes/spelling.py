@@ -23,6 +23,8 @@ from pinakes.settings import SpellingSettings
 from pinakes.text import identifiers
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
+_LACKED = "no passage has "
+_NOTE = re.compile(rf"{_LACKED}('[^']*'|\"[^\"]*\")(?=:|$| in capitals| as a word)")
 _ASCII_LETTER = re.compile("[A-Za-z]")
 _JOINT = re.compile(r"[-._'’]+|(?<=[a-z0-9])(?=[A-Z])")
 _NEVER: tuple[identifiers.Kind, ...] = ("url", "hex", "version")
@@ -65,12 +67,18 @@ class Missing:
     @property
     def note(self) -> str:
         """The same in words."""
-        said = f"no passage has {self.word!r}"
+        said = f"{_LACKED}{self.word!r}"
         if self.word in NAMES:
             return f"{said} in capitals"
         if len(self.word) == 1:
             return f"{said} as a word by itself"
         return f"{said}: did you mean {' or '.join(repr(near.word) for near in self.near)}?" if self.near else said
+
+
+def lacked_word(note: str) -> str:
+    """Return which word a ``Missing.note`` is about, quoted; "" for a note of another kind."""
+    found = _NOTE.match(note)
+    return found[1] if found else ""
 
 
 def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Missing, ...]:

@@ -142,7 +142,7 @@ class TestAnotherModel:
         found = switched.search(QUERY, "*")
         alone = {name: [hit.score for hit in switched.search(QUERY, name).hits] for name in ("sea", "zoo")}
         assert any("their models are not the same" in note for note in found.notes)
-        assert {name for name, _ in keys(found)[:2]} == {"sea", "zoo"}
+        assert {name for name, _ in keys(found)} == {"sea", "zoo"}
         for name, scores in alone.items():
             mine = [hit.score for hit in found.hits if hit.collection == name]
             assert mine == [score for score in scores if score in mine]

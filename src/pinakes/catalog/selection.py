@@ -28,6 +28,9 @@ from pinakes.errors import InvalidFilter
 from pinakes.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant
 from pinakes.types import Condition, Filter, Int64
 
+DOUBT = "no document has"
+"""How notes on a filter that nothing passes begin."""
+
 _MAGIC = "*?[\\!"
 UPDATED_AT = "@updated_at"
 """What filters call the time of a document's last change; ``@created_at`` is that when it was put."""
@@ -189,13 +192,13 @@ def _doubt(connection: Connection, collection_id: int, condition: Condition) -> 
         names = common_field_names(connection, collection_id)
         near = nearest(field, names)
         there = f"did you mean {listed(near)}?" if near else f"there are {listed(names, 10)}"
-        return f"no document has a field {listed([field])}: {there}" if names else None
+        return f"{DOUBT} a field {listed([field])}: {there}" if names else None
     if connection.execute(_documents_with(connection, collection_id, condition).limit(1)).first():
         return None
     values = _distinct(connection, fields.c.value, fields.c.collection_id == collection_id, fields.c.name == field)
     near = list(dict.fromkeys(one for text in map(str, condition.any_of) for one in nearest(text, values)))
     there = f"did you mean {listed(near)}?" if near else f"there are {listed(values)}"
-    return f"no document has {in_words(condition)}: {there}"
+    return f"{DOUBT} {in_words(condition)}: {there}"
 
 
 def _has(connection: Connection, collection_id: int, *tests: ColumnElement[bool]) -> bool:

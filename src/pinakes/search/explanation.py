@@ -41,15 +41,24 @@ def explained(query: Asked, evidence: Evidence, word: ConfidenceWord) -> str:
     return f"{word.capitalize()} match: {'; '.join(part for part in parts if part)}."
 
 
+def coverage(query: Asked, there: Mapping[str, frozenset[str]]) -> float | None:
+    """Return the share of the words of a query that stand anywhere; None where it has none."""
+    return sum(map(bool, _places(query, there).values())) / len(query.words) if query.words else None
+
+
+def _places(query: Asked, there: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
+    """Return word of the query → where it stands. A compound is there whole, or by all of its parts."""
+    return {
+        word: [name for name, terms in there.items() if whole in terms or (parts and terms.issuperset(parts))]
+        for word, (whole, *parts) in query.words.items()
+    }
+
+
 def _words(query: Asked, there: Mapping[str, frozenset[str]]) -> str:
-    """Say which words of the query stand where. A compound is there whole, or by all of its parts."""
-    found, lacking = [], []
-    for word, (whole, *parts) in query.words.items():
-        places = [name for name, terms in there.items() if whole in terms or (parts and terms.issuperset(parts))]
-        if places:
-            found.append(f'"{word}" ({", ".join(places)})')
-        else:
-            lacking.append(f'"{word}"')
+    """Say which words of the query stand where."""
+    places = _places(query, there)
+    found = [f'"{word}" ({", ".join(where)})' for word, where in places.items() if where]
+    lacking = [f'"{word}"' for word, where in places.items() if not where]
     if not found:
         return "has none of the query's words" if lacking else ""
     return f"has {_some(found)}, lacks {_some(lacking)}" if lacking else f"has {_some(found)}"

@@ -19,14 +19,17 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pinakes.catalog.selection import DOUBT
 from pinakes.errors import InvalidInput, PinakesError
 from pinakes.search.constraints import with_phrases
 from pinakes.search.defaults import allowed, versions_named
 from pinakes.search.duplicates import Compared, comparable
+from pinakes.search.fitting import RANKS, SCORE, behind, fit
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
 from pinakes.search.scoring import with_score
 from pinakes.settings import SearchSettings
+from pinakes.spelling import lacked_word
 from pinakes.types import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
 
 EVERY = "*"
@@ -199,12 +202,36 @@ def _merged(
         why = "their models are not the same" if len(set(evidence.values())) == 1 else _ways(evidence)
         return _by_rank(found), "rank", [f"hits are merged by their ranks, since scores do not compare: {why}"]
     kind = next(iter(evidence.values()), "ranks")
+    if kind == "reranker":
+        return _by_score(found, [0.0 for _ in found]), "score", []
+    lost = _behind(found)
     if kind == "words":
         found = _relative(found)
-    elif kind in ("meaning", "words and meaning"):
+    elif kind != "ranks":
         found = _lowered(found, words)
-    hits = [hit for answer in found for hit in answer.hits]
-    return sorted(hits, key=lambda hit: -hit.score), "score", []
+    return _by_score(found, lost), "score", []
+
+
+def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
+    """Return all hits, best first; each answer's lose what it has ``lost``, a share of the best score."""
+    best = max((hit.score for answer in answers for hit in answer.hits), default=0.0)
+    scored = [
+        (hit, hit.score - SCORE * less * best)
+        for answer, less in zip(answers, lost, strict=True)
+        for hit in answer.hits
+    ]
+    scored.sort(key=lambda one: -one[1])
+    return [with_score(hit, max(0.0, score), "collections") if score != hit.score else hit for hit, score in scored]
+
+
+def _behind(answers: Sequence[Results]) -> list[float]:
+    """Return by how much each answer fits the question less than the best."""
+    return behind([_fit(answer) for answer in answers])
+
+
+def _fit(answer: Results) -> float:
+    coverages = [hit.coverage for hit in answer.hits if hit.coverage is not None]
+    return fit(coverages, answer.answerable, by_words=_evidence(answer) == "words")
 
 
 def _evidence(answer: Results) -> Evidence:
@@ -267,8 +294,16 @@ def _nearness(answer: Results) -> float:
 
 
 def _by_rank(answers: Sequence[Results]) -> list[Hit]:
-    """Return the first hits of all, then the second ones; of equal ranks the one that is surer by itself is first."""
-    placed = [(rank, hit) for answer in answers for rank, hit in enumerate(answer.hits)]
+    """Return the first hits of all, then the second ones, those of a collection that fits less so many ranks behind.
+
+    Of equal ranks the one that is surer by itself is first.
+    """
+    lost = _behind(answers)
+    placed = [
+        (rank + RANKS * less, hit)
+        for answer, less in zip(answers, lost, strict=True)
+        for rank, hit in enumerate(answer.hits)
+    ]
     return [hit for _, hit in sorted(placed, key=lambda one: (one[0], -one[1].confidence))]
 
 
@@ -316,7 +351,20 @@ def _degraded(answers: Sequence[Results], failures: Mapping[str, PinakesError]) 
 
 
 def _notes(answers: Sequence[Results]) -> list[str]:
-    return _told([(note, answer.collection) for answer in answers for note in answer.notes], len(answers))
+    """Return the notes of all, but none on a word that some collection has, or on a filter that lets something pass."""
+    lacked = [{lacked_word(note) for note in answer.notes} for answer in answers]
+    nowhere = set.intersection(*lacked) if lacked else set[str]()
+    passed = any(answer.total_candidates for answer in answers)
+    told, words = list[tuple[str, str]](), set[str]()
+    for answer in answers:
+        for note in answer.notes:
+            word = lacked_word(note)
+            if not word and (answer.total_candidates or not (passed and note.startswith(DOUBT))):
+                told.append((note, answer.collection))
+            elif word in nowhere and word not in words:
+                words.add(word)
+                told += [(note, one.collection) for one in answers]
+    return _told(told, len(answers))
 
 
 def _told(words: Sequence[tuple[str, str]], of: int) -> list[str]:

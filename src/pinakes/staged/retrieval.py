@@ -26,9 +26,11 @@ from pinakes.search.copies import without_copies
 from pinakes.search.documents import FoundDocument, best_documents, in_order, similarities
 from pinakes.search.duplicates import named_versions
 from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
+from pinakes.search.passages import Passages
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
 from pinakes.staged.found import Found, FoundSummaries
+from pinakes.staged.together import Answer, together
 from pinakes.summarizing import Summaries
 from pinakes.types import JSON, Condition, Filter, Heading, SearchMode, Summary
 
@@ -60,18 +62,6 @@ class _Question:
     mode: SearchMode | None = None
     min_score: float = 0.0
     phrases: PhraseUse = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What one collection says, not yet looked up; ``required``: the quoted phrases that all it found has."""
-
-    record: CollectionRecord
-    found: Sequence[FoundDocument]
-    total: int
-    degraded: str | None = None
-    notes: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
 
 
 class Staged:
@@ -130,7 +120,7 @@ class Staged:
         start = time.perf_counter()
         depth = max(_DEPTH, top_k)
         question = _Question("", depth, _parsed(filters), self._weights(None), None, min_score)
-        merged: dict[int, _Answer] = {}
+        merged: dict[int, Answer] = {}
         notes: list[str] = []
         for query in dict.fromkeys(queries):
             answers, said = self._ask(collection, replace(question, query=query))
@@ -222,10 +212,10 @@ class Staged:
         """
         return [self._shelves.record(name) for name in self._library.named(collection)]
 
-    def _ask(self, collection: str | None, question: _Question) -> tuple[list[_Answer], list[str]]:
+    def _ask(self, collection: str | None, question: _Question) -> tuple[list[Answer], list[str]]:
         """Ask every collection; of several that fail the others answer, and what failed is noted."""
         names = self._library.named(collection)
-        answers: list[_Answer] = []
+        answers: list[Answer] = []
         failed: dict[str, PinakesError] = {}
         for name in names:
             try:
@@ -244,8 +234,8 @@ class Staged:
         semantic, keyword = (min(max(0.0, one), _MOST_WEIGHT) for one in both)
         return (semantic, keyword) if semantic + keyword > 0 else (1.0, 0.0)
 
-    def _of_one(self, name: str, question: _Question) -> _Answer:
-        def ask(parts: Parts) -> _Answer:
+    def _of_one(self, name: str, question: _Question) -> Answer:
+        def ask(parts: Parts) -> Answer:
             order, found = self._best(parts, question)
             where = order.known.asked.request.where
             total = self._total(parts, where)
@@ -254,7 +244,7 @@ class Staged:
                 doubts += search.filters_meant(connection, order.known.asked, parts)
             notes = (*order.notes, *doubts, *order.ranked.doubts(order.known.asked.request.min_score))
             required = order.known.asked.phrases if found else ()
-            return _Answer(parts.collection, found, total, order.known.degraded or _no_vectors(order), notes, required)
+            return Answer(parts.collection, found, total, order.known.degraded or _no_vectors(order), notes, required)
 
         return self._with_parts(name, ask)
 
@@ -300,7 +290,7 @@ class Staged:
                 record, index = shelves.mend(record, error)
                 return ask(shelves.parts(record, index, Watch()))
 
-    def _like(self, parts: Parts, reference: DocumentRecord, where: Filter, top_k: int) -> _Answer | None:
+    def _like(self, parts: Parts, reference: DocumentRecord, where: Filter, top_k: int) -> Answer | None:
         """Return the documents whose vectors as a whole are nearest, None where ``reference`` has none."""
         vectors = parts.index.vectors(np.array([reference.id], np.int64), "documents")
         if not vectors.size or np.isnan(vectors).any() or not vectors.any():
@@ -321,7 +311,7 @@ class Staged:
             )
             found = self._different(every, parts, _Question("", top_k, where, (1.0, 0.0)))
             if len(found) >= top_k or len(ranked) < most:
-                return _Answer(parts.collection, found, self._total(parts, where))
+                return Answer(parts.collection, found, self._total(parts, where))
             most *= _POOL_GROWTH
 
     def _not_to_be_found(self, reference: DocumentRecord, other_source: bool) -> tuple[str, ...]:
@@ -362,7 +352,7 @@ class Staged:
     def _answered(
         self,
         query: str,
-        answers: Sequence[_Answer],
+        answers: Sequence[Answer],
         notes: Sequence[str],
         top_k: int,
         start: float,
@@ -376,7 +366,7 @@ class Staged:
         names = {answer.record.id: answer.record.name for answer in answers}
         several = len(answers) > 1
         with self._shelves.catalog.read() as connection:
-            ranked = _together(answers)
+            ranked = together(answers, Passages(connection, query))
             if named is not None and self._shelves.settings.search.fold_duplicates:
                 ranked = without_copies(connection, ranked, top_k, named)
             ranked = ranked[:top_k]
@@ -420,19 +410,11 @@ def _parsed(filters: Where) -> Filter:
     return filters if isinstance(filters, tuple) else parse(filters)
 
 
-def _required(answers: list[_Answer]) -> list[_Answer]:
+def _required(answers: list[Answer]) -> list[Answer]:
     """Return ``answers``; where one has all required phrases, the others without what they found."""
     if not any(answer.required for answer in answers):
         return answers
     return [one if one.required else replace(one, found=(), notes=with_phrases(one.notes)) for one in answers]
-
-
-def _together(answers: Sequence[_Answer]) -> list[FoundDocument]:
-    """Return the documents of all collections in one order: by score, or by rank where their models differ."""
-    if len({answer.record.fingerprint for answer in answers}) < 2:
-        return in_order([one for answer in answers for one in answer.found])
-    ranked = [(rank, one) for answer in answers for rank, one in enumerate(in_order(answer.found))]
-    return [one for _, one in sorted(ranked, key=lambda pair: (-pair[1].phrases, pair[0], -pair[1].score))]
 
 
 def _no_vectors(order: Placed) -> str | None:
@@ -443,7 +425,7 @@ def _no_vectors(order: Placed) -> str | None:
     return "none of these passages has a vector yet: keyword search only"
 
 
-def _scored(answer: _Answer, merge: Merge) -> _Answer:
+def _scored(answer: Answer, merge: Merge) -> Answer:
     """Return the ranking of one question, scored as it counts among several."""
     if merge == "max":
         return replace(answer, found=[replace(one, parts={}) for one in answer.found])
@@ -451,7 +433,7 @@ def _scored(answer: _Answer, merge: Merge) -> _Answer:
     return replace(answer, found=[replace(one, score=1 / (_RRF_K + rank), phrases=0, parts={}) for rank, one in ranks])
 
 
-def _merged(before: _Answer, answer: _Answer, merge: Merge) -> _Answer:
+def _merged(before: Answer, answer: Answer, merge: Merge) -> Answer:
     """Return both rankings as one; of a document's passages the better one is shown."""
     found = {one.document_id: one for one in before.found}
     for one in _scored(answer, merge).found:

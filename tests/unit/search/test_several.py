@@ -11,13 +11,16 @@ import pytest
 from pinakes.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
 from pinakes.search.several import Wanted, asked, named
 from pinakes.settings import SearchSettings
+from pinakes.spelling import Missing, Near, lacked_word
 from pinakes.types import Hit, Results, Scores, Stage, Trace
 
 BOTH = {"cosine": 0.5, "bm25": 2.0}
 MODEL = "model/8"
 
 
-def hit(collection: str, number: int, score: float, text: str = "", **scores: float | None) -> Hit:
+def hit(
+    collection: str, number: int, score: float, text: str = "", *, has: float | None = None, **scores: float | None
+) -> Hit:
     return Hit(
         chunk_id=f"{collection}_{number}",
         document_id=f"{collection}-{number}",
@@ -36,6 +39,7 @@ def hit(collection: str, number: int, score: float, text: str = "", **scores: fl
         matched_by=("keyword",),
         metadata={},
         confidence=score / 2,
+        coverage=has,
     )
 
 
@@ -202,6 +206,72 @@ def test_scores_of_different_models_do_not_compare() -> None:
     assert ids(found) == ["a_1", "b_1", "a_2"]
     assert "their models are not the same" in found.notes[0]
     assert ids(ask(*answers)) == ["a_1", "a_2", "b_1"]
+
+
+def test_a_collection_whose_passages_have_fewer_words_of_the_question_is_lower() -> None:
+    own = [hit("a", number, 0.8 - number / 100, has=0.9) for number in range(5)]
+    other = [hit("b", number, 0.82 - number / 100, has=0.6) for number in range(5)]
+    found = ask(answer("a", own), answer("b", other)).hits
+    assert [one.collection for one in found] == ["a"] * 5 + ["b"] * 5
+    assert found[0].score == 0.8
+    assert found[5].score == pytest.approx(0.82 - 2 * 0.3 * 0.82)
+    assert found[5].score_parts == {"collections": pytest.approx(-2 * 0.3 * 0.82)}
+
+
+def test_scores_do_not_fall_below_nothing_and_keep_their_order() -> None:
+    other = [hit("b", number, 0.5 - number / 10, has=0.0) for number in range(3)]
+    found = ask(answer("a", [hit("a", 1, 0.6, has=1.0)]), answer("b", other)).hits
+    assert [one.chunk_id for one in found] == ["a_1", "b_0", "b_1", "b_2"]
+    assert [one.score for one in found] == [0.6, 0.0, 0.0, 0.0]
+
+
+def test_by_ranks_too_a_collection_that_fits_less_comes_behind() -> None:
+    own = answer("a", [hit("a", number, 0.6 - number / 100, has=0.8) for number in range(10)], answerable=0.7)
+    words = answer("b", [hit("b", number, 1.0, has=0.7, cosine=None, bm25=3.0) for number in range(10)])
+    assert [one.collection for one in ask(own, words).hits] == ["a"] * 10
+    better = answer("b", [hit("b", number, 1.0, has=1.0, cosine=None, bm25=3.0) for number in range(10)])
+    doubtful = replace(own, answerable=0.1)
+    assert [one.collection for one in ask(doubtful, better).hits] == ["b"] * 10
+
+
+def test_of_two_that_fit_alike_hits_stand_in_turn() -> None:
+    one = answer("a", [hit("a", number, 0.6, has=0.8) for number in range(3)])
+    two = answer("b", [hit("b", number, 0.5, has=0.8) for number in range(3)])
+    found = ask(one, two, models={"a": "one/8", "b": "two/8"}).hits
+    assert [hit.collection for hit in found] == ["a", "b", "a", "b", "a", "b"]
+
+
+def test_a_reranker_is_believed_whatever_words_stand_there() -> None:
+    one = answer("a", [hit("a", 1, 0.4, has=1.0, rerank=0.4)])
+    two = answer("b", [hit("b", 1, 0.5, has=0.0, rerank=0.5)])
+    assert ids(ask(one, two)) == ["b_1", "a_1"]
+
+
+def test_a_word_that_another_collection_has_is_not_told_as_missing() -> None:
+    lacking = Missing("frobnicate", (Near("fabricate", 2, 3),)).note
+    nowhere = [Missing("qux").note, Missing("qux", (Near("quux", 1, 1),)).note]
+    found = ask(
+        answer("a", [hit("a", 1, 0.5)], notes=(lacking, nowhere[0])),
+        answer("b", [hit("b", 1, 0.5)], notes=(nowhere[1], "searched by words: it is an identifier")),
+    )
+    assert found.notes == (nowhere[0], "'b': searched by words: it is an identifier")
+
+
+@pytest.mark.parametrize("word", ["it's", 'a"b', "IT", "7", "x"])
+def test_a_note_tells_which_word_is_lacking(word: str) -> None:
+    assert lacked_word(Missing(word).note) == repr(word)
+
+
+@pytest.mark.parametrize("note", ["no passage has a word of the query", "searched for 'a' instead of 'b'", ""])
+def test_other_notes_tell_of_no_word(note: str) -> None:
+    assert lacked_word(note) == ""
+
+
+def test_a_filter_that_fits_documents_of_another_collection_is_not_doubted() -> None:
+    doubt = "no document has a field 'sig': there are 'path'"
+    passed, none = answer("a", [hit("a", 1, 0.5)]), answer("b", [], notes=(doubt,), total_candidates=0)
+    assert ask(passed, none).notes == ()
+    assert ask(replace(none, collection="c"), none).notes == (doubt,)
 
 
 def test_the_model_does_not_matter_where_words_alone_decide() -> None:

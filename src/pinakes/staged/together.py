@@ -1,0 +1,70 @@
+"""The documents that several collections found, in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.search.documents import FoundDocument, in_order
+from pinakes.search.explanation import coverage
+from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, behind, fit
+from pinakes.search.passages import Passages, terms_beside
+from pinakes.search.scoring import plus
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one collection says, not yet looked up; ``required``: the quoted phrases that all it found has."""
+
+    record: CollectionRecord
+    found: Sequence[FoundDocument]
+    total: int
+    degraded: str | None = None
+    notes: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+
+    @property
+    def by_words(self) -> bool:
+        """Whether no passage was found by meaning."""
+        return all(one.cosine is None for one in self.found)
+
+
+def together(answers: Sequence[Answer], passages: Passages) -> list[FoundDocument]:
+    """Return the documents of all collections: by score, or by rank where these do not compare.
+
+    Those of a collection that fits the question less lose by that (``fitting``).
+    """
+    found = [answer for answer in answers if answer.found]
+    if len(found) < 2:
+        return in_order([one for answer in found for one in answer.found])
+    lost = behind([_fit(answer, passages) for answer in found])
+    if len({(answer.record.fingerprint, answer.by_words) for answer in found}) == 1:
+        best = max(one.score for answer in found for one in answer.found)
+        scored = zip(found, lost, strict=True)
+        return in_order([_less(one, SCORE * less * best) for answer, less in scored for one in answer.found])
+    ranked = [
+        (rank + RANKS * less, one)
+        for answer, less in zip(found, lost, strict=True)
+        for rank, one in enumerate(in_order(answer.found))
+    ]
+    return [one for _, one in sorted(ranked, key=lambda pair: (-pair[1].phrases, pair[0], -pair[1].score))]
+
+
+def _fit(answer: Answer, passages: Passages) -> float:
+    best = [one.chunk_id for one in in_order(answer.found)[:LOOKED_AT] if one.chunk_id is not None]
+    rows, places = passages.of(best), passages.places(best)
+    terms = [
+        {**terms_beside(row), "text": frozenset[str]().union(*(those for _, those in places[one]))}
+        for one, row in rows.items()
+    ]
+    shares = [share for there in terms if (share := coverage(passages.query, there)) is not None]
+    return fit(shares, None, by_words=answer.by_words)
+
+
+def _less(one: FoundDocument, lost: float) -> FoundDocument:
+    if not lost:
+        return one
+    score = max(0.0, one.score - lost)
+    parts = plus(one.parts, "collections", score - one.score) if one.parts else {}
+    return replace(one, score=score, parts=parts)
