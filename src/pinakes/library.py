@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -437,10 +437,14 @@ class Library:
 
 
 def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
-    """Run a flow to its end, passing its events on."""
-    for event in events:
-        if on_event is not None:
-            on_event(event)
+    """Run a flow to its end, passing its events on; whatever stops it, it keeps what it made."""
+    try:
+        for event in events:
+            if on_event is not None:
+                on_event(event)
+    finally:
+        if isinstance(events, Generator):
+            events.close()
 
 
 def _answer(

@@ -39,7 +39,7 @@ class Course:
     def _begin(self) -> None:
         self._start = self._clock()
         self._embedding_since: float | None = None
-        self._files = self._total = 0
+        self._files = self._total = self._committed = 0
         self._settled: float = 0
         self._before = 0
         self._embedded = self._batch = 0
@@ -63,6 +63,8 @@ class Course:
             self._files, self._total = event.done, event.total
         elif event.stage == "embed":
             self._see_embedded(event)
+        elif event.stage == "commit":
+            self._committed = self._files
         elif event.stage == "scan":
             self._detail = event.detail
         elif event.stage == "fetch":
@@ -138,7 +140,7 @@ class Course:
         if not self._files:
             return ""
         embedded = f", {self._embedded:,} chunks embedded" if self._embedding_since is not None else ""
-        return f"{self._files:,} of {self._total:,} files read{embedded}"
+        return f"{self._committed:,} of {self._total:,} files{embedded}"
 
     def _rate(self, number: float, since: float) -> list[str]:
         seconds = self._clock() - since

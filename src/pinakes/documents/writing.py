@@ -203,7 +203,7 @@ class Writer:
                 batch.deferred = True
                 return
             start = time.perf_counter()
-            batch.vectors = drained(embed(tools.embedder, missing, refused, paid=batch.vectors.update))
+            batch.vectors = drained(embed(tools.embedder, missing, refused, kept=batch.vectors.update))
             batch.embed_s += time.perf_counter() - start
             batch.binds = record.model_id is None
         except ModelUnavailable as error:

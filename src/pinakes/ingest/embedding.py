@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -12,6 +12,7 @@ from pinakes.catalog import Catalog, collections, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
 from pinakes.ingest.report import Event
+from pinakes.machine.interrupts import held_back
 from pinakes.ports import Embedder, Remote
 from pinakes.types import Float32
 from pinakes.wording import counted
@@ -26,12 +27,13 @@ def embed(
     embedder: Embedder,
     texts: Mapping[bytes, str],
     refused: dict[bytes, str] | None = None,
-    paid: Callable[[Mapping[bytes, Float32]], object] | None = None,
+    kept: Callable[[Mapping[bytes, Float32]], object] | None = None,
 ) -> Generator[Event, None, dict[bytes, Float32]]:
     """Embed ``texts``, shortest first so that batches need little padding; return key → float32 (dim,).
 
-    Texts that the model refuses have no vector then; the reasons are put into ``refused`` where it is given. ``paid``
-    gets each answer of a model that runs elsewhere as it comes.
+    Texts that the model refuses have no vector then; the reasons are put into ``refused`` where it is given. ``kept``
+    gets each answer of a model that runs elsewhere as it comes, since it is paid for; of one that runs here it gets
+    what was made until the work is stopped.
 
     Raises:
         ModelUnavailable: the model cannot be loaded or does not answer.
@@ -39,17 +41,19 @@ def embed(
     """
     keys = sorted(texts, key=lambda key: len(texts[key]))
     if isinstance(embedder, Remote):
-        return (yield from _asked(embedder, texts, keys, refused, paid))
+        return (yield from _asked(embedder, texts, keys, refused, kept))
     vectors: dict[bytes, Float32] = {}
-    for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
-        part = keys[start : start + _EMBEDDED_PER_EVENT]
+    with held_back() as interrupt:
         try:
-            vectors |= zip(part, embedder.embed([texts[key] for key in part]), strict=True)
-        except InvalidInput:
-            if refused is None:
-                raise
-            vectors |= _one_by_one(embedder, {key: texts[key] for key in part}, refused)
-        yield Event("embed", start + len(part), len(keys))
+            for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
+                part = keys[start : start + _EMBEDDED_PER_EVENT]
+                vectors |= _made(embedder, {key: texts[key] for key in part}, refused)
+                yield Event("embed", start + len(part), len(keys))
+                interrupt.check()
+        except BaseException:  # also where whoever asked does not go on
+            if kept is not None and vectors:
+                kept(vectors)
+            raise
     return vectors
 
 
@@ -58,7 +62,7 @@ def _asked(
     texts: Mapping[bytes, str],
     keys: Sequence[bytes],
     refused: dict[bytes, str] | None,
-    paid: Callable[[Mapping[bytes, Float32]], object] | None,
+    kept: Callable[[Mapping[bytes, Float32]], object] | None,
 ) -> Generator[Event, None, dict[bytes, Float32]]:
     """As ``embed``, by a model that runs elsewhere."""
     vectors: dict[bytes, Float32] = {}
@@ -69,8 +73,8 @@ def _asked(
             if not isinstance(found, InvalidInput):
                 made = dict(zip(part, found, strict=True))
                 vectors |= made
-                if paid is not None:
-                    paid(made)
+                if kept is not None:
+                    kept(made)
             elif refused is None:
                 raise found
             else:
@@ -80,15 +84,18 @@ def _asked(
     return vectors
 
 
-def paying(
-    catalog: Catalog, collection: CollectionRecord, embedder: Embedder
-) -> Callable[[Mapping[bytes, Float32]], object] | None:
-    """Return what keeps answers of a model that runs elsewhere as they come, so that none is paid for twice.
+def undisturbed(embedder: Embedder) -> AbstractContextManager[object]:
+    """Give a block in which vectors are made and stored before Ctrl+C is heeded.
 
-    None for a model that runs here: its vectors are kept in larger steps.
+    Not where they come from elsewhere: that may take long, and each answer is stored as it comes.
     """
-    if not isinstance(embedder, Remote):
-        return None
+    return nullcontext() if isinstance(embedder, Remote) else held_back()
+
+
+def keeping(
+    catalog: Catalog, collection: CollectionRecord, embedder: Embedder
+) -> Callable[[Mapping[bytes, Float32]], object]:
+    """Return what keeps vectors before their documents are there, so that none is made, or paid for, twice."""
 
     def kept(vectors: Mapping[bytes, Float32]) -> None:
         if collection.model_id is None:
@@ -97,6 +104,15 @@ def paying(
             keep(connection, embedder, vectors)
 
     return kept
+
+
+def _made(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str] | None) -> dict[bytes, Float32]:
+    try:
+        return dict(zip(texts, embedder.embed(list(texts.values())), strict=True))
+    except InvalidInput:
+        if refused is None:
+            raise
+        return _one_by_one(embedder, texts, refused)
 
 
 def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[bytes, str]) -> dict[bytes, Float32]:
@@ -212,13 +228,12 @@ class Waiting:
             if not rows:
                 self.embed_summaries()
                 return False
-            paid = paying(self.catalog, self.collection, self.embedder)
-            vectors = yield from embed(self.embedder, {key: text for _, key, text in rows}, self.refused, paid)
-            if self.collection.model_id is None:
-                self.collection = bind(self.catalog, self.collection, self.embedder)
-            if paid is None:
-                with self.catalog.write() as connection:
-                    keep(connection, self.embedder, vectors)
+            texts = {key: text for _, key, text in rows}
+            kept = keeping(self.catalog, self.collection, self.embedder)
+            with undisturbed(self.embedder):
+                kept((yield from embed(self.embedder, texts, self.refused, kept)))
+                if self.collection.model_id is None:
+                    self.collection = bind(self.catalog, self.collection, self.embedder)
             self.follow(len(rows))
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
@@ -244,11 +259,9 @@ class Waiting:
             ModelUnavailable: the model cannot be loaded or does not answer.
         """
         while texts := self._summaries():
-            paid = paying(self.catalog, self.collection, self.embedder)
-            vectors = drained(embed(self.embedder, texts, self.refused, paid))
-            if paid is None:
-                with self.catalog.write() as connection:
-                    keep(connection, self.embedder, vectors)
+            kept = keeping(self.catalog, self.collection, self.embedder)
+            with undisturbed(self.embedder):
+                kept(drained(embed(self.embedder, texts, self.refused, kept)))
 
     def _summaries(self) -> dict[bytes, str]:
         collection_id, model_id = self.collection.id, self.collection.model_id

@@ -16,7 +16,7 @@ from pinakes.approximation import Map, Tokens
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
-from pinakes.ingest.embedding import bind, embed, keep, paying, waits
+from pinakes.ingest.embedding import bind, embed, keeping, undisturbed, waits
 from pinakes.ingest.report import Event
 from pinakes.ports import Embedder, Index, Vocabulary
 from pinakes.settings import EmbeddingSettings
@@ -232,11 +232,11 @@ def _sampled(
     missing = [key for key in texts if key not in known]
     for start in range(0, len(missing), _KEPT_AT_ONCE):
         part = {key: texts[key] for key in missing[start : start + _KEPT_AT_ONCE]}
-        vectors = yield from embed(embedder, part, refused, paying(catalog, collection, embedder))
-        if collection.model_id is None:
-            collection = bind(catalog, collection, embedder)
-        with catalog.write() as connection:
-            keep(connection, embedder, vectors)
+        kept = keeping(catalog, collection, embedder)
+        with undisturbed(embedder):
+            kept((yield from embed(embedder, part, refused, kept)))
+            if collection.model_id is None:
+                collection = bind(catalog, collection, embedder)
     with catalog.read() as connection:
         model_id = collections.model_id(connection, embedder.fingerprint)
         found = embeddings.of_keys(connection, model_id, [key for key in texts if key not in refused])

@@ -15,11 +15,11 @@ class Event:
     """Where a long run stands: ``done`` of ``total`` of the ``stage``'s units (files, chunks).
 
     "wait": another process reads the same source. "fetch": pages are asked for, before it is known what to read.
-    "searchable": every chunk has a vector, ``done`` of them the
+    "commit": the files read last are in the catalogue. "searchable": every chunk has a vector, ``done`` of them the
     model's own. "elsewhere": another process embeds the rest. "summarize": documents got summaries.
     """
 
-    stage: Literal["wait", "scan", "fetch", "read", "embed", "index", "searchable", "elsewhere", "summarize"]
+    stage: Literal["wait", "scan", "fetch", "read", "embed", "commit", "index", "searchable", "elsewhere", "summarize"]
     done: int
     total: int
     detail: str = ""

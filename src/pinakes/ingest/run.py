@@ -24,7 +24,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, TooLarge, Unreadable
-from pinakes.ingest.embedding import bind, embed, keep, paying, refusal, waits
+from pinakes.ingest.embedding import bind, embed, keep, keeping, refusal, undisturbed, waits
 from pinakes.ingest.entries import Entry, Move, Note, Put, chunks_in, vanished, weight
 from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.marks import marked
@@ -342,13 +342,15 @@ class Ingest:
         if not batch:
             return
         chunks = chunks_in(batch)
-        vectors = yield from self._embed(chunks)
-        with self._timed("catalog"), self._tools.catalog.write() as connection:
-            if vectors:
-                keep(connection, self._tools.embedder, vectors)
-            records = [self._apply(connection, entry) for entry in batch]
-            sources.note(connection, self._record.id, records)
-            self._inherit(connection)
+        with undisturbed(self._tools.embedder):
+            vectors = yield from self._embed(chunks)
+            with self._timed("catalog"), self._tools.catalog.write() as connection:
+                if vectors:
+                    keep(connection, self._tools.embedder, vectors)
+                records = [self._apply(connection, entry) for entry in batch]
+                sources.note(connection, self._record.id, records)
+                self._inherit(connection)
+            yield Event("commit", len(batch), len(batch))
         self.report.chunks += len(chunks)
         if not self._deferring:
             self._follow_sometimes(len(chunks))
@@ -402,8 +404,8 @@ class Ingest:
             known = self._embedded_before(texts)
             missing = {key: text for key, text in texts.items() if key not in known}
             with self._timed("embed"):
-                paid = paying(self._tools.catalog, self._collection, self._tools.embedder)
-                vectors = yield from embed(self._tools.embedder, missing, refused, paid)
+                kept = keeping(self._tools.catalog, self._collection, self._tools.embedder)
+                vectors = yield from embed(self._tools.embedder, missing, refused, kept)
         except ModelUnavailable as error:
             self.report.degraded = str(error)
             self._count_kept(chunks, known)

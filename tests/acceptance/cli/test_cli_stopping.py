@@ -76,7 +76,7 @@ def test_ctrl_c_while_a_file_is_read_ends_its_reader_and_the_next_run_reads_it(t
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert re.fullmatch(r"stopped at \d of 2 files read; what was committed stays; run again to resume\n", err)
+    assert re.fullmatch(r"stopped at \d of 2 files; what was committed stays; run again to resume\n", err)
     assert json.loads(out)["error"]["code"] == "INTERRUPTED"
     wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in readers))
     (folder / "slow.md").write_text(SLOW[:1000])

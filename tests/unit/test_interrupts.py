@@ -1,0 +1,84 @@
+"""Ctrl+C waits for the end of what must not be broken off, a second one does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from pinakes.machine.interrupts import held_back
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_it_comes_at_the_end_of_the_block() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_back():
+        press()
+        done.append("written")
+    assert done == ["written"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_it_comes_when_it_is_asked_for() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_back() as interrupt:
+        interrupt.check()
+        press()
+        done.append("made")
+        interrupt.check()
+        done.append("never")
+    assert done == ["made"]
+
+
+def test_a_second_one_comes_at_once() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_back():
+        press()
+        done.append("made")
+        press()
+        done.append("never")
+    assert done == ["made"]
+
+
+def test_a_block_within_another_does_not_end_it() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_back():
+        with held_back():
+            press()
+        done.append("stored")
+    assert done == ["stored"]
+
+
+def test_other_threads_hold_nothing_back() -> None:
+    done = []
+
+    def work() -> None:
+        with held_back() as interrupt:
+            interrupt.check()
+            done.append("made")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == ["made"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_where_it_is_ignored_it_stays_so() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with held_back():
+        press()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
