@@ -236,8 +236,7 @@ class Shelves:
     ) -> Ingest:
         """Return a run over one source, or over what it has at ``paths`` and below, to be started with its ``run``.
 
-        ``retry``: files that failed before, or lacked what is there by now, are tried again at once; those that failed
-        at ``paths`` always are.
+        ``retry``: files that failed before, or lacked what is there by now, are tried at once; those at ``paths`` are.
         """
         source = self.source(in_force(self.settings, record.name, kept))
         if paths is not None and isinstance(source, Lookable):

@@ -107,7 +107,7 @@ def test_other_patterns_read_from_what_was_fetched(library: Library, host: WebHo
     mosses = host.put("/b/mosses", article("Mosses", "Mosses drink."), etag=True)
     index = host.put("/sitemap.xml", sitemap(ferns, mosses))
     library.add(index)
-    report = library.add(index, exclude=["/b/"])
+    report = library.add(index, exclude=["/b/"], remove=True)
     assert report.removed == 1
     assert found(library, "ferns") == [ferns]
 

@@ -77,14 +77,15 @@ def others_of(
 ) -> tuple[OtherSource, ...]:
     """Return the sources of a collection that are read beside that at ``place``; what they hold is left to them.
 
-    Those that the settings do not name any more are not read: what they hold may be taken from them.
+    Those that the settings do not name any more are not read: what they hold may be taken from them. Of parts of one
+    location the last that reads a file has it.
     """
     with catalog.read() as connection:
         every = sources.everything(connection, collection_id)
     return tuple(
         OtherSource(one.id, name_of(sourcing.settings_of(one)), one.kind, one.location)
         for one in every
-        if one.place != place and not sourcing.abandoned(settings, name, one)
+        if one.place[:2] != place[:2] and not sourcing.abandoned(settings, name, one)
     )
 
 
