@@ -97,7 +97,8 @@ class Library:
         Without ``include`` and ``exclude`` those of the settings hold, else those given the last time; one of them
         replaces both. Without ``ref`` that of the settings does. ``kind`` says what the location is, where that cannot
         be told from it. What lies inside a folder that is a source of the collection is read by that source, unless it
-        is to be one of its own (``as_source``). ``remove``: documents may be removed that other patterns leave out.
+        is to be one of its own (``as_source``); single files in a folder are its files once that is added. ``remove``:
+        documents may be removed that other patterns, or another ref, leave out.
 
         Raises:
             NotFound, InvalidInput, SourceError: the location cannot be used, or another source has its files.
@@ -108,6 +109,7 @@ class Library:
         found = adding.addition(self.shelves, name, wanted)
         if not remove:
             adding.check(self.shelves, name, found.source)
+        adding.replace_files(self.shelves, name, found)
         _drain(upgrading.upgrade_each(self.shelves, [name]), on_event)
         return self._ingest(name, found.source, on_event, retry=True, paths=found.paths)
 

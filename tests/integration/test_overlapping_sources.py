@@ -143,6 +143,35 @@ def test_a_folder_around_a_source_is_refused(library: Library, tree: Path) -> No
     assert sorted(standing(library)) == ["x.txt", "y.txt"]
 
 
+def test_single_files_become_files_of_the_folder_that_is_added(library: Library, tree: Path) -> None:
+    (tree / "empty.md").write_text("", "utf-8")
+    for name in ("sub/x.txt", "sub/y.txt"):
+        library.add(str(tree / name))
+    before = standing(library)
+    report = library.add(str(tree / "sub"))
+    assert (report.added, report.embedded) == (0, 0)
+    assert standing(library) == before, "the same documents at the same paths"
+    assert locations(library) == [str(tree / "sub")]
+    assert library.sync()[0].unchanged == 2
+    with pytest.raises(InvalidInput, match="holds the files of the source 'sub'"):
+        library.add(str(tree))
+
+
+def test_a_single_file_deeper_in_a_folder_stays_a_source(library: Library, tree: Path) -> None:
+    library.add(str(tree / "sub/x.txt"))
+    with pytest.raises(InvalidInput, match=r"holds the files of the source 'x\.txt'"):
+        library.add(str(tree))
+    assert library.add(str(tree), as_source=True).added == 2
+    assert sorted(standing(library)) == ["a.md", "sub/y.txt", "x.txt"]
+
+
+def test_a_single_file_that_the_folder_leaves_out_stays_a_source(library: Library, tree: Path) -> None:
+    library.add(str(tree / "a.md"))
+    library.add(str(tree), include=["*.txt"])
+    assert sorted(standing(library)) == ["a.md", "sub/x.txt", "sub/y.txt"]
+    assert locations(library) == [str(tree / "a.md"), str(tree)]
+
+
 def test_a_source_beside_another_leaves_it_what_it_holds(
     open_library: OpenLibrary, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

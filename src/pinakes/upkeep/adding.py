@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 
 from pinakes.catalog import collections, holders, sources
 from pinakes.catalog.sources import FileRecord, SourceRecord
@@ -42,10 +43,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What adding a location means: ``source`` is read, all of it, or what it has at ``paths`` and below."""
+    """What adding a location means: ``source`` is read, all of it, or what it has at ``paths`` and below.
+
+    ``replaces``: single files in that folder that were sources by themselves, and are its files from now on.
+    """
 
     source: SourceSettings
     paths: tuple[str, ...] | None = None
+    replaces: tuple[SourceSettings, ...] = ()
 
 
 def addition(shelves: Shelves, name: str, wanted: Wanted) -> Addition:
@@ -67,6 +72,10 @@ def addition(shelves: Shelves, name: str, wanted: Wanted) -> Addition:
             return Addition(_settled(shelves, name, replace(wanted, location=one.other.location, kind=typed.kind)))
     if wanted.as_source or not found:
         return Addition(_settled(shelves, name, wanted))
+    files = [one.other for one in found if _is_file_in(shelves, name, one, typed)]
+    if len(files) == len(found):
+        return Addition(_settled(shelves, name, wanted), replaces=tuple(files))
+    found = [one for one in found if one.other not in files]
     around = [one for one in found if one.relation == "inside" and one.other.kind == typed.kind]
     if not around or wanted.include or wanted.exclude:
         raise _refusal(typed, name, found[0] if not around else around[0])
@@ -112,6 +121,27 @@ def tell(
     report.overlaps = [name_of(one.other) for one in overlaps.overlaps(source, _known(shelves, name))]
 
 
+def replace_files(shelves: Shelves, name: str, found: Addition) -> None:
+    """Have the documents of single files go to the folder that is read now, as far as that reads these files."""
+    if not found.replaces:
+        return
+    with closing(shelves.source(found.source)) as opened:
+        scan = opened.scan(None)
+    offered = {item.path for item in scan.items} | {entry.path for entry in scan.skipped}
+    record, kept = shelves.remember(name, found.source)
+    for one in found.replaces:
+        old = _kept(shelves, name, one)
+        if old is None or PurePath(one.location).name not in offered:
+            continue
+        with sourcing.alone(shelves.home, name, one), shelves.catalog.write() as connection:
+            known = sources.manifest(connection, old.id)
+            held = [replace(file, status="skipped", code=holders.HELD) for file in known.values() if file.document_id]
+            sources.note(connection, kept.id, held)
+            ids = {file.document_id for file in known.values() if file.document_id}
+            holders.hand_over(connection, record.id, holders.heirs(connection, old, ids))
+            sources.drop(connection, old.id)
+
+
 def _settled(shelves: Shelves, name: str, wanted: Wanted) -> SourceSettings:
     given = wanted.ref, wanted.include, wanted.exclude, wanted.kind
     return sourcing.added(shelves.catalog, shelves.settings, name, wanted.location, *given)
@@ -134,6 +164,16 @@ def _kept(shelves: Shelves, name: str, source: SourceSettings) -> SourceRecord |
         record = collections.find(connection, name)
         every = sources.everything(connection, record.id) if record else []
     return next((one for one in every if one.place == source.place), None)
+
+
+def _is_file_in(shelves: Shelves, name: str, one: Overlap, folder: SourceSettings) -> bool:
+    """Say whether a source is a single file in a folder, with nothing of its own, that was added by hand."""
+    place = Path(one.other.location)
+    if one.relation != "around" or (folder.kind, one.other.kind) != ("folder", "folder") or not place.is_file():
+        return False
+    configured = any(each.place == one.other.place for each in shelves.settings.of_collection(name).sources)
+    plain = one.other == SourceSettings(kind="folder", location=one.other.location)
+    return plain and not configured and Path(folder.location).samefile(place.parent)
 
 
 def _inside(shelves: Shelves, name: str, typed: SourceSettings, around: Sequence[Overlap]) -> Addition:
