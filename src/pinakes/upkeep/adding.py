@@ -70,6 +70,10 @@ def addition(shelves: Shelves, name: str, wanted: Wanted) -> Addition:
     for one in found:
         if one.relation == "same" and one.other.kind == typed.kind and not wanted.as_source:
             return Addition(_settled(shelves, name, replace(wanted, location=one.other.location, kind=typed.kind)))
+    if (page_of := _holder_of_page(shelves, name, typed, known)) and not wanted.as_source:
+        if wanted.include or wanted.exclude:
+            raise _refusal(typed, name, Overlap(page_of, "inside"))
+        return Addition(_settled(shelves, name, Wanted(page_of.location, kind="http")))
     if wanted.as_source or not found:
         return Addition(_settled(shelves, name, wanted))
     files = [one.other for one in found if _is_file_in(shelves, name, one, typed)]
@@ -164,6 +168,20 @@ def _kept(shelves: Shelves, name: str, source: SourceSettings) -> SourceRecord |
         record = collections.find(connection, name)
         every = sources.everything(connection, record.id) if record else []
     return next((one for one in every if one.place == source.place), None)
+
+
+def _holder_of_page(
+    shelves: Shelves, name: str, typed: SourceSettings, known: Sequence[SourceSettings]
+) -> SourceSettings | None:
+    """Return the source that has read a page, as one that a sitemap lists."""
+    if typed.kind != "http":
+        return None
+    with shelves.catalog.read() as connection:
+        record = collections.find(connection, name)
+        kept = {one.id: one for one in sources.everything(connection, record.id)} if record else {}
+        found = holders.holders(connection, record.id, kept.keys(), [typed.location]) if record else {}
+    places = {kept[one.source_id].place for one in found.values()}
+    return next((one for one in known if one.place in places and not one.part), None)
 
 
 def _is_file_in(shelves: Shelves, name: str, one: Overlap, folder: SourceSettings) -> bool:
