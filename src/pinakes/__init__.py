@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pinakes.errors import TooLarge as TooLarge
     from pinakes.errors import Unauthorized as Unauthorized
     from pinakes.errors import Unreadable as Unreadable
+    from pinakes.errors import WouldRemove as WouldRemove
     from pinakes.follow import Difference as Difference
     from pinakes.ingest import Event as Event
     from pinakes.ingest import Report as Report
@@ -120,6 +121,7 @@ __all__ = [
     "Trace",
     "Unauthorized",
     "Unreadable",
+    "WouldRemove",
     "__version__",
     "load",
 ]

@@ -7,7 +7,8 @@
     │   ├── InvalidName         … as a collection, source or profile name
     │   ├── InvalidFilter       … as a filter
     │   ├── QueryTooLong        … as a query
-    │   └── InvalidSetting      … as a setting
+    │   ├── InvalidSetting      … as a setting
+    │   └── WouldRemove         … unless it is said that documents are to be removed
     ├── NotFound                the named thing does not exist
     ├── Conflict                it is not as the caller takes it to be: somebody else changed it
     ├── Refused                 exists, but is outside what is allowed
@@ -93,6 +94,12 @@ class InvalidSetting(InvalidInput):
     """A setting that does not exist or has an impossible value."""
 
     code = "INVALID_SETTING"
+
+
+class WouldRemove(InvalidInput):
+    """What was asked for removes documents, and nobody said that it is to."""
+
+    code = "WOULD_REMOVE"
 
 
 class NotFound(PinakesError):

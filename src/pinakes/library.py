@@ -38,7 +38,7 @@ from pinakes.stock.collecting import Collections
 from pinakes.stock.standing import CollectionStatus as CollectionStatus
 from pinakes.stock.standing import status_of
 from pinakes.types import JSON, Filter, Results, SearchMode
-from pinakes.upkeep import sourcing, upgrading
+from pinakes.upkeep import adding, sourcing, upgrading
 from pinakes.upkeep.refreshing import Refresh, Refreshing
 from pinakes.upkeep.syncing import Syncing
 from pinakes.upkeep.watched import knowledge_base_there
@@ -88,21 +88,30 @@ class Library:
         kind: str | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        as_source: bool = False,
+        remove: bool = False,
         on_event: OnEvent | None = None,
     ) -> Report:
         """Read a folder, file, git repository, page or export into a collection; what is unchanged is skipped.
 
-        Without ``include`` and ``exclude`` those of the settings hold, else those given the last time; without
-        ``ref`` that of the settings does. ``kind`` says what the location is, where that cannot be told from it.
+        Without ``include`` and ``exclude`` those of the settings hold, else those given the last time; one of them
+        replaces both. Without ``ref`` that of the settings does. ``kind`` says what the location is, where that cannot
+        be told from it. What lies inside a folder that is a source of the collection is read by that source, unless it
+        is to be one of its own (``as_source``); single files in a folder are its files once that is added. ``remove``:
+        documents may be removed that other patterns, or another ref, leave out.
 
         Raises:
-            NotFound, InvalidInput, SourceError: the location cannot be used.
+            NotFound, InvalidInput, SourceError: the location cannot be used, or another source has its files.
+            WouldRemove: it would, and is not to ``remove`` any.
             ModelMismatch: the collection was embedded by another model.
         """
-        name = collection or self.usual
-        source = sourcing.added(self.shelves.catalog, self.settings, name, location, ref, include, exclude, kind)
+        name, wanted = collection or self.usual, adding.Wanted(location, ref, kind, include, exclude, as_source)
+        found = adding.addition(self.shelves, name, wanted)
+        if not remove:
+            adding.check(self.shelves, name, found.source)
+        adding.replace_files(self.shelves, name, found)
         _drain(upgrading.upgrade_each(self.shelves, [name]), on_event)
-        return self._ingest(name, source, on_event, retry=True)
+        return self._ingest(name, found.source, on_event, retry=True, paths=found.paths)
 
     def sync(
         self,
@@ -427,10 +436,20 @@ class Library:
         except PinakesError as error:
             return Report(name, source.location, error=error, part=source.part)
 
-    def _ingest(self, name: str, source: SourceSettings, on_event: OnEvent | None, *, retry: bool) -> Report:
+    def _ingest(
+        self,
+        name: str,
+        source: SourceSettings,
+        on_event: OnEvent | None,
+        *,
+        retry: bool,
+        paths: Sequence[str] | None = None,
+    ) -> Report:
         charges = Charges(self.shelves.embedders)
         with sourcing.alone(self.shelves.home, name, source, on_event):
-            run = self.shelves.ingest(*self.shelves.remember(name, source), retry=retry)
+            before = adding.before(self.shelves, name, source)
+            run = self.shelves.ingest(*self.shelves.remember(name, source), paths, retry=retry)
+            adding.tell(self.shelves, name, source, run.report, before, paths or ())
             _drain(run.run(), on_event)
         charges.put_into(run.report)
         return run.report

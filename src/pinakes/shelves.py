@@ -36,7 +36,8 @@ from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, So
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
 from pinakes.types import JSON, Filter, Int64
-from pinakes.upkeep.sourcing import how_to, in_force, options_of, part_before, same_options
+from pinakes.upkeep.overlaps import how_to
+from pinakes.upkeep.sourcing import in_force, options_of, part_before, same_options
 
 _log = logging.getLogger(__name__)
 
@@ -235,13 +236,12 @@ class Shelves:
     ) -> Ingest:
         """Return a run over one source, or over what it has at ``paths`` and below, to be started with its ``run``.
 
-        ``retry``: files that failed before, or lacked what is there by now, are tried again at once; those that failed
-        at ``paths`` always are.
+        ``retry``: files that failed before, or lacked what is there by now, are tried at once; those at ``paths`` are.
         """
         source = self.source(in_force(self.settings, record.name, kept))
         if paths is not None and isinstance(source, Lookable):
             source = Part(source, paths)
-        how = how_to(self.settings, record.name, kept, retry=retry, parts=paths is not None)
+        how = how_to(self.catalog, self.settings, record.name, kept, retry=retry, parts=paths is not None)
         return Ingest(self.tools(record), record, kept, source, how)
 
     def embed_waiting(

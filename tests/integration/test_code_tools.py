@@ -163,7 +163,7 @@ class TestIndexing:
         assert (document.title, document.text, document.version) == ("Beta", "int beta;\n", 2)
         assert len(found(empty, query="alpha beta")) == 1
 
-    def test_a_file_of_a_source_keeps_the_text_it_has_there(self, empty: Library, tmp_path: Path) -> None:
+    def test_a_file_of_a_source_becomes_what_is_pushed_until_it_is_read(self, empty: Library, tmp_path: Path) -> None:
         (tmp_path / "linux" / "mm").mkdir(parents=True)
         (tmp_path / "linux" / "mm" / "slab.c").write_text(SLAB)
         empty.add(str(tmp_path / "linux"), "default")
@@ -175,9 +175,68 @@ class TestIndexing:
         assert "changed" not in result
         (tmp_path / "linux" / "mm" / "slab.c").write_text(f"{SLAB}\nint later;\n")
         assert found(empty, query="kmem_cache_zalloc", max_results=1)[0]["changed"] is True
-        error = answer(empty, "index_content", **given, content="another text\n")["error"]
+        pushed = answer(empty, "index_content", **given, content="another_text();\n")
+        assert pushed["content_id"] == pushed["previous_content_id"] == before
+        document = empty.documents.get(before)
+        assert (document.text, document.path, document.of_file) == ("another_text();\n", "mm/slab.c", True)
+        assert found(empty, query="another_text", max_results=1)[0]["changed"] is True, "the file says something else"
+        (tmp_path / "linux" / "mm" / "slab.c").write_text("another_text();\n")
+        assert "changed" not in found(empty, query="another_text", max_results=1)[0]
+        [report] = empty.sync()
+        assert (report.changed, report.unchanged, report.embedded) == (0, 1, 0), "nothing is read or embedded twice"
+        answer(empty, "index_content", **given, content="not_in_the_file();\n")
+        assert empty.sync()[0].changed == 1
+        assert empty.documents.get(before).text == "another_text();\n", "what the file says counts"
+        assert empty.status()[0].documents == 1
+        assert not any(empty.verify().values())
+
+    @pytest.mark.parametrize(
+        "spelled",
+        [
+            "mm/slab.c",
+            "./mm/slab.c",
+            "mm/../mm/slab.c",
+            "{root}/mm/slab.c",
+            "{root}/./mm//slab.c",
+            "{root}/../link/mm/slab.c",
+            "file://{root}/mm/slab.c",
+        ],
+    )
+    @pytest.mark.parametrize("known", [True, False], ids=["a known file", "a new file"])
+    def test_a_file_of_a_source_is_one_document_however_its_path_is_spelled(
+        self, empty: Library, tmp_path: Path, spelled: str, known: bool
+    ) -> None:
+        root = tmp_path / "linux"
+        (root / "mm").mkdir(parents=True)
+        (tmp_path / "link").symlink_to(root)
+        (root / "other.c").write_text("int other;\n")
+        if known:
+            (root / "mm" / "slab.c").write_text(SLAB)
+        empty.add(str(root))
+        (root / "mm" / "slab.c").write_text(SLAB)
+        path = spelled.format(root=root)
+        first = answer(empty, "index_content", content_type="source_file", source_path=path, content="int pushed;\n")
+        assert ("previous_content_id" in first) is known
+        document = empty.documents.get(first["content_id"])
+        assert (document.uri, document.path) == ((root / "mm/slab.c").as_uri(), "mm/slab.c")
+        again = answer(empty, "index_content", content_type="source_file", source_path=path, content="int again;\n")
+        assert again["content_id"] == first["content_id"]
+        empty.sync()
+        assert empty.documents.get(first["content_id"]).text == SLAB
+        assert empty.status()[0].documents == 2
+
+    def test_a_path_that_several_documents_have_is_refused(self, empty: Library, tmp_path: Path) -> None:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "a.c").write_text(f"int {name};\n")
+            empty.add(str(tmp_path / name))
+        given = {"content_type": "source_file", "content": "int pushed;\n"}
+        error = answer(empty, "index_content", **given, source_path="a.c")["error"]
         assert error["code"] == "INVALID_INPUT"
-        assert "'mm/slab.c'" in error["message"]
+        assert all((tmp_path / name / "a.c").as_uri() in error["message"] for name in ("one", "two"))
+        done = answer(empty, "index_content", **given, source_path=str(tmp_path / "two" / "a.c"))
+        assert empty.documents.get(done["content_id"]).uri == (tmp_path / "two" / "a.c").as_uri()
+        assert empty.status()[0].documents == 2
 
     @pytest.mark.parametrize(
         ("arguments", "code", "words"),

@@ -119,7 +119,7 @@ def test_configured_globs_hold_when_the_place_is_added_by_hand(
     library = open_library()
     library.add(str(places["one"]), include=["*.txt"])
     library = open_library(**configured(places["one"]))
-    library.add(str(places["one"]))
+    library.add(str(places["one"]), remove=True)
     assert paths(library) == ["one.md"]
 
 

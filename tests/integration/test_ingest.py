@@ -283,7 +283,7 @@ def test_globs_choose_and_unchoose(library: Library, docs: Path) -> None:
 def test_a_folder_that_is_left_out_later_leaves_the_collection(how: str, library: Library, docs: Path) -> None:
     library.add(str(write_files(docs)))
     if how == "exclude":
-        library.add(str(docs), exclude=["animals/"])
+        library.add(str(docs), exclude=["animals/"], remove=True)
     else:
         (docs / ".gitignore").write_text("animals/\n")
         (docs / ".git").mkdir()
@@ -294,7 +294,7 @@ def test_a_folder_that_is_left_out_later_leaves_the_collection(how: str, library
 
 def test_a_folder_inside_another_may_be_a_source_too(library: Library, docs: Path) -> None:
     library.add(str(write_files(docs)))
-    library.add(str(docs / "animals"))
+    library.add(str(docs / "animals"), as_source=True)
     assert library.status()[0].documents == len(FILES), "one document per file, whichever source found it"
     library.add(str(docs / "animals"), exclude=["heron.md"])
     library.sync()
@@ -437,7 +437,7 @@ def test_patterns_given_once_still_hold_when_the_source_is_added_again(library: 
     again = library.add(str(docs))
     assert (again.unchanged, again.added, again.removed) == (1, 0, 0)
     assert paths(library) == ["a.md"]
-    assert library.add(str(docs), include=["*.txt"]).removed == 1
+    assert library.add(str(docs), include=["*.txt"], remove=True).removed == 1
     assert paths(library) == ["b.txt"]
 
 

@@ -107,9 +107,26 @@ def test_other_patterns_read_from_what_was_fetched(library: Library, host: WebHo
     mosses = host.put("/b/mosses", article("Mosses", "Mosses drink."), etag=True)
     index = host.put("/sitemap.xml", sitemap(ferns, mosses))
     library.add(index)
-    report = library.add(index, exclude=["/b/"])
+    report = library.add(index, exclude=["/b/"], remove=True)
     assert report.removed == 1
     assert found(library, "ferns") == [ferns]
+
+
+def test_a_page_that_a_source_has_read_is_read_by_that_source(library: Library, host: WebHost) -> None:
+    ferns = host.put("/a/ferns.html", article("Ferns", "Ferns unroll."))
+    mosses = host.put("/b/mosses.html", article("Mosses", "Mosses drink."))
+    index = host.put("/sitemap.xml", sitemap(ferns))
+    library.add(index)
+    before = library.search("unroll", mode="keyword").hits[0].document_id
+    host.put("/a/ferns.html", article("Ferns", "Ferns unfurl."))
+    report = library.add(ferns)
+    assert (report.source, report.changed) == (index, 1)
+    assert library.search("unfurl", mode="keyword").hits[0].document_id == before
+    assert library.add(mosses).source == mosses, "a page that no source has is one"
+    host.put("/sitemap.xml", sitemap(ferns, mosses))
+    first, second = library.sync()
+    assert [entry.reason for entry in first.skipped] == ["Read by the source 'mosses.html'"]
+    assert (first.removed, second.unchanged, library.status()[0].documents) == (0, 1, 2)
 
 
 def test_pages_of_a_list_in_the_settings_are_read(open_library: OpenLibrary, host: WebHost) -> None:

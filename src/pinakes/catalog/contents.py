@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import BindParameter, Connection, bindparam, case, distinct, func, select
+from sqlalchemy import BindParameter, Connection, bindparam, case, distinct, func, select, update
 
 from pinakes.catalog.changes import with_embeddings
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.holders import HELD
 from pinakes.catalog.schema import chunks, documents, embeddings, fields, files, sources
 from pinakes.content_types import CONTENT_TYPES, FIELD
 
@@ -69,11 +70,19 @@ def types_of(connection: Connection, uids: Collection[str]) -> dict[str, str]:
     return {row.uid: row.value for row in rows}
 
 
-def uid_at(connection: Connection, collection_id: int, path: str) -> str | None:
-    """Return the uid of the document at a path or uri, None where there is none."""
-    of_collection = select(documents.c.uid).where(documents.c.collection_id == collection_id)
+def at(connection: Connection, collection_id: int, path: str) -> list[tuple[str, str]]:
+    """Return uid and uri of the documents at a uri, or where there is none, of those at a path."""
+    of_collection = select(documents.c.uid, documents.c.uri).where(documents.c.collection_id == collection_id)
     exact = (of_collection.where(column == path) for column in (documents.c.uri, documents.c.path))
-    return next((uid for query in exact if (uid := connection.scalar(query.limit(1)))), None)
+    return next((found for query in exact if (found := [(*row,) for row in connection.execute(query)])), [])
+
+
+def pushed(connection: Connection, document_id: int, size_bytes: int, digest: str) -> None:
+    """Record what the file of a document is said to hold; the next run of its source looks whether that is so."""
+    of_file = update(files).where(files.c.document_id == document_id, files.c.code.is_distinct_from(HELD))
+    connection.execute(
+        of_file.values(fingerprint=f"{size_bytes}:0:0", content_hash=digest, status="indexed", reason=None)
+    )
 
 
 def waiting(connection: Connection, document_id: int, model_id: int | None) -> int:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
-from urllib.parse import unquote
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
@@ -16,7 +15,7 @@ from pinakes.catalog import changes, events, history
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Keeping, Op
 from pinakes.catalog.records import RECORD, UNNAMED, DocumentRecord, of_row
-from pinakes.catalog.schema import chunks, documents, fields, files, sources
+from pinakes.catalog.schema import chunks, documents, fields, files
 from pinakes.content_types import FIELD as CONTENT_TYPE
 from pinakes.content_types import content_type
 from pinakes.filters import flatten, normal_text, number
@@ -258,21 +257,11 @@ def take_back(connection: Connection, document_id: int, source_id: int, path: st
     connection.execute(of_file.values(status="indexed", reason=None, document_id=document_id))
 
 
-def stands_at(connection: Connection, document_id: int, source_id: int, location: str, path: str) -> bool:
-    """Say whether a document is the file at ``path`` of a source, and not moved on by another source around it.
-
-    What another source of the same location has is its own.
-    """
-    row = connection.execute(
-        select(documents.c.source_id, documents.c.uri, documents.c.path, sources.c.location)
-        .select_from(documents.outerjoin(sources, sources.c.id == documents.c.source_id))
-        .where(documents.c.id == document_id)
-    ).first()
-    if row is None:
-        return False
-    if row.source_id in (None, source_id):
-        return bool(row.path == path)
-    return row.location != location and unquote(row.uri).endswith(f"{location.rstrip('/')}/{path}")
+def stands_at(connection: Connection, document_id: int, source_id: int, path: str) -> bool:
+    """Say whether a document is the file at ``path`` of a source; what another source holds is not its own."""
+    of = select(documents.c.source_id, documents.c.path).where(documents.c.id == document_id)
+    row = connection.execute(of).first()
+    return row is not None and row.source_id in (None, source_id) and bool(row.path == path)
 
 
 def inherit(connection: Connection, collection_id: int, group_key: str, file_name: str) -> None:

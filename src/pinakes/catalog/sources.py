@@ -116,32 +116,6 @@ def drop(connection: Connection, source_id: int) -> None:
     connection.execute(delete(sources).where(sources.c.id == source_id))
 
 
-def hand_over(connection: Connection, source: SourceRecord, document_ids: Collection[int]) -> set[int]:
-    """Give those of these documents that are of a source to another one of its location that reads them; return which.
-
-    It reads them again with its next run: they are as the source before had them.
-    """
-    beside = select(sources.c.id).where(
-        sources.c.collection_id == source.collection_id,
-        sources.c.kind == source.kind,
-        sources.c.location == source.location,
-        sources.c.id != source.id,
-    )
-    query = (
-        select(files.c.document_id, func.min(files.c.source_id))
-        .select_from(files.join(documents))
-        .where(files.c.document_id.in_(document_ids), files.c.source_id.in_(beside))
-        .where(documents.c.source_id == source.id, documents.c.path == files.c.path)
-    )
-    heirs = {row[0]: row[1] for row in connection.execute(query.group_by(files.c.document_id))}
-    for document_id, heir in heirs.items():
-        connection.execute(update(documents).where(documents.c.id == document_id).values(source_id=heir))
-        unread = update(files).where(files.c.source_id == heir, files.c.document_id == document_id)
-        connection.execute(unread.values(fingerprint="", content_hash=None))
-    connection.execute(update(sources).where(sources.c.id.in_(set(heirs.values()))).values(state=None))
-    return set(heirs)
-
-
 def begun(connection: Connection, source_id: int, report: dict[str, JSON]) -> None:
     """Keep that a run is about to change things, until it tells how it ended."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(report=report))

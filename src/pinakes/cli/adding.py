@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pinakes.cli.models import prepare
 from pinakes.cli.progress import OnEvent, following
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import Purse
-from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable
+from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable, WouldRemove
 from pinakes.types import JSON
 from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.ingest import Event, Report
     from pinakes.library import CollectionStatus, Library
+    from pinakes.upkeep import adding
+
+Following: TypeAlias = Callable[[], AbstractContextManager[OnEvent]]
+"""Shows how far a run is, for as long as the block takes."""
 
 _NAMED_PATHS = 10
 _NAMED_REASONS = 10
@@ -36,6 +42,7 @@ class Wanted:
     exclude: Sequence[str] = ()
     kind: str | None = None
     yes: bool = False
+    as_source: bool = False
 
 
 def add(session: Session, wanted: Wanted) -> None:
@@ -49,7 +56,7 @@ def add(session: Session, wanted: Wanted) -> None:
         purse = Purse(session, library, wanted.yes)
         for location in wanted.locations:
             try:
-                report = _add_one(library, embedding, location, wanted)
+                report = read_one(session, library, embedding.following, location, wanted)
                 show_report(screen, report)
                 reports.append(report)
                 _check_single_file(report)
@@ -153,7 +160,12 @@ def show_report(screen: Screen, report: Report) -> None:
     """Print how an ingest ended, for people."""
     files = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
     chunks = {name: getattr(report, name) for name in ("embedded", "reused", "pending")}
-    screen.report(printable(f"{report.collection}: {labelled(report.source, report.part)}"))
+    only = f", only {' '.join(report.paths)}" if report.paths else ""
+    screen.report(printable(f"{report.collection}: {labelled(report.source, report.part)}{only}"))
+    show_patterns(screen, report.include, report.exclude, report.before)
+    if report.overlaps:
+        others = ", ".join(map(repr, report.overlaps))
+        screen.report(printable(f"  overlaps {others}: a file of both is read once, by the source that read it first"))
     screen.report(f"  files    {_counts(files)}")
     screen.report(f"  chunks   {report.chunks:,}: {_counts(chunks)}")
     for label, entries in (("skipped", report.skipped), ("failed", report.failed), ("unlike", report.unlike)):
@@ -174,6 +186,18 @@ def show_report(screen: Screen, report: Report) -> None:
             counted(report.pending, "chunk waits", "chunks wait") if report.pending else "chunks of earlier runs wait"
         )
         screen.warn(f"{waiting} for a vector: {report.degraded}")
+
+
+def show_patterns(screen: Screen, include: Sequence[str], exclude: Sequence[str], before: Mapping[str, JSON]) -> None:
+    """Print which patterns a source is read by, and what they were before, where that was another."""
+    from pinakes.upkeep.adding import shown
+
+    for name, patterns in (("include", include), ("exclude", exclude)):
+        was = f" (was {shown(before[name])})" if name in before else ""
+        if patterns or was:
+            screen.report(printable(f"  {name:<8} {shown(patterns)}{was}"))
+    if "ref" in before:
+        screen.report(printable(f"  ref      was {shown(before['ref'])}"))
 
 
 def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]]) -> None:
@@ -252,17 +276,47 @@ def _tell_of_abandoned(session: Session, library: Library, names: Sequence[str])
         session.screen.say(f"not read, being no longer configured: {', '.join(left)} ({session.command('sources')})")
 
 
-def _add_one(library: Library, embedding: _Embedding, location: str, wanted: Wanted) -> Report:
-    with embedding.following() as on_event:
-        return library.add(
-            location,
-            wanted.collection,
-            ref=wanted.ref,
-            kind=wanted.kind,
-            include=wanted.include,
-            exclude=wanted.exclude,
-            on_event=on_event,
-        )
+def meant(location: str, wanted: Wanted) -> adding.Wanted:
+    """Return what is to be added at one location."""
+    from pinakes.upkeep import adding
+
+    return adding.Wanted(location, wanted.ref, wanted.kind, wanted.include, wanted.exclude, wanted.as_source)
+
+
+def read_one(session: Session, library: Library, follow: Following, location: str, wanted: Wanted) -> Report:
+    """Add one location; where that removes documents say so, and ask."""
+    read = partial(
+        library.add,
+        location,
+        wanted.collection,
+        ref=wanted.ref,
+        kind=wanted.kind,
+        include=wanted.include,
+        exclude=wanted.exclude,
+        as_source=wanted.as_source,
+    )
+    try:
+        with follow() as on_event:
+            return read(on_event=on_event)
+    except WouldRemove as error:
+        if not _agreed_to_remove(session, error, wanted.yes):
+            raise
+    with follow() as on_event:
+        return read(remove=True, on_event=on_event)
+
+
+def _agreed_to_remove(session: Session, error: WouldRemove, yes: bool) -> bool:
+    """Say what is to be removed; return whether whoever sits at the terminal agrees, unless they did before."""
+    screen = session.screen
+    if yes:
+        screen.warn(error.message)
+        return True
+    if screen.as_json or not sys.stdin.isatty():
+        return False
+    screen.say(error.message)
+    import typer
+
+    return typer.confirm("Go on?", err=True)
 
 
 def _tell_what_stays(session: Session, library: Library, location: str) -> None:
@@ -280,10 +334,14 @@ def _check_single_file(report: Report) -> None:
     Raises:
         Unreadable: it was refused.
     """
-    if report.skipped and not report.added + report.changed + report.unchanged and Path(report.source).is_file():
-        reason = report.skipped[0].reason
+    from pinakes.catalog.holders import HELD
+
+    refused = [entry for entry in report.skipped if entry.path in report.paths] or report.skipped
+    alone = Path(report.source).is_file() and not report.added + report.changed + report.unchanged
+    if refused and refused[0].code != HELD and (alone or refused[0].path in report.paths):
+        reason = refused[0].reason
         raise Unreadable(
-            f"{report.source!r} was not read: {reason}{'' if reason.endswith('.') else '.'}",
+            f"{'/'.join((report.source, *report.paths))!r} was not read: {reason}{'' if reason.endswith('.') else '.'}",
             hint="Mend it, or save it in another form, and add it again.",
         )
 

@@ -20,6 +20,7 @@ from pinakes.cli.keys import keys_app
 from pinakes.cli.moving import backup, export, import_, restore
 from pinakes.cli.options import (
     AsOf,
+    AsSource,
     Blame,
     Collection,
     DryRun,
@@ -37,6 +38,7 @@ from pinakes.cli.options import (
     Several,
     Toolsets,
     Yes,
+    YesToAll,
     with_common_options,
 )
 from pinakes.cli.secrets import secrets_app
@@ -110,13 +112,14 @@ def add(
     kind: Kind = None,
     include: Include = None,
     exclude: Exclude = None,
-    yes: Yes = False,
+    as_source: AsSource = False,
+    yes: YesToAll = False,
     dry_run: DryRun = False,
 ) -> None:
     """Read folders, files, git repositories, web pages or exports; what is unchanged is skipped."""
     from pinakes.cli import adding, forecasting
 
-    wanted = adding.Wanted(locations, collection, ref, include or (), exclude or (), kind, yes)
+    wanted = adding.Wanted(locations, collection, ref, include or (), exclude or (), kind, yes, as_source)
     (forecasting.add if dry_run else adding.add)(session, wanted)
 
 
@@ -246,11 +249,14 @@ def watch(
     collection: Collection = None,
     include: Include = None,
     exclude: Exclude = None,
+    as_source: AsSource = False,
+    yes: YesToAll = False,
 ) -> None:
     """Read folders, then follow them as they change, until stopped. A server does so by itself."""
     from pinakes.cli import adding, watching
 
-    watching.watch(session, adding.Wanted(locations or [], collection, None, include or (), exclude or ()))
+    wanted = adding.Wanted(locations or [], collection, None, include or (), exclude or (), None, yes, as_source)
+    watching.watch(session, wanted)
 
 
 @command("init", panel=_KEEP)

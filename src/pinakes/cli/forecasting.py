@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import Wanted, prepare_or_warn
+from pinakes.cli.adding import Wanted, meant, prepare_or_warn, show_patterns
 from pinakes.cli.progress import duration, following
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
@@ -28,15 +28,17 @@ _NAMED_REASONS = 10
 
 def add(session: Session, wanted: Wanted) -> None:
     """Say what adding these locations would do."""
+    from pinakes.upkeep.adding import addition
     from pinakes.upkeep.forecasting import Forecast
 
     with _library(session) as library:
         name = wanted.collection or library.usual
-        chosen: list[tuple[str, SourceSettings]] = []
+        chosen: list[tuple[str, SourceSettings, Sequence[str] | None]] = []
         unusable: list[Forecast] = []
         for location in wanted.locations:
             try:
-                chosen.append((name, _meant(library, name, location, wanted)))
+                one = addition(library.shelves, name, meant(location, wanted))
+                chosen.append((name, one.source, one.paths))
             except PinakesError as error:
                 unusable.append(Forecast(name, location, error=error))
         _show(session, library, chosen, unusable)
@@ -45,22 +47,7 @@ def add(session: Session, wanted: Wanted) -> None:
 def sync(session: Session, collection: str | None, names: Sequence[str] = ()) -> None:
     """Say what reading the known sources again would do."""
     with _library(session) as library:
-        _show(session, library, library.sources(collection, names))
-
-
-def _meant(library: Library, name: str, location: str, wanted: Wanted) -> SourceSettings:
-    from pinakes.upkeep import sourcing
-
-    return sourcing.added(
-        library.shelves.catalog,
-        library.settings,
-        name,
-        location,
-        wanted.ref,
-        wanted.include,
-        wanted.exclude,
-        wanted.kind,
-    )
+        _show(session, library, [(*one, None) for one in library.sources(collection, names)])
 
 
 @contextmanager
@@ -80,7 +67,7 @@ def _library(session: Session) -> Iterator[Library]:
 def _show(
     session: Session,
     library: Library,
-    chosen: Sequence[tuple[str, SourceSettings]],
+    chosen: Sequence[tuple[str, SourceSettings, Sequence[str] | None]],
     unusable: Sequence[Forecast] = (),
 ) -> None:
     screen = session.screen
@@ -106,13 +93,15 @@ def _show(
     screen.document(document)
 
 
-def _forecast(session: Session, library: Library, chosen: Iterable[tuple[str, SourceSettings]]) -> Iterator[Forecast]:
+def _forecast(
+    session: Session, library: Library, chosen: Iterable[tuple[str, SourceSettings, Sequence[str] | None]]
+) -> Iterator[Forecast]:
     from pinakes.upkeep.forecasting import Forecasts
 
     forecasts = Forecasts(library.shelves)
-    for name, source in chosen:
+    for name, source, paths in chosen:
         with following(session.screen) as on_event:
-            one = forecasts.attempted(name, source, on_event)
+            one = forecasts.attempted(name, source, on_event, paths)
         yield one
 
 
@@ -120,7 +109,9 @@ def _show_one(screen: Screen, one: Forecast) -> None:
     def row(label: str, words: str) -> None:
         screen.report(printable(f"  {label:<8} {words}"))
 
-    screen.report(printable(f"{one.collection}: {labelled(one.source, one.part)}"))
+    only = f", only {' '.join(one.paths)}" if one.paths else ""
+    screen.report(printable(f"{one.collection}: {labelled(one.source, one.part)}{only}"))
+    show_patterns(screen, one.include, one.exclude, one.before)
     counts = {name: getattr(one, name) for name in ("new", "changed", "unchanged", "removed")}
     row("files", ", ".join(f"{number:,} {name}" for name, number in counts.items()))
     _show_reasons(screen, "skipped", one.skipped)

@@ -154,7 +154,7 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
     at += [f"commit {source['commit']}"] if source["commit"] else []
     if at:
         screen.show(printable(f"             at {', '.join(at)}"))
-    for name in ("include", "exclude"):
+    for name in ("include", "exclude", "overlaps"):
         if source[name]:
             screen.show(printable(f"             {name} {' '.join(source[name])}"))
 

@@ -119,6 +119,18 @@ Toolsets: TypeAlias = Annotated[
 Yes: TypeAlias = Annotated[
     bool, typer.Option("--yes", "-y", help="Agree to what embedding by a provider costs, without being asked.")
 ]
+YesToAll: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        "-y",
+        help="Do not ask: agree to what embedding by a provider costs, and to what other patterns remove.",
+    ),
+]
+AsSource: TypeAlias = Annotated[
+    bool,
+    typer.Option("--as-source", help="Make it a source of its own, also where another source has its files."),
+]
 DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would be read, and about how long it takes and costs.")
 ]

@@ -82,6 +82,8 @@ def show(session: Session, name: _Source) -> None:
         "kind": one.kind,
         "location": one.location,
         "part": one.part,
+        "include": " ".join(one.include),
+        "exclude": " ".join(one.exclude),
         "state": one.state,
         "named by": {"settings": "the settings", "added": "pinakes add"}[one.by] if one.state != _GONE else "",
         "schedule": one.schedule,
@@ -133,6 +135,10 @@ def remove(
             removed = Removed(one.collection, one.location, 0, 0)
     session.screen.document(asdict(removed))
     session.screen.show(printable(f"{removed.collection}: {counted(removed.documents, 'document')} removed"))
+    if removed.handed_over:
+        left = f"{counted(removed.handed_over, 'document')} of files that another source has: that goes on with them"
+        session.screen.show(printable(f"{removed.collection}: {left}"))
+        session.screen.say(f"to read them as files of that one: {session.command('sync', '-c', removed.collection)}")
 
 
 @sources_app.command("import")
@@ -202,6 +208,8 @@ def _troubles(session: Session, one: Standing) -> list[str]:
     from pinakes.catalog.sources import failures
 
     words = []
+    if one.overlaps:
+        words.append(f"overlaps {', '.join(one.overlaps)}: a file of both is read by the source that read it first")
     if one.state == _GONE:
         command = session.command("sources", "remove", one.name)
         words.append(f"the settings do not name it any more: its documents stay as they are. To remove them: {command}")

@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import Wanted, prepare_or_warn, show_report
+from pinakes.cli.adding import Wanted, meant, prepare_or_warn, read_one, show_report
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
@@ -20,6 +22,7 @@ from pinakes.errors import Busy, InvalidInput
 if TYPE_CHECKING:
     from pinakes.ingest import Report
     from pinakes.library import Library
+    from pinakes.settings import SourceSettings
     from pinakes.upkeep.watched import Watched
 
 _LOOK_EVERY_S = 0.5
@@ -39,7 +42,7 @@ def watch(session: Session, wanted: Wanted) -> None:
     screen = session.screen
     with session.library(create=True) as library:
         prepare_or_warn(session)
-        chosen = _added(screen, library, wanted) if wanted.locations else _configured(library, wanted.collection)
+        chosen = _added(session, library, wanted) if wanted.locations else _configured(library, wanted.collection)
         for one in chosen:
             if Beacon(library.shelves.home, one).told() is not None:
                 raise Busy(f"Another process follows {one.root}.", hint="A running server does so by itself.")
@@ -55,28 +58,27 @@ def watch(session: Session, wanted: Wanted) -> None:
         watching.stop()
 
 
-def _added(screen: Screen, library: Library, wanted: Wanted) -> list[Watched]:
+def _added(session: Session, library: Library, wanted: Wanted) -> list[Watched]:
     """Add what was named, as ``add`` does, and return it as it is remembered."""
-    from pinakes.catalog import sources
     from pinakes.sources import recognise
-    from pinakes.upkeep.sourcing import settings_of
+    from pinakes.upkeep.adding import addition
     from pinakes.upkeep.watched import Watched
 
-    places = [recognise(location) for location in wanted.locations]
-    for place in places:
-        if place.kind != "folder":
-            raise InvalidInput(f"{place.location} cannot be followed: it is no folder.", hint="Read it: pinakes add")
-    name = wanted.collection or library.settings.collection
-    for place in places:
-        with following(screen) as on_event:
-            report = library.add(
-                place.location, name, include=wanted.include, exclude=wanted.exclude, on_event=on_event
-            )
+    screen, name = session.screen, wanted.collection or library.settings.collection
+    for typed in map(recognise, wanted.locations):
+        if typed.kind != "folder":
+            raise InvalidInput(f"{typed.location} cannot be followed: it is no folder.", hint="Read it: pinakes add")
+    chosen: dict[str, SourceSettings] = {}
+    for location in wanted.locations:
+        found = addition(library.shelves, name, meant(location, wanted))
+        if found.paths:
+            screen.say(printable(f"{location} lies in {found.source.location}: all of that is followed"))
+        place, of = found.source.location, replace(wanted, collection=name)
+        report = read_one(session, library, partial(following, screen), place, of)
         if not screen.as_json:
             show_report(screen, report)
-    with library.shelves.catalog.read() as connection:
-        kept = {one.location: one for one in sources.everything(connection, library.collection(name).id)}
-    return [Watched(name, settings_of(kept[place.location])) for place in places]
+        chosen[place] = found.source
+    return [Watched(name, source) for source in chosen.values()]
 
 
 def _configured(library: Library, collection: str | None) -> list[Watched]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TypeAlias, cast
 from urllib.parse import unquote, urlsplit
@@ -63,8 +63,21 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class FileContent:
+    """What a file is said to hold: the SHA-256 of its bytes, how many these are, metadata in it, and what read it."""
+
+    digest: str
+    size_bytes: int
+    metadata: Metadata = field(default_factory=dict)
+    reader: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
-    """What is to be another in a document; None stays. ``metadata`` is merged: a value None takes its field away."""
+    """What is to be another in a document; None stays. ``metadata`` is merged: a value None takes its field away.
+
+    ``content``: the text is what the file of the document holds now, as ``notes`` on reading it say more of.
+    """
 
     title: str | None = None
     text: str | None = None
@@ -73,12 +86,15 @@ class Edit:
     summary: str | None = None
     source: str | None = None
     if_version: int | None = None
+    content: FileContent | None = None
+    notes: Sequence[ReadingNote] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """What is to be written: ``new`` in place of ``base``, or as a document that was not there (None).
 
+    ``content`` is what the file of the document holds now, where that was given: until it is read, that is not sure.
     ``new`` has no chunks yet; ``recut``: it needs some, cut under ``cut_title``. Its ``summary`` None: one is to be
     made. ``by_file``: ``new`` belongs to a file that was left out and gives it again. ``notes`` are on what was given
     now: what of it was masked or left out.
@@ -91,6 +107,7 @@ class Prepared:
     cut_title: str = ""
     by_file: bool = False
     notes: tuple[ReadingNote, ...] = ()
+    content: FileContent | None = None
 
     @property
     def stands_on(self) -> tuple[str, int, str] | None:
@@ -175,13 +192,14 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
     summary = None if edit.summary is None else masking.text(checked_summary(edit.summary))
     digest = None if text is None else _hash(text)
     read = without_data(masking.document(Document(text or "", title or "", metadata=fields)))
-    notes = (*read.notes, *_beside(masking, summary=(edit.summary or "").strip()))
+    notes = (*edit.notes, *read.notes, *_beside(masking, summary=(edit.summary or "").strip()))
+    kept_notes = tuple(dict.fromkeys((*edit.notes, *read.notes)))
     title, text = title and read.title, text and read.text
 
     def plan(connection: Connection, collection_id: int) -> Prepared:
         base = existing(connection, collection_id, uid)
         _check_version(base, edit.if_version, uid)
-        if base.source_id is not None and (text, title) != (None, None):
+        if base.source_id is not None and (text, title) != (None, None) and edit.content is None:
             raise Refused(
                 f"Document {uid!r} is the file {base.path!r}: its text and title come from there.",
                 hint="Change the file and read it again (pinakes sync). Tags, metadata and summary can be given here.",
@@ -189,22 +207,29 @@ def editing(uid: str, edit: Edit, masking: Masking) -> Plan:
         new = as_new(base)
         fields = {**base.own, **given}
         if base.source_id is not None:
-            new = replace(new, metadata=fields, given={**(base.given or {}), **given})
+            held = masking.value(edit.content.metadata) if edit.content is not None else {}
+            over = {**(base.given or {}), **given}
+            new = replace(new, metadata={**base.own, **held, **over}, given=over)
         else:
             new = replace(new, metadata={name: value for name, value in fields.items() if value is not None})
         document = replace(new.document, title=title or base.title)
         if text is not None:
-            document = replace(document, text=text, pages=())
-        recut = document != new.document
+            document = replace(document, text=text, pages=(), reader=edit.content.reader if edit.content else "")
+        recut = replace(document, reader="") != new.document
         if recut:
             kept = base.notes if document.text == base.text else ()
-            noted = replace(document, notes=tuple(dict.fromkeys((*kept, *read.notes))))
-            new = replace(new, document=noted, title=document.title, path=_renamed(base, document.title))
+            noted = replace(document, notes=tuple(dict.fromkeys((*kept, *kept_notes))))
+            path = base.path if base.source_id is not None else _renamed(base, document.title)
+            new = replace(new, document=noted, title=document.title, path=path)
         if document.text != base.text:
             new = replace(new, content_hash=digest or base.content_hash, summary=None, summary_by="")
         if summary is not None:
             new = replace(new, summary=summary or None, summary_by="given" if summary else "")
-        return Prepared(new, base, recut=recut, cut_title=document.title, notes=notes)
+        if edit.content is not None:
+            new = replace(new, content_hash=edit.content.digest)
+        untitled = base.source_id is not None and document.title == PurePosixPath(base.path).stem
+        cut_title = base.path if untitled else document.title
+        return Prepared(new, base, recut=recut, cut_title=cut_title, notes=notes, content=edit.content)
 
     return plan
 

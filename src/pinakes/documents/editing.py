@@ -16,6 +16,7 @@ from pinakes.catalog.whole import ChunkText, Content
 from pinakes.documents.drafting import (
     Draft,
     Edit,
+    FileContent,
     Plan,
     check_not_of_files,
     check_version,
@@ -33,7 +34,7 @@ from pinakes.summarizing import Summaries
 from pinakes.text.secrets.masking import Masking, masking_of
 from pinakes.types import DocumentKind, Filter, Metadata, ReadingNote, Summary
 
-__all__ = ["ChunkText", "Documents", "Draft", "Edit", "FullDocument", "Version", "Written"]
+__all__ = ["ChunkText", "Documents", "Draft", "Edit", "FileContent", "FullDocument", "Version", "Written"]
 
 _LEFT_OUT = "deleted by hand; it comes back when the file changes, or by: pinakes document restore {uid}"
 
@@ -159,10 +160,13 @@ class Documents:
         summary: str | None = None,
         source: str | None = None,
         if_version: int | None = None,
+        content: FileContent | None = None,
+        notes: Sequence[ReadingNote] = (),
     ) -> Written:
         """Change what is given of a document; see ``Edit``. A new text gets a new summary unless one is given.
 
-        Of a file's document text and title cannot be changed here; what else is given stays when the file changes.
+        Of a file's document text and title can be changed only as ``content`` of that file, until the next run of its
+        source looks into it; what else is given stays when the file changes.
 
         Raises:
             NotFound: the collection has no such document.
@@ -170,7 +174,7 @@ class Documents:
             Refused: it is a file whose text or title is to be changed.
             Conflict: it is not ``if_version``.
         """
-        edit = Edit(title, text, tags, metadata, summary, source, if_version)
+        edit = Edit(title, text, tags, metadata, summary, source, if_version, content, notes)
         return self._one(collection, editing(doc_id, edit, self._masking))
 
     def restore(self, doc_id: str, *, collection: str | None = None, version: int | None = None) -> Written:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import collections, documents, embeddings, history, whole
+from pinakes.catalog import collections, contents, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
 from pinakes.catalog.whole import Content
@@ -291,6 +291,8 @@ class Writer:
             document_id = base.id
             inherited, op, recut = base.inherited, prepared.op, prepared.recut
             documents.rewrite(connection, document_id, new, keeping, op=op, inherited=inherited, recut=recut)
+        if prepared.content is not None:
+            contents.pushed(connection, document_id, prepared.content.size_bytes, prepared.content.digest)
         content = whole.of_id(connection, document_id)
         outcome: Literal["created", "updated"] = "updated" if base else "created"
         batch.settle(number, Wrote(content, outcome, batch.degraded, batch.embed_s, prepared.notes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pinakes.ingest.embedding import Waiting, bind, drained, embed, keep, readable, tell_sources
+from pinakes.ingest.held import OtherSource, held_by_others
 from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.outcome import How
 from pinakes.ingest.places import check_place
@@ -16,6 +17,7 @@ __all__ = [
     "Event",
     "How",
     "Ingest",
+    "OtherSource",
     "Report",
     "Tools",
     "Waiting",
@@ -23,6 +25,7 @@ __all__ = [
     "check_place",
     "drained",
     "embed",
+    "held_by_others",
     "keep",
     "keeping_of",
     "readable",

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pinakes.catalog.engine import now
 from pinakes.catalog.sources import FileRecord
 from pinakes.errors import PinakesError
+from pinakes.ingest.held import OtherSource
 from pinakes.ingest.report import Report
 from pinakes.schedules import pause_s
 from pinakes.settings import SyncSettings
@@ -21,7 +22,8 @@ class How:
 
     ``name`` is what the settings call the source, ``configured`` whether they name it at all. ``retry``: files that
     failed are tried again at once, and so are those skipped for an error whose code is ``remedied`` since.
-    ``keeps_gone``: documents stay whose files are gone. ``whole``: all of the source is looked at.
+    ``keeps_gone``: documents stay whose files are gone. ``whole``: all of the source is looked at. ``others``: sources
+    of the same collection; what one of these holds is left to it.
     """
 
     sync: SyncSettings = field(default_factory=SyncSettings)
@@ -31,6 +33,7 @@ class How:
     keeps_gone: bool = False
     remedied: frozenset[str] = frozenset()
     whole: bool = True
+    others: tuple[OtherSource, ...] = ()
 
     def is_due(self, known: FileRecord) -> bool:
         """Say whether a file that failed, or was skipped, is to be tried again now."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping
 
-from pinakes.catalog.sources import FileRecord
+from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import SourceError
 from pinakes.ingest.report import Event
 from pinakes.ports import Gradual, Source
@@ -27,6 +28,11 @@ def looked_through(source: Source, state: str | None) -> Generator[Event, None, 
             scan: Scan = end.value
             return scan
         yield Event("fetch", done, total)
+
+
+def is_there(source: SourceRecord, path: str) -> bool:
+    """Say whether a file that a source does not offer any more may still be there: rules may leave it out."""
+    return source.kind != "folder" or os.path.lexists(f"{source.location}/{path}")
 
 
 def check_place(scan: Scan, known: Mapping[str, FileRecord], location: str, collection: str) -> None:

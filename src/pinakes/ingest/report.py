@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pinakes.errors import PinakesError
-from pinakes.types import ReadingNote, Skipped
+from pinakes.types import JSON, ReadingNote, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class Report:
     ``notes`` name what was dropped, doubted or masked in the files read now, each with its path.
     Of the ``changed`` documents ``reread`` were made by older readers or chunkers, whether their files changed or not.
     ``error`` is why the source could not be read at all, ``degraded`` why chunks wait for their vectors.
-    ``part`` tells the source from others of its location, which is ``source``.
+    ``part`` tells the source from others of its location, which is ``source``; ``paths``: only these and what is
+    below were read, none = all. ``include`` and ``exclude`` are its patterns; ``before``: what of these and its ref was
+    another in the run before. ``overlaps`` names other sources of the collection that have files of it.
     ``requests``, ``tokens`` and ``dollars``: what a provider of embeddings was asked; None = its price is not known.
     """
 
@@ -63,6 +65,11 @@ class Report:
     degraded: str | None = None
     error: PinakesError | None = None
     part: str = ""
+    paths: list[str] = field(default_factory=list)
+    include: list[str] = field(default_factory=list)
+    exclude: list[str] = field(default_factory=list)
+    before: dict[str, JSON] = field(default_factory=dict)
+    overlaps: list[str] = field(default_factory=list)
 
     def reasons(self) -> Counter[str]:
         """Count skipped and failed files by reason."""

@@ -19,17 +19,18 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
-from pinakes.catalog import Catalog, collections, documents, embeddings, history, sources
+from pinakes.catalog import Catalog, collections, documents, embeddings, history, holders, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, TooLarge, Unreadable
 from pinakes.ingest.embedding import bind, embed, keep, keeping, refusal, undisturbed, waits
 from pinakes.ingest.entries import Entry, Move, Note, Put, chunks_in, vanished, weight
+from pinakes.ingest.held import held_by_others
 from pinakes.ingest.keeping import keeping_of
 from pinakes.ingest.marks import marked
 from pinakes.ingest.outcome import How
-from pinakes.ingest.places import check_place, looked_through
+from pinakes.ingest.places import check_place, is_there, looked_through
 from pinakes.ingest.report import Event, Report
 from pinakes.ingest.rereading import Rereading, present_versions
 from pinakes.metadata import ERRORS, Subject, ruled, typed
@@ -152,7 +153,7 @@ class Ingest:
             raise
 
     def _run(self, scan: Scan) -> Iterator[Event]:
-        wanted = [item for item in scan.items if self._may_differ(item)]
+        held, wanted = self._apart([item for item in scan.items if self._may_differ(item)])
         self._gone = {} if self._how.keeps_gone else vanished(scan, self._known)
         for record in self._gone.values():
             self._by_hash.setdefault(record.content_hash or "", []).append(record)
@@ -170,7 +171,7 @@ class Ingest:
                 if weight(batch) >= self._tools.limits.batch_chunks:
                     yield from self._commit(batch)
                     batch = []
-        yield from self._commit(batch)
+        yield from self._commit([*batch, *held])
         self._finish(scan)
         if not self.report.degraded and self._leaves_waiting():
             yield from self._embed_waiting()
@@ -225,9 +226,18 @@ class Ingest:
             or known.fingerprint != item.fingerprint
             or item.path in self._again
             or self._how.is_due(known)
+            or known.code == holders.HELD  # whether it still is, is soon looked up
         ):
             return True
         return known.status == "indexed" and known.uri != item.uri  # another branch, or another source changed it
+
+    def _apart(self, wanted: Sequence[Item]) -> tuple[list[Note], list[Item]]:
+        """Return notes on the files that another source of the collection holds, and the other files."""
+        place, others = self._record.place[:2], self._how.others
+        held = held_by_others(self._tools.catalog, self._collection.id, place, others, wanted)
+        known = {path: replace(self._known[path], uri=None) for path in held.keys() & self._known.keys()}
+        notes = [Note(record) for path, record in held.items() if known.get(path) != record]
+        return notes, [item for item in wanted if item.path not in held]
 
     def _prepared(self, wanted: Sequence[Item], cutter: Cutter) -> Iterator[tuple[Item, Entry]]:
         """Read and cut all files, in their order, as many at once as ``cutter`` takes."""
@@ -381,7 +391,7 @@ class Ingest:
         """Remove the document that the file at ``path`` gave, unless it stands elsewhere by now."""
         if document_id is None or document_id in self._placed:
             return
-        if documents.stands_at(connection, document_id, self._record.id, self._record.location, path):
+        if documents.stands_at(connection, document_id, self._record.id, path):
             self._groups.add(documents.remove(connection, document_id, self._keeping))
             self.report.removed += 1
 
@@ -440,8 +450,9 @@ class Ingest:
         for start in range(0, len(gone), _REMOVED_PER_STEP):
             part = gone[start : start + _REMOVED_PER_STEP]
             with self._timed("catalog"), self._tools.catalog.write() as connection:
-                ids = {record.document_id for _, record in part if record.document_id} - self._placed
-                handed = sources.hand_over(connection, self._record, ids)
+                there = (record.document_id for path, record in part if is_there(self._record, path))
+                handed = holders.heirs(connection, self._record, set(filter(None, there)) - self._placed)
+                holders.hand_over(connection, self._collection.id, handed)
                 for path, record in part:
                     if record.document_id not in handed:
                         self._remove(connection, path, record.document_id)

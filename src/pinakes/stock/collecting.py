@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ValidationError
 
 from pinakes.calls import caller
-from pinakes.catalog import changes, collections, copying, documents, embeddings, figures, sources
+from pinakes.catalog import changes, collections, copying, documents, embeddings, figures, holders, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
 from pinakes.catalog.sources import SourceRecord
@@ -54,12 +54,16 @@ class CollectionStats:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What was taken out: of a collection as a whole (``location`` is "" then), or of one of its sources."""
+    """What was taken out: of a collection as a whole (``location`` is "" then), or of one of its sources.
+
+    ``handed_over``: documents that stay, since another source of the collection has their files.
+    """
 
     collection: str
     location: str
     documents: int
     chunks: int
+    handed_over: int = 0
 
 
 class Collections:
@@ -187,11 +191,11 @@ class Collections:
                 hint=f"Take it out of the settings before: of the list `sources`, or of collections.{name}.sources.",
             )
         with _held(record, [*self._following(record, [kept]), *self._reading(record, [kept])]):
-            documents_, chunks = self._remove_documents(record, kept)
+            documents_, chunks, handed = self._remove_documents(record, kept)
         self._drop_leftovers()
         self._drop_locks(record.name, [kept])
         shelves.index(name)
-        return Removed(record.name, kept.location, documents_, chunks)
+        return Removed(record.name, kept.location, documents_, chunks, handed)
 
     def stats(self, name: str) -> CollectionStats:
         """Return what a collection holds, in figures.
@@ -266,23 +270,28 @@ class Collections:
         """Return the locks of those who follow these sources as they change."""
         return [self._shelves.home.following(record.name, kept.location) for kept in read if kept.kind == "folder"]
 
-    def _remove_documents(self, record: CollectionRecord, kept: SourceRecord) -> tuple[int, int]:
-        """Remove what was read from a source, then the source; return how many documents and chunks that were."""
+    def _remove_documents(self, record: CollectionRecord, kept: SourceRecord) -> tuple[int, int, int]:
+        """Remove what was read from a source, then the source.
+
+        Return how many documents and chunks that were, and how many documents went to other sources that have them.
+        """
         keeping = keeping_of(self._shelves.settings.history)
         file_name = self._shelves.rules(record).group_metadata
-        total = chunks = 0
+        total = chunks = left = 0
         while True:
             with self._shelves.catalog.write() as connection:
                 found = sources.documents_of(connection, kept.id, _REMOVED_AT_ONCE)
-                handed = sources.hand_over(connection, kept, found)
+                handed = holders.heirs(connection, kept, found)
+                holders.hand_over(connection, record.id, handed)
                 removed = {document_id: size for document_id, size in found.items() if document_id not in handed}
                 groups = {documents.remove(connection, document_id, keeping) for document_id in removed}
                 for key in groups - {""} if file_name else ():
                     documents.inherit(connection, record.id, key, file_name)
                 if not found:
                     sources.drop(connection, kept.id)
-                    return total, chunks
+                    return total, chunks, left
             total += len(removed)
+            left += len(handed)
             chunks += sum(removed.values())
 
     def _copy_map(self, record: CollectionRecord, made: CollectionRecord) -> None:

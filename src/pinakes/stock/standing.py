@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from pinakes import generations
@@ -11,10 +11,12 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.errors import IndexTooNew
 from pinakes.generations import BesideStatus
+from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
 from pinakes.types import JSON
 from pinakes.upkeep import upgrading
+from pinakes.upkeep.overlaps import overlapping
 from pinakes.upkeep.sourcing import settings_of
 from pinakes.upkeep.upgrading import UpgradeStatus
 from pinakes.upkeep.watched import Beacon, Watched
@@ -71,6 +73,7 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         files = [sources.counts(connection, source.id) for source in known]
         problems = sources.problems(connection, record.id)
         notes = whole.noted(connection, record.id)
+    others = overlapping([settings_of(one) for one in known])
     return CollectionStatus(
         name=record.name,
         description=record.description,
@@ -81,7 +84,7 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
         pending=counts.pending,
         approximate=_approximate(counts, held),
         model=record.fingerprint,
-        sources=tuple(_source(shelves, record.name, *one) for one in zip(known, files, strict=True)),
+        sources=tuple(_source(shelves, record.name, *one) for one in zip(known, files, others, strict=True)),
         problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
         notes=tuple({"path": path, **asdict(note)} for path, note in notes),
         index=held,
@@ -105,9 +108,12 @@ def _approximate(counts: collections.Counts, held: Mapping[str, JSON]) -> int:
     return min(counts.pending, vectors - int(held.get("exact_vectors", vectors)))
 
 
-def _source(shelves: Shelves, collection: str, kept: SourceRecord, files: Mapping[str, int]) -> dict[str, JSON]:
+def _source(
+    shelves: Shelves, collection: str, kept: SourceRecord, files: Mapping[str, int], others: Sequence[SourceSettings]
+) -> dict[str, JSON]:
     """Return a source as a status shows it: ``ref`` and ``commit`` of a git source are None while it was not read.
 
+    ``overlaps``: locations of the ``others``, which have files of it.
     ``followed`` is what the process that follows a folder is doing, None where none does.
     """
     wanted = settings_of(kept)
@@ -125,5 +131,6 @@ def _source(shelves: Shelves, collection: str, kept: SourceRecord, files: Mappin
         "error": kept.error,
         "unreached": sources.unreached(kept),
         "files": dict(files),
+        "overlaps": [one.location for one in others],
         "followed": course.doing if course else None,
     }

@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
 from pinakes import cutting, readers
@@ -16,10 +17,11 @@ from pinakes.catalog import collections, contents, documents, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
-from pinakes.documents.editing import Written
+from pinakes.documents.editing import FileContent, Written
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.types import Document, Metadata, ReadingNote
+from pinakes.upkeep.placing import Placed, placed
 
 Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
 """Of a content: all of it is embedded; some of it waits for that; it could not be read; it could not be read again,
@@ -79,12 +81,12 @@ def index(
 ) -> Indexed:
     """Put the content of a file at ``path``, read and cut as a file of that name is; what is unchanged stays.
 
+    A file of a source becomes what is given, until a run of that source finds that the file holds something else.
     ``again``: its passages are embedded anew, whether it changed or not.
 
     Raises:
         Unreadable: it cannot be read as a file of that name.
         InvalidInput: something of it cannot be used.
-        Refused: at that path stands a file of a source, and that has another text.
         ModelUnavailable: it is to be embedded ``again``, and there is no model; it is stored all the same.
     """
     if not path:
@@ -92,10 +94,10 @@ def index(
     limits, name = library.settings.ingest, collection or library.usual
     start = time.perf_counter()
     document = cutting.read(content.encode(), path, limits, library.shelves.workers)
-    before = _at(library, name, path)
-    written = _put(
-        library, name, path, document, before, title, {**document.metadata, **(metadata or {}), FIELD: purpose}
-    )
+    place = placed(library.shelves, name, path)
+    data = content.encode()
+    given = FileContent(hashlib.sha256(data).hexdigest(), len(data), document.metadata, document.reader)
+    written = _put(library, name, place, document, given, title, {**(metadata or {}), FIELD: purpose})
     embed_s = written.embed_s
     record = library.collection(name)
     with library.shelves.catalog.read() as connection:
@@ -105,9 +107,9 @@ def index(
     status = standing(library, record, stored)
     return Indexed(
         status=status,
-        previous=before,
+        previous=place.uid,
         embedding_id=_embedding_id(library, stored.id) if status.status == "completed" else None,
-        content_hash=hashlib.sha256(content.encode()).hexdigest(),
+        content_hash=given.digest,
         length=len(content),
         embed_s=embed_s,
         store_s=time.perf_counter() - start - embed_s,
@@ -182,36 +184,36 @@ def overview(library: Library, collection: str | None = None) -> Overview:
     )
 
 
-def _at(library: Library, name: str, path: str) -> str | None:
-    """Return the id of the document that stands at ``path``, None where there is none."""
-    with library.shelves.catalog.read() as connection:
-        record = collections.find(connection, name)
-        return contents.uid_at(connection, record.id, path) if record else None
-
-
 def _put(
     library: Library,
     name: str,
-    path: str,
+    place: Placed,
     document: Document,
-    before: str | None,
+    content: FileContent,
     title: str,
     fields: Metadata,
 ) -> Written:
-    """Write a content at a path, in place of what stands there; of a source's file only what is beside its text."""
-    old = library.documents.get(before, collection=name) if before else None
+    """Write a content at its place, over what stands there; the file of a source stays one."""
+    old = library.documents.get(place.uid, collection=name) if place.uid else None
     if old is not None and old.of_file:
-        other = document.text if document.text != old.text else None
-        return library.documents.update(old.uid, collection=name, title=title or None, text=other, metadata=fields)
+        return library.documents.update(
+            old.uid,
+            collection=name,
+            title=title or document.title or PurePosixPath(old.path).stem,
+            text=document.text,
+            metadata=fields,
+            content=content,
+            notes=document.notes,
+        )
     return library.documents.put(
         document.text,
-        title=title or document.title or path,
-        uri=path,
+        title=title or document.title or place.path,
+        uri=place.uri,
         collection=name,
         kind=document.kind,
-        metadata=fields,
-        source=path,
-        path=path,
+        metadata={**document.metadata, **fields},
+        source=place.path,
+        path=place.path,
         language=document.language,
         notes=document.notes,
     )

@@ -18,20 +18,23 @@ from pinakes import readers
 from pinakes.catalog import collections, embeddings, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import embedding_key
+from pinakes.catalog.holders import HELD
 from pinakes.catalog.sources import FileRecord
 from pinakes.cutting import WORTH_BYTES
 from pinakes.embedding.spending import dollars
 from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError
-from pinakes.ingest import Event, Tools
+from pinakes.ingest import Event, Tools, held_by_others
 from pinakes.ingest.entries import vanished
 from pinakes.ingest.places import check_place, looked_through
 from pinakes.ingest.rereading import Rereading
 from pinakes.ingest.run import Cutter
-from pinakes.ports import Embedder, Remote, Source
+from pinakes.ports import Embedder, Lookable, Remote, Source
 from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
-from pinakes.types import Chunk, Item, Scan
-from pinakes.upkeep import sourcing
+from pinakes.sources.part import Part
+from pinakes.types import JSON, Chunk, Item, Scan, Skipped
+from pinakes.upkeep import adding, sourcing
+from pinakes.upkeep.overlaps import others_of
 
 _SAMPLE_FILES = 256
 _SAMPLE_BYTES = 16_000_000
@@ -49,7 +52,7 @@ class Forecast:
     exact where all files were sampled. ``waiting`` passages of the collection have no vector since earlier runs, of
     about ``waiting_tokens``; they are embedded, too. ``read_s`` and ``embed_s`` are seconds, the latter None where the
     model runs elsewhere or is not there; ``dollars`` is None where a price is not known. ``error``: it cannot be
-    reached.
+    reached. ``paths``, ``include``, ``exclude`` and ``before`` are as in a ``Report``.
     """
 
     collection: str
@@ -74,6 +77,10 @@ class Forecast:
     dollars: float | None = 0.0
     error: PinakesError | None = None
     part: str = ""
+    paths: Sequence[str] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    before: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float | None:
@@ -105,8 +112,16 @@ class Forecasts:
         self._shelves = shelves
         self._told: set[int] = set()
 
-    def of(self, name: str, source: SourceSettings, on_event: Callable[[Event], object] = lambda _: None) -> Forecast:
+    def of(
+        self,
+        name: str,
+        source: SourceSettings,
+        on_event: Callable[[Event], object] = lambda _: None,
+        paths: Sequence[str] | None = None,
+    ) -> Forecast:
         """Say what reading ``source`` into collection ``name``, which need not be there, would do.
+
+        ``paths``: only what it has there and below is looked at.
 
         Raises:
             SourceError: it cannot be reached.
@@ -120,9 +135,9 @@ class Forecasts:
             shelves.check_model(record)
         state, known = self._known(record, source)
         tools = shelves.tools(record)
-        with sourcing.alone(shelves.home, name, source, on_event), closing(shelves.source(source)) as opened:
+        with sourcing.alone(shelves.home, name, source, on_event), closing(self._opened(source, paths)) as opened:
             on_event(Event("scan", 0, 0, source.location))
-            scan = _told(looked_through(opened, state), on_event)
+            scan = self._apart(record, source, _told(looked_through(opened, state), on_event))
             check_place(scan, known, source.location, name)
             keeps = sourcing.keeps_gone(shelves.settings, name, source)
             files = _Files.sorted_out(scan, known, opened, sourcing.remedied_now(shelves.settings), keeps_gone=keeps)
@@ -135,6 +150,10 @@ class Forecasts:
             found,
             source=source.location,
             part=source.part,
+            paths=tuple(paths or ()),
+            include=source.include,
+            exclude=source.exclude,
+            before=adding.before(shelves, name, source),
             new=files.new,
             changed=files.changed,
             unchanged=files.unchanged,
@@ -145,13 +164,30 @@ class Forecasts:
         )
 
     def attempted(
-        self, name: str, source: SourceSettings, on_event: Callable[[Event], object] = lambda _: None
+        self,
+        name: str,
+        source: SourceSettings,
+        on_event: Callable[[Event], object] = lambda _: None,
+        paths: Sequence[str] | None = None,
     ) -> Forecast:
         """Do the same; where that cannot be told the answer has the ``error``."""
         try:
-            return self.of(name, source, on_event)
+            return self.of(name, source, on_event, paths)
         except PinakesError as error:
             return Forecast(name, source.location, error=error, part=source.part)
+
+    def _opened(self, source: SourceSettings, paths: Sequence[str] | None) -> Source:
+        opened = self._shelves.source(source)
+        return opened if paths is None or not isinstance(opened, Lookable) else Part(opened, paths)
+
+    def _apart(self, record: CollectionRecord, source: SourceSettings, scan: Scan) -> Scan:
+        """Return a scan in which files that another source of the collection holds are left out."""
+        catalog = self._shelves.catalog
+        others = others_of(catalog, self._shelves.settings, record.name, record.id, source.place) if record.id else ()
+        held = held_by_others(catalog, record.id, source.place[:2], others, scan.items)
+        left = [Skipped(path, one.reason or "") for path, one in held.items()]
+        items = tuple(item for item in scan.items if item.path not in held)
+        return replace(scan, items=items, skipped=(*scan.skipped, *left)) if held else scan
 
     def _known(self, record: CollectionRecord, source: SourceSettings) -> tuple[str | None, dict[str, FileRecord]]:
         """Return the state of a source and what is known of its files; where its options changed, it is read anew."""
@@ -161,7 +197,8 @@ class Forecasts:
         with shelves.catalog.read() as connection:
             every = sources.everything(connection, record.id)
             kept = next((one for one in every if one.place == source.place), None)
-            known = sources.manifest(connection, kept.id) if kept else {}
+            every_file = sources.manifest(connection, kept.id) if kept else {}
+            known = {path: one for path, one in every_file.items() if one.code != HELD}
             again = Rereading.of(connection, kept, known) if kept else Rereading()
         if kept is None:
             return None, {}

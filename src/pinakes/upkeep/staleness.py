@@ -9,6 +9,7 @@ from typing import Final
 
 from pinakes.catalog import sources
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.holders import HELD
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import PinakesError
 from pinakes.ingest.entries import vanished
@@ -75,8 +76,9 @@ def _compared(shelves: Shelves, collection: str, kept: SourceRecord, known: Mapp
 
 
 def _sorted(place: Place, scan: Scan, known: Mapping[str, FileRecord]) -> Stale:
-    indexed = {path for path, one in known.items() if one.document_id is not None}
-    there = {item.path: item for item in scan.items}
+    held = {path for path, one in known.items() if one.code == HELD}
+    indexed = {path for path, one in known.items() if one.document_id is not None} - held
+    there = {item.path: item for item in scan.items if item.path not in held}
     new = [path for path in there if path not in known]
     changed = [path for path, item in there.items() if path in known and _differs(place, item, known[path])]
     missing = sorted(indexed.intersection(vanished(scan, known)))

@@ -22,6 +22,7 @@ from pinakes.sources import read_at
 from pinakes.sources.locations import path_from_here
 from pinakes.types import JSON
 from pinakes.upkeep import sourcing
+from pinakes.upkeep.overlaps import end_of, name_of, overlapping
 from pinakes.upkeep.watched import Beacon, Watched, free, knowledge_base
 
 State: TypeAlias = Literal["unread", "read", "failed", "reading", "pushed", "no longer configured"]
@@ -50,6 +51,7 @@ class Standing:
     ``state``: "unread" was never read to its end, "failed" could not be reached the last time (``error``, ``failures``
     times in a row), "pushed" gets its documents by calls, "no longer configured" stays as it is, and is not read.
     ``by``: "settings" name it, or it was "added". ``ref`` and ``commit`` are what a git source was read at.
+    ``include`` and ``exclude`` are its patterns; ``overlaps`` names other sources of its collection with files of it.
     ``documents`` came from it, its ``files`` are counted by status, ``skipped`` by reason; ``failing`` files are tried
     again. ``last_sync`` is when it was last read to its end, ``last_try`` when that was last begun and came to an end,
     good or bad; ``last_run`` is what that run counted. ``next_run`` is by its ``schedule`` or after a failure.
@@ -64,6 +66,9 @@ class Standing:
     schedule: str = ""
     on_delete: str = "delete"
     part: str = ""
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    overlaps: Sequence[str] = ()
     ref: str | None = None
     commit: str | None = None
     last_sync: str | None = None
@@ -100,7 +105,7 @@ class Plan:
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        return self.source.name or self.source.part or _end_of(self.source.location)
+        return name_of(self.source)
 
 
 class Syncing:
@@ -128,7 +133,7 @@ class Syncing:
             every = _every(connection, self.settings)
             counted = sources.document_counts(connection)
             found = [self._standing(connection, one, counted, zone, at) for one in every]
-        seen = [one for one in named(found) if sees(one.collection)]
+        seen = _with_overlaps([one for one in named(found) if sees(one.collection)])
         chosen = [one for one in seen if collection in (None, one.collection)]
         return sorted(chosen, key=lambda one: (one.collection, one.name, one.location))
 
@@ -229,6 +234,8 @@ class Syncing:
             schedule=source.schedule if configured else "",
             on_delete=source.on_delete,
             part=source.part,
+            include=source.include,
+            exclude=source.exclude,
             ref=source.ref,
         )
         due = next_run(source, kept, self.settings.sync, zone, at) if configured else None
@@ -310,12 +317,24 @@ def named(every: Sequence[Standing]) -> list[Standing]:
 
     That is its own, else its part, else the end of its location, else all that tells where it lies.
     """
-    short = [replace(one, name=one.name or one.part or _end_of(one.location)) for one in every]
+    short = [replace(one, name=one.name or one.part or end_of(one.location)) for one in every]
     often = Counter(one.name for one in short)
     longer = [replace(one, name=f"{one.collection}:{one.name}") if often[one.name] > 1 else one for one in short]
     often = Counter(one.name for one in longer)
     whole = (f"{one.location} ({one.part})" if one.part else one.location for one in longer)
     return [replace(one, name=name) if often[one.name] > 1 else one for one, name in zip(longer, whole, strict=True)]
+
+
+def _with_overlaps(every: Sequence[Standing]) -> list[Standing]:
+    """Return how sources stand, with the names of those of the same collection that have files of each."""
+    done = []
+    for collection in dict.fromkeys(one.collection for one in every):
+        of = [one for one in every if one.collection == collection]
+        places = [SourceSettings.model_validate({"kind": one.kind, "location": one.location}) for one in of]
+        names = {id(place): one.name for place, one in zip(places, of, strict=True)}
+        for one, others in zip(of, overlapping(places), strict=True):
+            done.append(replace(one, overlaps=tuple(names[id(other)] for other in others)))
+    return done
 
 
 def _every(connection: Connection, settings: Settings) -> list[_Source]:
@@ -341,11 +360,6 @@ def _every(connection: Connection, settings: Settings) -> list[_Source]:
 
 def _failing(file: FileRecord) -> FailingFile:
     return FailingFile(file.path, file.reason or "", file.tries, file.retry_at)
-
-
-def _end_of(location: str) -> str:
-    end = location.rstrip("/").replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
-    return end.removesuffix(".git") or location
 
 
 def _iso(at: datetime | None) -> str | None:

@@ -53,6 +53,18 @@ def test_a_change_is_told_and_found_and_stopping_is_no_error(start, corpus, pina
     assert pinakes("search", "quinces", "--json").document["hits"][0]["path"] == "new.md"
 
 
+def test_what_lies_inside_a_source_is_followed_with_all_of_it(start, corpus, pinakes):
+    pinakes("add", corpus)
+    child = start("watch", f"{corpus}/code/")
+    until(child.stderr, f"lies in {corpus}: all of that is followed")
+    until(child.stderr, f"Following {corpus} ")
+    (corpus / "code" / "mill.py").write_text("def mill_quinces():\n    return 3\n")
+    assert until(child.stdout, "mill.py").endswith("default  1 added: code/mill.py\n")
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(20) == 0
+    assert [one["location"] for one in pinakes("sources", "--json").document["sources"]] == [str(corpus)]
+
+
 def test_with_json_every_change_is_a_document_in_one_line(start, corpus):
     child = start("watch", corpus, "--json", "-c", "notes")
     until(child.stderr, "Following")
