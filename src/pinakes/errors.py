@@ -29,7 +29,9 @@
     ├── IndexTooNew             a newer Pinakes built the index; it is left alone
     ├── CatalogueCorrupt        the catalogue itself is damaged
     ├── Busy                    another process holds what this one needs
-    │   └── RateLimited         … or so much was asked that the rest has to wait
+    │   ├── RateLimited         … or so much was asked that the rest has to wait
+    │   ├── Interrupted         … or its time was up, or its server ended, before it was done
+    │   └── NoDescriptors       … or this process has as many files open as it may
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
     ├── BelowBaseline           figures of an evaluation fell below what was agreed
@@ -48,6 +50,9 @@ from typing import ClassVar
 
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 """What the system answers when a disk, a quota or the largest file size is used up."""
+
+NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
+"""What the system answers when a process, or the machine, has as many files open as it may."""
 
 
 class PinakesError(Exception):
@@ -250,6 +255,18 @@ class RateLimited(Busy):
         self.wait_s = wait_s
 
 
+class Interrupted(Busy):
+    """The time of a call was up, or its server ended, before it was done; the message says what became of it."""
+
+    code = "INTERRUPTED"
+
+
+class NoDescriptors(Busy):
+    """The process, or the machine, has as many files and connections open as it may."""
+
+    code = "NO_DESCRIPTORS"
+
+
 class StorageFull(PinakesError):
     """The disk is full."""
 
@@ -335,12 +352,22 @@ def kind_of(code: object) -> type[PinakesError]:
     return next((kind for kind in kinds if kind.code == code), PinakesError)
 
 
+def no_descriptors() -> NoDescriptors:
+    """Return the error that tells of too many open files."""
+    return NoDescriptors(
+        "No further file can be opened: this process has as many files and connections open as it may.",
+        hint="Try again in a moment. `ulimit -n` raises the limit.",
+    )
+
+
 @contextmanager
 def storing(what: str) -> Iterator[None]:
     """Turn the system's refusal to write ``what`` into ``StorageFull``, keeping the cause."""
     try:
         yield
     except OSError as error:
+        if error.errno in NO_DESCRIPTORS:
+            raise no_descriptors() from error
         hint = "Free disk space." if error.errno in NO_ROOM else "Check that the folder can be written to."
         raise StorageFull(f"{what} cannot be written: {error}.", hint=hint) from error
 

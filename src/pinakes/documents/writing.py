@@ -14,6 +14,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
+from pinakes.calls import interrupt
 from pinakes.catalog import collections, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
@@ -32,6 +33,7 @@ from pinakes.summarizing import Summaries
 from pinakes.types import Chunk, Float32, ReadingNote
 
 _ATTEMPTS = 50
+_INDEXED_LATER = "The call was to end: this is written, and can be found once the server has indexed and embedded it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,12 @@ class _Batch:
         self.plans.pop(number, None)
         self.ready.pop(number, None)
 
+    def degrade(self, reason: str) -> None:
+        """Have all that was written say why it cannot be found in full yet."""
+        for number, one in self.done.items():
+            if isinstance(one, Wrote):
+                self.done[number] = replace(one, degraded=reason)
+
 
 class Writer:
     """Writes documents into the collections of a home. Thread-safe."""
@@ -130,10 +138,16 @@ class Writer:
                 break
         for number in list(batch.plans):
             batch.settle(number, Busy("Others change this document all the time.", hint="Try again."))
-        if any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values()):
-            tools.follow()
-        if batch.deferred or batch.behind:
-            self._embed_waiting(name, batch)
+        try:
+            if any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values()):
+                interrupt.check()
+                tools.follow()
+            if batch.deferred or batch.behind:
+                self._embed_waiting(name, batch)
+        except Busy:
+            if not interrupt.is_set():
+                raise
+            batch.degrade(_INDEXED_LATER)  # what is written is written: index and vectors come in the next process
 
     def _collection(self, name: str, create: bool) -> CollectionRecord:
         """Return the collection to write to; one that is not there yet is made together with its first document."""
@@ -305,9 +319,7 @@ class Writer:
                 for _ in events:
                     pass
         except (InvalidInput, ModelUnavailable) as error:
-            for number, one in batch.done.items():
-                if isinstance(one, Wrote):
-                    batch.done[number] = replace(one, degraded=str(error))
+            batch.degrade(str(error))
 
 
 def _asked(connection: Connection, record: CollectionRecord, batch: _Batch) -> Iterator[tuple[int, Prepared]]:

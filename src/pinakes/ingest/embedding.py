@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from pinakes.calls import interrupt
 from pinakes.catalog import Catalog, collections, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
@@ -42,6 +43,7 @@ def embed(
         return (yield from _asked(embedder, texts, keys, refused, paid))
     vectors: dict[bytes, Float32] = {}
     for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
+        interrupt.check()
         part = keys[start : start + _EMBEDDED_PER_EVENT]
         try:
             vectors |= zip(part, embedder.embed([texts[key] for key in part]), strict=True)
@@ -65,6 +67,7 @@ def _asked(
     done = 0
     with closing(embedder.batches([texts[key] for key in keys])) as answers:
         for positions, found in answers:
+            interrupt.check()
             part = [keys[at] for at in positions]
             if not isinstance(found, InvalidInput):
                 made = dict(zip(part, found, strict=True))

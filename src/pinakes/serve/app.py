@@ -29,6 +29,7 @@ from pinakes.serve import (
     websocket,
 )
 from pinakes.serve.callers import Callers
+from pinakes.serve.connections import Connections
 from pinakes.serve.greeting import version_of
 from pinakes.serve.guard import Guard
 from pinakes.serve.metrics import Meter
@@ -50,12 +51,17 @@ _API_PATHS = frozenset({asking.PATH, events.PATH, sources.PATH})
 
 
 def create_app(
-    library: Library, *, startup: Startup | None = None, instance_id: str = "", local_key: str = ""
+    library: Library,
+    *,
+    startup: Startup | None = None,
+    instance_id: str = "",
+    local_key: str = "",
+    connections: Connections | None = None,
 ) -> FastAPI:
     """Return the application that serves ``library``; closing the library is the caller's business."""
     server = library.settings.server
     workers = Workers(server.search_timeout_s, server.write_timeout_s)
-    return assembled(Service(library, workers, startup, instance_id, local_key))
+    return assembled(Service(library, workers, startup, instance_id, local_key, connections))
 
 
 def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:

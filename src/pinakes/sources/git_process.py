@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TypeAlias
+from weakref import WeakSet
 
 from pinakes.errors import PinakesError, SourceError, StorageFull, TooLarge, Unreadable
 from pinakes.sources.urls import redact
@@ -40,6 +41,7 @@ _HARDENED = (
 Secrets: TypeAlias = Callable[[], Mapping[str, str]]
 """Settings of git by name, as ``http.https://host/.extraHeader``."""
 
+_started: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 _ASKING = frozenset({"ls-remote", "fetch"})
 _PROTOCOLS = "https:http:ssh:git:file"
 _READ_BYTES = 1 << 20
@@ -185,7 +187,7 @@ class Git:
         if git_dir is not None:
             command.append(f"--git-dir={git_dir}")
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [*command, *arguments],
                 cwd=self._work,
                 env=_environment(os.environ, self._work, secrets),
@@ -194,6 +196,8 @@ class Git:
                 stderr=stderr,
                 start_new_session=True,  # no terminal to ask on, and one group to stop
             )
+            _started.add(process)
+            return process
         except FileNotFoundError as error:
             if not self._work.is_dir():
                 raise SourceError(f"{str(self._work)!r} vanished.", hint="Try again.") from error
@@ -262,6 +266,13 @@ class BlobReader:
 def _pass_over(source: IO[bytes], size: int) -> None:
     while size > 0 and (part := source.read(min(size, 1 << 20))):
         size -= len(part)
+
+
+def kill_all() -> None:
+    """Stop every git that this process started, which is about to end itself."""
+    for process in list(_started):
+        with suppress(OSError):
+            _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
