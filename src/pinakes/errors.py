@@ -30,6 +30,7 @@
     ├── CatalogueCorrupt        the catalogue itself is damaged
     ├── Busy                    another process holds what this one needs
     │   ├── RateLimited         … or so much was asked that the rest has to wait
+    │   ├── TimedOut            … or what was asked took too long
     │   ├── Interrupted         … or its time was up, or its server ended, before it was done
     │   └── NoDescriptors       … or this process has as many files open as it may
     ├── StorageFull             the disk is full
@@ -253,6 +254,10 @@ class RateLimited(Busy):
     def __init__(self, message: str, *, hint: str = "", wait_s: float = 1.0) -> None:
         super().__init__(message, hint=hint)
         self.wait_s = wait_s
+
+
+class TimedOut(Busy):
+    """A call took longer than its callers wait. Its code is that of ``Busy``, by which it always was told."""
 
 
 class Interrupted(Busy):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from pinakes.calls.interrupt import Interrupt
-from pinakes.errors import Busy, Interrupted
+from pinakes.errors import Busy, Interrupted, TimedOut
 
 Result = TypeVar("Result")
 _THREADS = max(2, os.cpu_count() or 1)
@@ -144,8 +144,9 @@ class Workers:
         ``waits``: it mostly waits for a model elsewhere, and may take as long as writing may.
 
         Raises:
-            Busy: it waited too long, or the server ends; nothing was done.
-            Interrupted: it took too long, or the server ended; what was to be written is not there, or may be.
+            TimedOut: it took, or waited, too long.
+        Busy: the server ends; nothing was done.
+            Interrupted: so it is, or the server ended; the message says what became of what was to be written.
         """
         lane, most_s, setting = self._readers, self._timeout_s, "search_timeout_s"
         if writes or waits:
@@ -153,7 +154,7 @@ class Workers:
             most_s, setting = self._write_timeout_s, "write_timeout_s"
         loop = asyncio.get_running_loop()
         until = loop.time() + most_s
-        reason = Busy(f"This took longer than {most_s:g} seconds.", hint=f"Try again, or raise server.{setting}.")
+        reason = TimedOut(f"This took longer than {most_s:g} seconds.", hint=f"Try again, or raise server.{setting}.")
         try:
             async with asyncio.timeout_at(until):
                 await lane.enter()

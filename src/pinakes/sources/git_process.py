@@ -18,6 +18,7 @@ from typing import IO, TypeAlias
 from weakref import WeakSet
 
 from pinakes.errors import PinakesError, SourceError, StorageFull, TooLarge, Unreadable
+from pinakes.sources.git_addresses import Limits
 from pinakes.sources.urls import redact
 
 CREDENTIALS_HINT = (
@@ -87,6 +88,11 @@ _COMPLAINTS = (
         "Check the URL and the network, then try again.",
     ),
     (
+        r"update url base from redirection|returned error: 30[1-8]",
+        "leads to another address, which is not followed for a document",
+        "Give the address that it leads to in the end.",
+    ),
+    (
         r"not our ref|unadvertised object",
         "has no such commit, or does not hand out commits by their number",
         "Check it for typing errors, or name a branch or tag that has it.",
@@ -104,13 +110,22 @@ class Git:
     """Runs git commands for one repository ``location`` (checked by ``urls.check``), from the folder ``work``.
 
     ``secrets`` gives settings for commands that ask the repository; no other process gets to see them, nor a message.
+    ``limits`` gives what keeps these commands to hosts that may be asked.
     """
 
-    def __init__(self, location: str, work: Path, timeout_s: float, secrets: Secrets = dict) -> None:
+    def __init__(
+        self,
+        location: str,
+        work: Path,
+        timeout_s: float,
+        secrets: Secrets = dict,
+        limits: Callable[[], Limits] = lambda: Limits(_PROTOCOLS),
+    ) -> None:
         self.location = location
         self.timeout_s = timeout_s
         self._work = work
         self._secrets = secrets
+        self._limits = limits
 
     def run(self, *arguments: str, git_dir: Path | None = None, timeout_s: float | None = None) -> bytes:
         """Run a git command and return what it prints.
@@ -182,7 +197,8 @@ class Git:
     def _start(
         self, arguments: tuple[str, ...], git_dir: Path | None, *, stdin: int, stderr: int
     ) -> subprocess.Popen[bytes]:
-        secrets = self._secrets() if arguments[0] in _ASKING else {}
+        asks = arguments[0] in _ASKING
+        secrets, limits = (self._secrets(), self._limits()) if asks else ({}, Limits(_PROTOCOLS))
         command = ["git", *(part for setting in _HARDENED for part in ("-c", setting))]
         if git_dir is not None:
             command.append(f"--git-dir={git_dir}")
@@ -190,7 +206,7 @@ class Git:
             process = subprocess.Popen(
                 [*command, *arguments],
                 cwd=self._work,
-                env=_environment(os.environ, self._work, secrets),
+                env=_environment(os.environ, self._work, secrets, limits),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -282,9 +298,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str]) -> dict[str, str]:
+def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str], limits: Limits) -> dict[str, str]:
     inner = {name: value for name, value in outer.items() if not _DROPPED.fullmatch(name)}
-    inner |= _configured(outer.get("GIT_CONFIG_COUNT", ""), secrets)
+    inner |= _configured(outer.get("GIT_CONFIG_COUNT", ""), {**secrets, **limits.settings})
     ssh = outer.get("GIT_SSH_COMMAND", "ssh")
     return inner | {
         "GIT_TERMINAL_PROMPT": "0",
@@ -292,8 +308,8 @@ def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str
         "SSH_ASKPASS": "",
         "SSH_ASKPASS_REQUIRE": "never",
         "GCM_INTERACTIVE": "never",
-        "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes -oConnectTimeout=20",
-        "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+        "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes -oConnectTimeout=20{limits.ssh}",
+        "GIT_ALLOW_PROTOCOL": limits.protocols,
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_CEILING_DIRECTORIES": os.path.realpath(work.parent),  # a checkout around our home is not ours
