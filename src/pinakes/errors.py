@@ -28,11 +28,8 @@
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
     ├── IndexTooNew             a newer Pinakes built the index; it is left alone
     ├── CatalogueCorrupt        the catalogue itself is damaged
-    ├── Busy                    another process holds what this one needs
-    │   ├── RateLimited         … or so much was asked that the rest has to wait
-    │   ├── TimedOut            … or what was asked took too long
-    │   ├── Interrupted         … or its time was up, or its server ended, before it was done
-    │   └── NoDescriptors       … or this process has as many files open as it may
+    ├── Busy                    another process holds what this one needs, or its time was up before it was done
+    │   └── RateLimited         … or so much was asked that the rest has to wait
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
     ├── BelowBaseline           figures of an evaluation fell below what was agreed
@@ -240,7 +237,7 @@ class CatalogueCorrupt(PinakesError):
 
 
 class Busy(PinakesError):
-    """Another process holds what this one needs."""
+    """Another process holds what this one needs, or the time of a call was up before it was done."""
 
     code = "BUSY"
     retryable = True
@@ -254,22 +251,6 @@ class RateLimited(Busy):
     def __init__(self, message: str, *, hint: str = "", wait_s: float = 1.0) -> None:
         super().__init__(message, hint=hint)
         self.wait_s = wait_s
-
-
-class TimedOut(Busy):
-    """A call took longer than its callers wait. Its code is that of ``Busy``, by which it always was told."""
-
-
-class Interrupted(Busy):
-    """The time of a call was up, or its server ended, before it was done; the message says what became of it."""
-
-    code = "INTERRUPTED"
-
-
-class NoDescriptors(Busy):
-    """The process, or the machine, has as many files and connections open as it may."""
-
-    code = "NO_DESCRIPTORS"
 
 
 class StorageFull(PinakesError):
@@ -357,9 +338,9 @@ def kind_of(code: object) -> type[PinakesError]:
     return next((kind for kind in kinds if kind.code == code), PinakesError)
 
 
-def no_descriptors() -> NoDescriptors:
+def no_descriptors() -> Busy:
     """Return the error that tells of too many open files."""
-    return NoDescriptors(
+    return Busy(
         "No further file can be opened: this process has as many files and connections open as it may.",
         hint="Try again in a moment. `ulimit -n` raises the limit.",
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final, TypeVar
 
-from pinakes.errors import Busy, Interrupted
+from pinakes.errors import Busy
 
 Result = TypeVar("Result")
 
@@ -52,9 +52,9 @@ class Interrupt:
     def _told(self, became: str) -> Busy:
         assert self._reason is not None
         if not self._writes:
-            return type(self._reason)(self._reason.message, hint=self._reason.hint)
+            return self._reason
         hint = self._reason.hint if became == _NOT_WRITTEN else _LOOK
-        return Interrupted(f"{self._reason.message} {became}", hint=hint)
+        return Busy(f"{self._reason.message} {became}", hint=hint)
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Return what ``work`` returns; it ends when this is told to end."""
@@ -79,7 +79,7 @@ def check() -> None:
     """Go on, unless the call under way is to end.
 
     Raises:
-        Interrupted: it is.
+        Busy: it is.
     """
     current = _current.get()
     if current is not None and current.is_set:

@@ -69,7 +69,7 @@ class Catalog:
         """Give a connection in a transaction: all of it happens, or nothing does.
 
         Raises:
-            Interrupted: the call under way is to end; nothing happens.
+            Busy: the call under way is to end; nothing happens.
         """
         interrupt.check()
         with translated(), self.engine.connect() as connection:

@@ -14,13 +14,13 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from pinakes.calls import interrupt
 from pinakes.catalog import collections, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
 from pinakes.catalog.whole import Content
 from pinakes.chunking import chunker_of
 from pinakes.documents.drafting import Plan, Prepared, as_new
+from pinakes.documents.following import catch_up
 from pinakes.embedders.tokens import token_counter
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Tools, drained, embed, keep, keeping_of, readable
@@ -33,7 +33,6 @@ from pinakes.summarizing import Summaries
 from pinakes.types import Chunk, Float32, ReadingNote
 
 _ATTEMPTS = 50
-_INDEXED_LATER = "The call was to end: this is written, and can be found once the server has indexed and embedded it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +137,11 @@ class Writer:
                 break
         for number in list(batch.plans):
             batch.settle(number, Busy("Others change this document all the time.", hint="Try again."))
-        try:
-            if any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values()):
-                interrupt.check()
-                tools.follow()
-            if batch.deferred or batch.behind:
-                self._embed_waiting(name, batch)
-        except Busy:
-            if not interrupt.is_set():
-                raise
-            batch.degrade(_INDEXED_LATER)  # what is written is written: index and vectors come in the next process
+        written = any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values())
+        if written and (later := catch_up(self._shelves, name)):
+            batch.degrade(later)
+        elif batch.deferred or batch.behind:
+            self._embed_waiting(name, batch)
 
     def _collection(self, name: str, create: bool) -> CollectionRecord:
         """Return the collection to write to; one that is not there yet is made together with its first document."""
@@ -318,7 +312,7 @@ class Writer:
             with closing(self._shelves.embed_waiting(name, rest=rest, sample=sample)) as events:
                 for _ in events:
                     pass
-        except (InvalidInput, ModelUnavailable) as error:
+        except (Busy, InvalidInput, ModelUnavailable) as error:
             batch.degrade(str(error))
 
 

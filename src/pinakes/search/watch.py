@@ -26,7 +26,7 @@ class Watch:
         """Time a step; what the body puts into the dict becomes the stage's detail.
 
         Raises:
-            Interrupted: the call under way is to end.
+            Busy: the call under way is to end.
         """
         interrupt.check()
         detail: dict[str, JSON] = {}

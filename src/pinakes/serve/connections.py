@@ -254,10 +254,10 @@ class Connection(HttpToolsProtocol):
 
     def give_way(self) -> None:
         """Close, so that others have room."""
-        if self._receiving == "body":
-            self._refuse(503)
-        else:
+        if self._receiving == "nothing":
             self.transport.close()
+        else:
+            self._refuse(503)  # a request may be on its way
 
     def _receive(self, what: Literal["head", "body", "nothing"]) -> None:
         self._receiving = what

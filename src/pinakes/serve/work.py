@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from pinakes.calls.interrupt import Interrupt
-from pinakes.errors import Busy, Interrupted, TimedOut
+from pinakes.errors import Busy
 
 Result = TypeVar("Result")
 _THREADS = max(2, os.cpu_count() or 1)
@@ -144,9 +144,8 @@ class Workers:
         ``waits``: it mostly waits for a model elsewhere, and may take as long as writing may.
 
         Raises:
-            TimedOut: it took, or waited, too long.
-        Busy: the server ends; nothing was done.
-            Interrupted: so it is, or the server ended; the message says what became of what was to be written.
+            Busy: it took, or waited, too long, or the server ended; of a call that writes the message says what became
+                of it.
         """
         lane, most_s, setting = self._readers, self._timeout_s, "search_timeout_s"
         if writes or waits:
@@ -154,7 +153,8 @@ class Workers:
             most_s, setting = self._write_timeout_s, "write_timeout_s"
         loop = asyncio.get_running_loop()
         until = loop.time() + most_s
-        reason = TimedOut(f"This took longer than {most_s:g} seconds.", hint=f"Try again, or raise server.{setting}.")
+        reason = Busy(f"This took longer than {most_s:g} seconds.", hint=f"Try again, or raise server.{setting}.")
+        reason.__context__ = TimeoutError()  # by which some interfaces know it
         try:
             async with asyncio.timeout_at(until):
                 await lane.enter()
@@ -178,7 +178,7 @@ class Workers:
         """Have all that runs end, and tell after ``within_s`` seconds whom nothing else could be told."""
         self._ending = True
         for run in self._running.copy():
-            run.end(Interrupted(_ENDING, hint=_ELSEWHERE), within_s)
+            run.end(Busy(_ENDING, hint=_ELSEWHERE), within_s)
         for lane in self._lanes:
             lane.turn_away()
 

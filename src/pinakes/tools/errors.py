@@ -12,7 +12,6 @@ from pinakes.errors import (
     Conflict,
     IndexCorrupt,
     IndexTooNew,
-    Interrupted,
     InvalidFilter,
     InvalidInput,
     InvalidName,
@@ -23,7 +22,6 @@ from pinakes.errors import (
     PinakesError,
     QueryTooLong,
     Refused,
-    TimedOut,
     Unreadable,
     worded,
 )
@@ -39,8 +37,6 @@ CODES: Mapping[type[PinakesError], str] = {
     ModelMismatch: "INVALID_CONFIG_CONTEXT",
     InvalidSetting: "INVALID_CONFIG_CONTEXT",
     InvalidName: "INVALID_CONFIG_CONTEXT",
-    TimedOut: "SEARCH_TIMEOUT",
-    Interrupted: "SEARCH_TIMEOUT",
     Busy: "INDEXING_IN_PROGRESS",
     InvalidFilter: "VALIDATION_ERROR",
     InvalidInput: "INVALID_INPUT",
@@ -84,6 +80,8 @@ def code_of(error: PinakesError) -> str:
     """Return the code of ``error`` for callers of the toolset "code"."""
     if isinstance(error.__cause__, ValidationError | UnicodeEncodeError):
         return "VALIDATION_ERROR"
+    if isinstance(error, Busy) and isinstance(error.__context__, TimeoutError):
+        return "SEARCH_TIMEOUT"
     return next((CODES[cls] for cls in type(error).__mro__ if cls in CODES), "INTERNAL_ERROR")
 
 
