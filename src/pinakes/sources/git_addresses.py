@@ -63,6 +63,7 @@ def limits_for(location: str, fetch: FetchSettings) -> Limits:
         "https:http",
         {
             "http.followRedirects": "false",  # they lead where nobody looked
+            "http.proxy": "",  # a proxy would look the name up by itself
             "http.curloptResolve": f"{host}:{port}:{listed}",  # else the name could mean another host a moment later
         },
     )
