@@ -53,7 +53,7 @@ class Interrupt:
         assert self._reason is not None
         if not self._writes:
             return self._reason
-        hint = self._reason.hint if became == _NOT_WRITTEN else _LOOK
+        hint = self._reason.hint if became == _NOT_WRITTEN else f"{_LOOK} {self._reason.hint}"
         return Busy(f"{self._reason.message} {became}", hint=hint)
 
     def run(self, work: Callable[[], Result]) -> Result:

@@ -199,7 +199,7 @@ def run(settings: Settings, *, on_ready: Callable[[str], None]) -> None:
         library = stack.enter_context(Library(empty(settings, home)))
         config = configured(create_mock_app(library), settings.server)
         connections = Connections(settings.server)
-        Server(config, connections, lambda: on_ready(url_of(listener))).run(sockets=[listener])
+        Server(config, lambda: on_ready(url_of(listener)), connections=connections).run(sockets=[listener])
 
 
 def empty(settings: Settings, home: Path) -> Settings:

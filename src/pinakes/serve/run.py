@@ -74,11 +74,11 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
 
         server = Server(
             configured(app, settings.server),
-            connections,
             on_started,
             on_ending,
-            app.state.workers,
             lambda: leaving.begin(library),
+            connections=connections,
+            workers=app.state.workers,
         )
         with announced(settings, url, instance_id, local_key):
             server.run(sockets=[listener])
@@ -150,15 +150,18 @@ class Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        connections: Connections,
         on_started: Callable[[], object],
         on_ending: Callable[[], object] = lambda: None,
-        workers: Workers | None = None,
         on_signal: Callable[[], object] = lambda: None,
+        *,
+        connections: Connections | None = None,
+        workers: Workers | None = None,
     ) -> None:
+        """``connections``: None = with the usual limits. ``workers``: what runs there is to end with the server."""
         super().__init__(config)
         self._on_started, self._on_ending, self._on_signal = on_started, on_ending, on_signal
-        self._connections, self._workers = connections, workers
+        self._workers = workers
+        self._connections = connections = connections or Connections(ServerSettings())
         self._within_s = connections.settings.shutdown_s
         logging.getLogger("uvicorn.error").addFilter(_is_news)
         config.load()
