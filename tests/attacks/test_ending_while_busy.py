@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 from real_server import RealServer, real_server
-from stuck_embedder import STUCK
+from stuck_embedder import SAID, STUCK
 
 from pinakes.library import Library
 from pinakes.settings import load
 
-SLACK_S = 1.5
+SLACK_S = 3
 """For a machine that does other things as well; the process itself ends before its time is up."""
 
 STUCK_MODEL = {"embedding__provider": "stuck"}
@@ -55,6 +55,14 @@ def became(answer: str) -> str:
     """Say what an answer tells of what was to be written."""
     told = [words for words in (NOT_WRITTEN, UNKNOWN) if words in answer]
     return told[0] if told else DONE
+
+
+def until_stuck(server: RealServer, calls: int) -> None:
+    """Wait until so many calls are inside of the model."""
+    deadline = time.monotonic() + 30
+    while server.log.read_text().count(SAID) < calls:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def titles(home: Path, **settings: Any) -> set[str]:
@@ -102,14 +110,15 @@ HEAD = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/j
 
 def test_what_cannot_be_interrupted_holds_neither_others_nor_the_end(home: Path) -> None:
     shutdown_s = 2
-    with real_server(home, **STUCK_MODEL, server__search_timeout_s=1, server__shutdown_s=shutdown_s) as server:
+    with real_server(home, **STUCK_MODEL, server__search_timeout_s=2, server__shutdown_s=shutdown_s) as server:
         overdue = [Sent(server, "/search", {"query": f"{STUCK} {number}"}) for number in range(4)]
-        assert {"took longer than 1 seconds" in one.answer() for one in overdue} == {True}
+        assert {"took longer than 2 seconds" in one.answer() for one in overdue} == {True}
         assert {one.status for one in overdue} == {503}
         found = server.search("pond 7", search_type="keyword")
         assert (found.status_code, found.json()["total_results"] > 0) == (200, True)
+        before = server.log.read_text().count(SAID)
         write = Sent(server, "/api/v1/tools/ingest_document", {"title": "stuck", "text": f"This {STUCK}."})
-        time.sleep(0.3)
+        until_stuck(server, before + 1)
         took = server.end()
         answer = write.answer()
     assert took < shutdown_s + SLACK_S
@@ -121,7 +130,7 @@ def test_searches_that_run_and_requests_that_are_not_there_yet_are_told_that_the
     with real_server(home, **STUCK_MODEL, server__shutdown_s=2) as server:
         search = Sent(server, "/search", {"query": f"What {STUCK}?"})
         with server.connect(HEAD) as half, server.connect(b"POST /se") as less, server.connect():
-            time.sleep(0.3)
+            until_stuck(server, 1)
             assert server.end() < 2 + SLACK_S
             assert half.recv(100).startswith(b"HTTP/1.1 503 ")
             assert less.recv(100) == b""

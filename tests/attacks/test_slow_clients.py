@@ -112,7 +112,7 @@ def test_a_thousand_half_open_connections_hold_nobody_up(server: RealServer, sen
         told = server.health()["components"]["connections"]
     assert told["open"] <= 40
     assert told["closed_for_room"] > 900
-    assert busy_ms <= 2 * idle_ms + 25, (idle_ms, busy_ms)
+    assert busy_ms <= 2 * idle_ms + 100, (idle_ms, busy_ms)
 
 
 def test_connections_that_are_answered_are_kept_and_those_beyond_are_refused(server: RealServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32
 
 STUCK = "never comes back"
+SAID = "stuck now"
 _LONG_S = 120
 
 
@@ -24,10 +26,16 @@ class StuckEmbedder(DeterministicEmbedder):
 
     def embed(self, texts: Sequence[str]) -> Float32:
         if any(STUCK in text for text in texts):
-            time.sleep(_LONG_S)
+            _stay()
         return super().embed(texts)
 
     def embed_query(self, text: str) -> Float32:
         if STUCK in text:
-            time.sleep(_LONG_S)
+            _stay()
         return super().embed_query(text)
+
+
+def _stay() -> None:
+    sys.stderr.write(f"{SAID}\n")
+    sys.stderr.flush()
+    time.sleep(_LONG_S)
