@@ -29,7 +29,7 @@
     ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
     ├── IndexTooNew             a newer Pinakes built the index; it is left alone
     ├── CatalogueCorrupt        the catalogue itself is damaged
-    ├── Busy                    another process holds what this one needs
+    ├── Busy                    another process holds what this one needs, or its time was up before it was done
     │   └── RateLimited         … or so much was asked that the rest has to wait
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
@@ -49,6 +49,9 @@ from typing import ClassVar
 
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 """What the system answers when a disk, a quota or the largest file size is used up."""
+
+NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
+"""What the system answers when a process, or the machine, has as many files open as it may."""
 
 
 class PinakesError(Exception):
@@ -241,7 +244,7 @@ class CatalogueCorrupt(PinakesError):
 
 
 class Busy(PinakesError):
-    """Another process holds what this one needs."""
+    """Another process holds what this one needs, or the time of a call was up before it was done."""
 
     code = "BUSY"
     retryable = True
@@ -342,12 +345,22 @@ def kind_of(code: object) -> type[PinakesError]:
     return next((kind for kind in kinds if kind.code == code), PinakesError)
 
 
+def no_descriptors() -> Busy:
+    """Return the error that tells of too many open files."""
+    return Busy(
+        "No further file can be opened: this process has as many files and connections open as it may.",
+        hint="Try again in a moment. `ulimit -n` raises the limit.",
+    )
+
+
 @contextmanager
 def storing(what: str) -> Iterator[None]:
     """Turn the system's refusal to write ``what`` into ``StorageFull``, keeping the cause."""
     try:
         yield
     except OSError as error:
+        if error.errno in NO_DESCRIPTORS:
+            raise no_descriptors() from error
         hint = "Free disk space." if error.errno in NO_ROOM else "Check that the folder can be written to."
         raise StorageFull(f"{what} cannot be written: {error}.", hint=hint) from error
 

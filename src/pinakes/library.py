@@ -14,7 +14,7 @@ from pinakes import settings as settings_module
 from pinakes.asking import Answered, Asking
 from pinakes.audit import Audit, query_id
 from pinakes.blame import Blames
-from pinakes.calls import caller
+from pinakes.calls import caller, interrupt
 from pinakes.catalog import collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.documents import reading, recutting
@@ -459,6 +459,7 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
     """Run a flow to its end, passing its events on; whatever stops it, it keeps what it made."""
     try:
         for event in events:
+            interrupt.check()
             if on_event is not None:
                 on_event(event)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -13,8 +14,18 @@ from typing import Any
 from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, create_engine, event, inspect, select
 from sqlalchemy.exc import DBAPIError
 
+from pinakes.calls import interrupt
 from pinakes.catalog.schema import metadata
-from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
+from pinakes.errors import (
+    NO_DESCRIPTORS,
+    Busy,
+    CatalogueCorrupt,
+    NotFound,
+    PinakesError,
+    StorageFull,
+    no_descriptors,
+    storing,
+)
 
 HEAD = "0016"
 """The newest migration; a test compares it with the migrations folder."""
@@ -22,6 +33,8 @@ HEAD = "0016"
 _version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 BUSY_TIMEOUT_S = 60
 _SWITCH_STEP_S = 0.02
+_STEPS_BETWEEN_LOOKS = 500_000
+"""So many steps of SQLite's machine take some ten milliseconds; then a statement sees whether its call is to end."""
 
 
 class Catalog:
@@ -53,11 +66,18 @@ class Catalog:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Give a connection in a transaction: all of it happens, or nothing does."""
+        """Give a connection in a transaction: all of it happens, or nothing does.
+
+        Raises:
+            Busy: the call under way is to end; nothing happens.
+        """
+        interrupt.check()
         with translated(), self.engine.connect() as connection:
             connection = connection.execution_options(pinakes_write=True)
             with connection.begin():
                 yield connection
+                interrupt.check()
+            interrupt.wrote()
 
     def copy_to(self, place: Path) -> None:
         """Write the database as it stands at one moment to ``place``, where nothing is; others go on writing.
@@ -90,6 +110,8 @@ def now() -> str:
 
 def _translate(error: Exception, what: str) -> PinakesError:
     text = str(getattr(error, "orig", None) or error)
+    if "interrupted" in text:
+        interrupt.check()
     if "disk is full" in text or "disk I/O error" in text or "No space left" in text:
         return StorageFull(f"{what} cannot be written: {text}.", hint="Free disk space; nothing was lost.")
     if "FOREIGN KEY" in text:
@@ -98,9 +120,20 @@ def _translate(error: Exception, what: str) -> PinakesError:
         return Busy("Another process is writing to the catalogue.", hint="Try again in a moment.")
     if "malformed" in text or "not a database" in text:
         return CatalogueCorrupt(f"The catalogue is damaged: {text}.", hint="Restore catalog.db from a backup.")
+    if "unable to open" in text and _none_can_be_opened():
+        return no_descriptors()
     if "readonly" in text or "unable to open" in text:
         return StorageFull(f"{what} cannot be opened: {text}.", hint="Check the permissions of its folder.")
     return PinakesError(f"The catalogue failed: {text}.", hint="This is a bug; please report it.")
+
+
+def _none_can_be_opened() -> bool:
+    """Say whether this process can open no file at all; SQLite does not say why it cannot."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in NO_DESCRIPTORS
+    return False
 
 
 def _engine(url: str) -> Engine:
@@ -112,6 +145,7 @@ def _engine(url: str) -> Engine:
 
 def _configure(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None
+    connection.set_progress_handler(interrupt.is_set, _STEPS_BETWEEN_LOOKS)
     _use_wal(connection)
     for pragma in (
         "synchronous=FULL",

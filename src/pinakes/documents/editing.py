@@ -26,6 +26,7 @@ from pinakes.documents.drafting import (
     restoring,
     unknown,
 )
+from pinakes.documents.following import catch_up
 from pinakes.documents.writing import Writer, Wrote
 from pinakes.errors import NotFound, PinakesError
 from pinakes.ingest import keeping_of
@@ -200,7 +201,7 @@ class Documents:
             base = existing(connection, record.id, doc_id)
             check_version(base, if_version)
             [gone] = self._remove(connection, record, [base.id])
-        self.shelves.index(record.name)
+        catch_up(self.shelves, record.name)
         return gone
 
     def delete_many(
@@ -225,7 +226,7 @@ class Documents:
                 check_not_of_files(connection, record.id, meant)
             gone = self._remove(connection, record, [one.id for one in meant])
         if gone:
-            self.shelves.index(record.name)
+            catch_up(self.shelves, record.name)
         return gone
 
     def get(self, doc_id: str, *, collection: str | None = None, chunks: bool = False) -> FullDocument:

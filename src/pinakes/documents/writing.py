@@ -20,6 +20,7 @@ from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key,
 from pinakes.catalog.whole import Content
 from pinakes.chunking import chunker_of
 from pinakes.documents.drafting import Plan, Prepared, as_new
+from pinakes.documents.following import catch_up
 from pinakes.embedders.tokens import token_counter
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
 from pinakes.ingest import Tools, drained, embed, keep, keeping_of, readable
@@ -87,6 +88,12 @@ class _Batch:
         self.plans.pop(number, None)
         self.ready.pop(number, None)
 
+    def degrade(self, reason: str) -> None:
+        """Have all that was written say why it cannot be found in full yet."""
+        for number, one in self.done.items():
+            if isinstance(one, Wrote):
+                self.done[number] = replace(one, degraded=reason)
+
 
 class Writer:
     """Writes documents into the collections of a home. Thread-safe."""
@@ -130,9 +137,10 @@ class Writer:
                 break
         for number in list(batch.plans):
             batch.settle(number, Busy("Others change this document all the time.", hint="Try again."))
-        if any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values()):
-            tools.follow()
-        if batch.deferred or batch.behind:
+        written = any(isinstance(one, Wrote) and one.outcome != "unchanged" for one in batch.done.values())
+        if written and (later := catch_up(self._shelves, name)):
+            batch.degrade(later)
+        elif batch.deferred or batch.behind:
             self._embed_waiting(name, batch)
 
     def _collection(self, name: str, create: bool) -> CollectionRecord:
@@ -306,10 +314,8 @@ class Writer:
             with closing(self._shelves.embed_waiting(name, rest=rest, sample=sample)) as events:
                 for _ in events:
                     pass
-        except (InvalidInput, ModelUnavailable) as error:
-            for number, one in batch.done.items():
-                if isinstance(one, Wrote):
-                    batch.done[number] = replace(one, degraded=str(error))
+        except (Busy, InvalidInput, ModelUnavailable) as error:
+            batch.degrade(str(error))
 
 
 def _asked(connection: Connection, record: CollectionRecord, batch: _Batch) -> Iterator[tuple[int, Prepared]]:

@@ -15,6 +15,22 @@ Address: TypeAlias = IPv4Address | IPv6Address
 _METADATA: Final = frozenset((IPv4Address("168.63.129.16"),))
 """Public numbers at which a cloud tells its machines their secrets; all others are link-local or private."""
 
+_CLOSED: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
+            *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3"),
+            *("2001::/23", "2001:db8::/32", "3fff::/20"),
+        ),
+    )
+)
+"""Networks that the registries of special addresses (RFC 6890) keep, whatever this Python knows of them."""
+
+_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
+"""What is given out of IPv6; all else is local, special or not in use."""
+
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
@@ -114,6 +130,8 @@ def _is_open(address: Address) -> bool:
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return True  # the address that it stands for is looked at by itself
-        if address in _LOCAL_NAT64 or address in _COMPATIBLE or address.is_site_local:
+        if address in _LOCAL_NAT64 or address in _COMPATIBLE or not (address in _UNICAST or address in _NAT64):
             return False
+    if any(address in network for network in _CLOSED if network.version == address.version):
+        return False
     return address.is_global and not (address.is_multicast or (address.is_reserved and address not in _NAT64))

@@ -22,7 +22,7 @@ from filelock import FileLock
 
 from pinakes.analysis import Analyzer, QueryTerm
 from pinakes.analysis.languages import Stems
-from pinakes.errors import NO_ROOM, IndexCorrupt, StorageFull, storing
+from pinakes.errors import NO_DESCRIPTORS, NO_ROOM, IndexCorrupt, StorageFull, no_descriptors, storing
 from pinakes.indexes import lexicon
 from pinakes.indexes.clauses import EXACT, METADATA, TEXT, VARIANTS, Vocabulary, query_of
 from pinakes.indexes.tail import Entry, Tail
@@ -47,7 +47,7 @@ _MAX_NAMES = 200
 _NOTHING = "·"
 """What fills up the variants of a text to the number of its terms: so BM25 takes them for a text of its length."""
 
-_SYSTEM_ERROR = re.compile(r"os error (\d+)")
+_SYSTEM_ERROR = re.compile(r"(?:os error |Os \{ code: )(\d+)")
 
 
 class KeywordIndex:
@@ -311,7 +311,10 @@ def _translated() -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
             raise
-        if (number := _SYSTEM_ERROR.search(str(error))) and int(number[1]) in NO_ROOM:
+        number = _SYSTEM_ERROR.search(str(error))
+        if number and int(number[1]) in NO_DESCRIPTORS:
+            raise no_descriptors() from error
+        if number and int(number[1]) in NO_ROOM:
             raise StorageFull(f"{_WHAT} cannot be written: {error}.", hint="Free disk space.") from error
         raise _corrupt(error) from error
 

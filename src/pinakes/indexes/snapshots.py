@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from filelock import FileLock
 
+from pinakes.errors import NO_DESCRIPTORS, no_descriptors
 from pinakes.indexes.half import Float16
 from pinakes.indexes.mapped import blocks
 from pinakes.types import Bool, Int64
@@ -63,6 +64,8 @@ class Snapshots:
                     try:
                         return self._read(folder)
                     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+                        if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+                            raise no_descriptors() from error  # it may be whole
                         level = logging.INFO if isinstance(error, _OutdatedError) else logging.WARNING
                         _log.log(level, "vector snapshot %s is unusable: %s", folder, error)
                         shutil.rmtree(folder, ignore_errors=True)

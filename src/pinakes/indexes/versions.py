@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from pinakes import analysis
 from pinakes.analysis import Analyzer
-from pinakes.errors import IndexCorrupt, IndexTooNew, storing
+from pinakes.errors import NO_DESCRIPTORS, IndexCorrupt, IndexTooNew, no_descriptors, storing
 from pinakes.indexes.analysis_v1 import AnalyzerV1
 
 FORMAT = 2
@@ -93,6 +93,8 @@ def recorded(folder: Path) -> IndexVersion | None:
     except FileNotFoundError:
         return FIRST if any((folder / name / "meta.json").exists() for name in _KEYWORD_FOLDERS) else None
     except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+            raise no_descriptors() from error
         raise IndexCorrupt(
             f"The version of the search index cannot be read: {error}.", hint="Rebuild it: pinakes reindex"
         ) from error

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from pinakes.calls import interrupt
 from pinakes.catalog import Catalog, collections, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
 from pinakes.ingest.report import Event
-from pinakes.machine.interrupts import held_back
+from pinakes.machine.ctrl_c import held_back
 from pinakes.ports import Embedder, Remote
 from pinakes.types import Float32
 from pinakes.wording import counted
@@ -43,16 +44,18 @@ def embed(
     if isinstance(embedder, Remote):
         return (yield from _asked(embedder, texts, keys, refused, kept))
     vectors: dict[bytes, Float32] = {}
-    with held_back() as interrupt:
+    with held_back() as ctrl_c:
         try:
             for start in range(0, len(keys), _EMBEDDED_PER_EVENT):
+                interrupt.check()
                 part = keys[start : start + _EMBEDDED_PER_EVENT]
                 vectors |= _made(embedder, {key: texts[key] for key in part}, refused)
                 yield Event("embed", start + len(part), len(keys))
-                interrupt.check()
+                ctrl_c.check()
         except BaseException:  # also where whoever asked does not go on
             if kept is not None and vectors:
-                kept(vectors)
+                with interrupt.ignored():
+                    kept(vectors)
             raise
     return vectors
 
@@ -69,6 +72,7 @@ def _asked(
     done = 0
     with closing(embedder.batches([texts[key] for key in keys])) as answers:
         for positions, found in answers:
+            interrupt.check()
             part = [keys[at] for at in positions]
             if not isinstance(found, InvalidInput):
                 made = dict(zip(part, found, strict=True))

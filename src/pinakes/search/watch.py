@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pinakes.calls import interrupt
 from pinakes.types import JSON, Stage, Trace
 
 
@@ -22,7 +23,12 @@ class Watch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[dict[str, JSON]]:
-        """Time a step; what the body puts into the dict becomes the stage's detail."""
+        """Time a step; what the body puts into the dict becomes the stage's detail.
+
+        Raises:
+            Busy: the call under way is to end.
+        """
+        interrupt.check()
         detail: dict[str, JSON] = {}
         start = time.perf_counter()
         yield detail

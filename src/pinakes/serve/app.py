@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from pinakes.errors import PinakesError, http_status
+from pinakes.errors import NO_DESCRIPTORS, PinakesError, http_status, no_descriptors
 from pinakes.library import Library
 from pinakes.serve import (
     access,
@@ -29,6 +29,8 @@ from pinakes.serve import (
     websocket,
 )
 from pinakes.serve.callers import Callers
+from pinakes.serve.connections import Connections
+from pinakes.serve.ending import Ending
 from pinakes.serve.greeting import version_of
 from pinakes.serve.guard import Guard
 from pinakes.serve.metrics import Meter
@@ -50,12 +52,17 @@ _API_PATHS = frozenset({asking.PATH, events.PATH, sources.PATH})
 
 
 def create_app(
-    library: Library, *, startup: Startup | None = None, instance_id: str = "", local_key: str = ""
+    library: Library,
+    *,
+    startup: Startup | None = None,
+    instance_id: str = "",
+    local_key: str = "",
+    connections: Connections | None = None,
 ) -> FastAPI:
     """Return the application that serves ``library``; closing the library is the caller's business."""
     server = library.settings.server
     workers = Workers(server.search_timeout_s, server.write_timeout_s)
-    return assembled(Service(library, workers, startup, instance_id, local_key))
+    return assembled(Service(library, workers, startup, instance_id, local_key, connections))
 
 
 def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
@@ -101,6 +108,7 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
     api.add_middleware(Callers)
     api.add_middleware(access.Access, service=service)
     api.add_middleware(Guard, settings=settings.server)
+    api.add_middleware(Ending)
     api.add_middleware(Meter, metrics=service.metrics, paths=_PATHS | _API_PATHS | rest.paths(settings))
     return api
 
@@ -139,7 +147,9 @@ async def _broken_text(request: Request, _error: Exception) -> Response:
     return _json({"detail": what}, 422)
 
 
-async def _internal_error(request: Request, _: Exception) -> Response:
+async def _internal_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+        return await _our_error(request, no_descriptors())
     if envelope.of_this_interface(request.url.path):
         return envelope.refused(500, "EXECUTION_ERROR", "An internal error. The server's log has the details.")
     what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"

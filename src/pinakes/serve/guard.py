@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Collection
 from contextlib import suppress
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from typing import Final, TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,6 +23,14 @@ METHODS = "GET, POST, PUT, DELETE, OPTIONS"
 _PREFLIGHT_SECONDS = "600"
 _MOST_DRAINED_BYTES = 64_000_000
 _DRAINING_S = 5.0
+_HOST: Final = re.compile(
+    r"(?:\[(?P<v6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?\.?))(?::(?P<port>[0-9]{0,5}))?",
+    re.ASCII,
+)
+_MOST_PORT: Final = 65_535
+_Place: TypeAlias = tuple[str, str]
+"""A host name or address, without brackets, and its port, "" where none is given."""
+
 _CODES = {403: "FORBIDDEN", 413: "TOO_LARGE"}
 
 
@@ -32,7 +41,7 @@ class Guard:
         self._app = app
         self._most = settings.max_body_bytes
         self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
-        self._hosts = {_hostname(host) for host in settings.allowed_hosts} | {_hostname(settings.host)}
+        self._hosts = {_name_of(host) for host in settings.allowed_hosts} | {_name_of(settings.host)}
         self._any_address = is_unspecified(settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,13 +66,15 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> tuple[int, str] | None:
-        host = headers.get("host", "")
-        if not self._host_allowed(_hostname(host)):
-            return 403, f"This server does not answer to the host {host[:100]!r}. Allow it with server.allowed_hosts."
-        origin = headers.get("origin")
-        if origin is not None:
-            if not self._origin_allowed(origin, host):
-                return 403, f"Pages of {origin[:100]!r} may not use this server. Allow it with server.allowed_origins."
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        host = _place(hosts[0]) if len(hosts) == 1 else None
+        if host is None or not self._host_allowed(host[0]):
+            shown = ", ".join(hosts)[:100]
+            return 403, f"This server does not answer to the host {shown!r}. Allow it with server.allowed_hosts."
+        if origins:
+            if len(origins) > 1 or not self._origin_allowed(origins[0], host):
+                shown = ", ".join(origins)[:100]
+                return 403, f"Pages of {shown!r} may not use this server. Allow it with server.allowed_origins."
         elif headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
             return 403, "Pages of other sites may not use this server. Allow them with server.allowed_origins."
         return None
@@ -73,16 +84,13 @@ class Guard:
             return True
         return self._any_address and _is_address(host)
 
-    def _origin_allowed(self, origin: str, host: str) -> bool:
-        origin = origin.rstrip("/").lower()
+    def _origin_allowed(self, origin: str, host: _Place) -> bool:
+        origin = origin.lower()
         if origin in self._origins or "*" in self._origins:
             return True
-        try:
-            parts = urlsplit(origin)
-            name = parts.hostname or ""
-        except ValueError:
-            return False
-        return parts.scheme in ("http", "https") and (is_loopback(name) or parts.netloc == host.lower())
+        scheme, _, rest = origin.partition("://")
+        place = _place(rest) if scheme in ("http", "https") else None
+        return place is not None and (is_loopback(place[0]) or place == host)
 
     def _limited(self, scope: Scope, receive: Receive, send: Send) -> tuple[Receive, Send]:
         """Count the body while it is read; when it grows too large the app sees the client leave, the client a 413."""
@@ -138,12 +146,24 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _hostname(host: str) -> str:
-    """Return the name in a Host header, without port and brackets."""
+def _place(text: str) -> _Place | None:
+    """Return the name and port of a ``Host`` header, or of what follows ``://`` in an origin; None where it is neither.
+
+    Nothing else may stand there: what another program would read as user, path or port decides whose page it is.
+    """
+    match = _HOST.fullmatch(text.lower())
+    if match is None or int(match["port"] or 0) > _MOST_PORT:
+        return None
+    if match["v6"] is not None:
+        return (match["v6"], match["port"] or "") if _is_address(match["v6"]) else None
+    return match["name"].removesuffix("."), match["port"] or ""
+
+
+def _name_of(host: str) -> str:
+    """Return the name in what a setting says of a host: it may be an address without brackets."""
     host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].rstrip(".") if host.count(":") == 1 else host.rstrip(".")
+    place = _place(host)
+    return host if place is None else place[0]
 
 
 def _declared_length(headers: Headers) -> int:

@@ -17,7 +17,6 @@ from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import uvicorn
 from fastapi import FastAPI, Response
 from pydantic_core import from_json, to_json
 from starlette.middleware import Middleware
@@ -29,12 +28,13 @@ from pinakes.errors import InvalidInput, MissingExtra, PinakesError
 from pinakes.library import Library
 from pinakes.serve import websocket
 from pinakes.serve.app import assembled
+from pinakes.serve.connections import Connections
 from pinakes.serve.envelope import PREFIX, failed, of_this_interface, wrapped
 from pinakes.serve.knowledge import SearchRequest
 from pinakes.serve.mcp import PATH as MCP
 from pinakes.serve.openapi import ANY_TOOL
 from pinakes.serve.platform import wrong_question
-from pinakes.serve.run import Server, bind, check_exposure, url_of
+from pinakes.serve.run import Server, bind, check_exposure, configured, url_of
 from pinakes.serve.service import Service
 from pinakes.serve.work import Workers
 from pinakes.settings import EmbeddingSettings, NamedSearch, Settings
@@ -197,8 +197,9 @@ def run(settings: Settings, *, on_ready: Callable[[str], None]) -> None:
         stack.enter_context(listener)
         home = Path(stack.enter_context(TemporaryDirectory(prefix="pinakes-mock-")))
         library = stack.enter_context(Library(empty(settings, home)))
-        config = uvicorn.Config(create_mock_app(library), access_log=False, log_level="warning", server_header=False)
-        Server(config, lambda: on_ready(url_of(listener))).run(sockets=[listener])
+        config = configured(create_mock_app(library), settings.server)
+        connections = Connections(settings.server)
+        Server(config, lambda: on_ready(url_of(listener)), connections=connections).run(sockets=[listener])
 
 
 def empty(settings: Settings, home: Path) -> Settings:

@@ -66,6 +66,8 @@ def _health(service: Service) -> dict[str, JSON]:
     log = service.library.audit.status()
     if log.lost or log.problem:
         components["audit"] = {"waiting": log.waiting, "lost": log.lost, "problem": log.problem}
+    if service.connections is not None:
+        components["connections"] = service.connections.status()
     if startup is not None and startup.running:
         components["progress"] = startup.progress()
     if startup is not None and startup.failure is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 
 from pinakes.asking import NOT_IN_PASSAGES, NOTHING_FOUND, Passage, Writer
 from pinakes.errors import (
@@ -146,7 +146,8 @@ async def _answered(service: Service, writer: Writer, body: Mapping[str, JSON]) 
     words, notes = NOTHING_FOUND, list(outcome.data.get("notes", ()))
     try:
         if chunks:
-            written = await run_in_threadpool(writer.write, body["query"], passages(chunks, sources))
+            write = partial(writer.write, body["query"], passages(chunks, sources))
+            written = await service.workers.run(write, waits=True)
             words = NOT_IN_PASSAGES if written.refused else written.text
             notes += written.notes
     except PinakesError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
@@ -11,69 +12,131 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Self
 
 import uvicorn
+from fastapi import FastAPI
 
 from pinakes.catalog import Catalog, keys
 from pinakes.errors import Busy, PinakesError, Refused
 from pinakes.library import Library
+from pinakes.serve import descriptors
 from pinakes.serve.app import create_app
 from pinakes.serve.background import Background
+from pinakes.serve.connections import Connections, http_protocol, network_names, socket_protocol
 from pinakes.serve.guard import is_loopback, is_unspecified
 from pinakes.serve.instance import announced, answering, new_id
 from pinakes.serve.scheduling import Scheduling
 from pinakes.serve.startup import Startup
 from pinakes.serve.watching import Watching
 from pinakes.serve.webhooks import Webhooks
+from pinakes.serve.work import Workers
 from pinakes.settings import ServerSettings, Settings
+from pinakes.sources import git_process
+
+_log = logging.getLogger(__name__)
 
 _BACKLOG = 512
-_GRACE_S = 5
+_ANSWERED_SHARE, _CLOSED_SHARE, _LAST_SHARE = 0.5, 0.65, 0.85
+"""Of the time that a server has to end: when all callers are told, all connections closed, and the process ended."""
+
+_LAST_WORDS_S = 0.3
 
 
 def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -> None:
     """See ``pinakes.serve.serve``."""
     check_exposure(settings.server, lambda: _has_keys(settings))
+    descriptors.raise_limit()
     listener = bind(settings.server)
-    url = url_of(listener)
-    with listener, Library(settings) as library:
+    url, leaving = url_of(listener), Leaving(settings.server.shutdown_s)
+    with leaving, listener, Library(settings) as library:
         instance_id, local_key = new_id(), new_id()
         background, watching, hooks = Background(library), Watching(library), Webhooks(library)
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        app = create_app(library, startup=startup, instance_id=instance_id, local_key=local_key)
-        config = uvicorn.Config(
-            app,
-            access_log=False,
-            log_level="warning",
-            timeout_graceful_shutdown=_GRACE_S,
-            ws_max_size=settings.server.max_body_bytes,
-            server_header=False,
+        connections = Connections(settings.server)
+        app = create_app(
+            library, startup=startup, instance_id=instance_id, local_key=local_key, connections=connections
         )
+        parts = startup, background, watching, scheduling, hooks
 
         def on_started() -> None:
             gc.freeze()  # what is loaded by now stays: the collector need not look at it again and again
             on_ready(url)
-            startup.start()
-            background.start()
-            watching.start()
-            scheduling.start()
-            hooks.start()
+            for part in parts:
+                part.start()
 
-        server = Server(config, on_started, app.state.ending.set)
+        def on_ending() -> None:
+            app.state.ending.set()
+            for part in parts:
+                part.end()
+
+        server = Server(
+            configured(app, settings.server),
+            on_started,
+            on_ending,
+            lambda: leaving.begin(library),
+            connections=connections,
+            workers=app.state.workers,
+        )
         with announced(settings, url, instance_id, local_key):
             server.run(sockets=[listener])
-        background.end()
-        watching.end()
-        scheduling.end()
-        stopped = [one.stop() for one in (startup, background, watching, scheduling)]
-        ended = all([*stopped, app.state.workers.close(_GRACE_S)])
+        ended = all([*[part.stop() for part in parts], app.state.workers.close(settings.server.shutdown_s)])
         if startup.failure is not None:
             raise startup.failure
         if not ended:
-            library.audit.close()
-            _leave()
+            leaving.now(library)
+
+
+def configured(app: FastAPI, server: ServerSettings) -> uvicorn.Config:
+    """Return how uvicorn serves ``app``."""
+    return uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="warning",
+        ws_max_size=server.max_body_bytes,
+        server_header=False,
+        proxy_headers=bool(server.trusted_proxies),
+        forwarded_allow_ips=network_names(server.trusted_proxies),
+    )
+
+
+class Leaving:
+    """Ends the process in time, also where a thread is inside a library that cannot be interrupted.
+
+    What is committed is there after that; what was answered is committed.
+    """
+
+    def __init__(self, within_s: float) -> None:
+        self._within_s = within_s * _LAST_SHARE
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Let the process go on: all of it ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def begin(self, library: Library) -> None:
+        """End the process after the time that it has, unless it is done by then."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._within_s, self.now, (library,))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def now(self, library: Library) -> None:
+        """End the process; what git it started ends with it, and the audit log gets what it can still take."""
+        _log.warning("the server ends now, though not all that it does could be ended in server.shutdown_s")
+        log = threading.Thread(target=library.audit.close, daemon=True)
+        log.start()
+        log.join(_LAST_WORDS_S)
+        git_process.kill_all()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -82,29 +145,45 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 class Server(uvicorn.Server):
-    """Says when it answers, and ends quietly on SIGINT and SIGTERM."""
+    """Says when it answers, has an eye on its connections, and ends quietly and in time on SIGINT and SIGTERM."""
 
     def __init__(
         self,
         config: uvicorn.Config,
         on_started: Callable[[], object],
         on_ending: Callable[[], object] = lambda: None,
+        on_signal: Callable[[], object] = lambda: None,
+        *,
+        connections: Connections | None = None,
+        workers: Workers | None = None,
     ) -> None:
+        """``connections``: None = with the usual limits. ``workers``: what runs there is to end with the server."""
         super().__init__(config)
-        self._on_ending = on_ending
+        self._on_started, self._on_ending, self._on_signal = on_started, on_ending, on_signal
+        self._workers = workers
+        self._connections = connections = connections or Connections(ServerSettings())
+        self._within_s = connections.settings.shutdown_s
         logging.getLogger("uvicorn.error").addFilter(_is_news)
-        self._on_started = on_started
+        config.load()
+        config.http_protocol_class = http_protocol(connections)
+        if config.ws_protocol_class is not None:
+            config.ws_protocol_class = socket_protocol(config.ws_protocol_class, connections)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open the port, then tell."""
         await super().startup(sockets)
         if self.started:
+            self._watch = asyncio.create_task(self._connections.watch())
             self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell that the server ends, then close what is open."""
+        """Tell that the server ends and have what runs end; then close what is open."""
         self._on_ending()
+        if self._workers is not None:
+            self._workers.end(self._within_s * _ANSWERED_SHARE)
+        self.config.timeout_graceful_shutdown = self._within_s * _CLOSED_SHARE  # type: ignore[assignment]
         await super().shutdown(sockets)
+        self._watch.cancel()
 
     def stop(self) -> None:
         """End the server; may be called from any thread."""
@@ -118,6 +197,7 @@ class Server(uvicorn.Server):
             return
 
         def on_signal(number: int, frame: FrameType | None) -> None:
+            self._on_signal()
             self.handle_exit(number, frame)
 
         before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -185,10 +265,3 @@ def _unbound(server: ServerSettings, error: OSError) -> PinakesError:
     url = f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
     who = f"Another Pinakes answers at {url}." if answering(url) is not None else "Another program uses it."
     return Busy(f"Port {server.port} is taken.", hint=f"{who} Choose another port: --port {server.port + 1}")
-
-
-def _leave() -> None:
-    """End the process at once: a thread is inside a library that cannot be interrupted, and all is committed."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)

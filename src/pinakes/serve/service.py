@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pinakes.errors import Busy, PinakesError
 from pinakes.library import Library
+from pinakes.serve.connections import Connections
 from pinakes.serve.metrics import Metrics
 from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
@@ -29,8 +30,9 @@ _BASE_UNREAD = "The folder of the knowledge base is still being read; there will
 class Service:
     """A library being served; ``startup`` is None where nothing was left to do.
 
-    ``local_key``: the secret by which programs on this machine are let in, "" where there is none. ``ending``: answers
-    that go on for long are to end.
+    ``local_key``: the secret by which programs on this machine are let in, "" where there is none.
+    ``connections``: those of its server, None where another program serves it. ``ending``: answers that go on for long
+    are to end.
     """
 
     library: Library
@@ -38,6 +40,7 @@ class Service:
     startup: Startup | None = None
     instance_id: str = ""
     local_key: str = ""
+    connections: Connections | None = None
     metrics: Metrics = field(default_factory=Metrics)
     ending: threading.Event = field(default_factory=threading.Event)
     _base_read: bool = field(default=False, init=False)

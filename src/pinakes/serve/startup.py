@@ -66,9 +66,13 @@ class Startup:
         """Begin, in a thread of its own."""
         self._thread.start()
 
+    def end(self) -> None:
+        """Ask the work to end."""
+        self._stop.set()
+
     def stop(self) -> bool:
         """Ask the work to end and wait a little; say whether it did."""
-        self._stop.set()
+        self.end()
         if self._thread.is_alive():
             self._thread.join(_STOP_TIMEOUT_S)
         return not self._thread.is_alive()

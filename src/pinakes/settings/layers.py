@@ -105,7 +105,8 @@ def _with_declared(merged: Mapping[str, Any]) -> dict[str, Any]:
     found.keep_apart(_names(merged, given))
     for one in found.refused:
         _log.warning("%s is left out: %s", one.origin, one.reason)
-    return {"sources": [*given, *(one.source for one in found.declared)]} if found.declared else {}
+    declared = [{**one.source, "open_network_only": True} for one in found.declared]  # others may have written them
+    return {"sources": [*given, *declared]} if declared else {}
 
 
 def _names(merged: Mapping[str, Any], given: Iterable[Any]) -> set[str]:

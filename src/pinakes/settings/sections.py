@@ -6,6 +6,7 @@ Those of searching stand in ``ranking``, those of sources in ``sources``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
@@ -190,6 +191,24 @@ class ServerSettings(Section):
     allowed_origins: tuple[str, ...] = Field((), description="Web origins allowed besides the server's own.")
     search_timeout_s: float = Field(30, gt=0, description="A search that takes longer is answered with an error.")
     write_timeout_s: float = Field(1800, gt=0, description="A call that writes may take so long, in seconds.")
+    shutdown_s: float = Field(
+        5, ge=1, le=600, description="A server that is told to end is gone after so long, whatever runs, in seconds."
+    )
+    header_timeout_s: float = Field(
+        10, gt=0, description="A connection that has not sent the head of a request by then is closed, in seconds."
+    )
+    body_timeout_s: float = Field(
+        60, gt=0, description="The same of a body; also of an answer of which the client reads nothing, in seconds."
+    )
+    max_connections_per_address: int = Field(
+        256,
+        ge=0,
+        description="Most connections of one address, or IPv6 network /64; then those that wait longest for a request "
+        "are closed. 0 = any number.",
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="Addresses and networks of proxies whose `X-Forwarded-For` and `-Proto` count; none = nobody's."
+    )
     no_auth: bool = Field(False, description="Allow an address that other machines reach, without authentication.")
     require_keys: bool = Field(
         False, description="Let in only who shows a key; so it is anyway where other machines reach the address."
@@ -198,6 +217,17 @@ class ServerSettings(Section):
         0, ge=0, description="So many requests a minute by each key, or address without one; 0 = any number."
     )
     read_only: bool = Field(False, description="Offer only what changes nothing.")
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            try:
+                ip_network(entry, strict=False)
+            except ValueError as error:
+                words = f"has {entry!r}, which is no address and no network such as 10.0.0.0/8"
+                raise PydanticCustomError("told", "{words}", {"words": words}) from error
+        return entries
 
 
 class McpSettings(Section):

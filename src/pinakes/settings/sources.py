@@ -76,6 +76,11 @@ class SourceSettings(Section):
         "", description="When a server reads it: a cron line, `@every 1h`, `@daily`; none = never."
     )
     token_variable: str = Field("", description="Environment variable that holds the token for it; none = no token.")
+    open_network_only: bool = Field(
+        False,
+        description="Reach a git source only on the open network, or where `fetch.allow_private` names it; no path, no "
+        "redirects. So it is for KnowledgeSource documents.",
+    )
     on_delete: Literal["delete", "keep"] = Field(
         "delete", description="What becomes of documents whose files are gone: delete or keep them."
     )

@@ -48,7 +48,7 @@ def open_source(
     module, name = SOURCES[settings.kind].split(":")
     kind = getattr(import_module(module), name)
     limits: dict[str, Any] = {"max_file_bytes": max_file_bytes, "git_timeout_s": git_timeout_s}
-    if settings.kind == "http":
+    if settings.kind in ("http", "git"):
         limits["fetch"] = fetch or FetchSettings()
     return cast("Source", kind(settings, work=work, avoid=avoid, **limits))
 

@@ -10,14 +10,16 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from pinakes.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
-from pinakes.settings import SourceSettings
+from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import urls
 from pinakes.sources.credentials import git_settings, token_of
+from pinakes.sources.git_addresses import limits_for
 from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
 from pinakes.sources.globs import Rules, Tally, folders_of
@@ -82,6 +84,7 @@ class GitSource:
         max_file_bytes: int,
         git_timeout_s: float,
         avoid: Sequence[Path] = (),
+        fetch: FetchSettings | None = None,
     ) -> None:
         del avoid  # nothing of ours is committed to a repository
         self._location = urls.check(settings.location)
@@ -91,7 +94,11 @@ class GitSource:
         self._max_file_bytes = max_file_bytes
         self._work = work
         self._clone = work / "clone.git"
-        self._git = Git(self._location, work, git_timeout_s, lambda: git_settings(self._location, token_of(settings)))
+        secrets = lambda: git_settings(self._location, token_of(settings))  # noqa: E731
+        self._git = Git(self._location, work, git_timeout_s, secrets)
+        if settings.open_network_only:
+            limits = partial(limits_for, self._location, fetch or FetchSettings())
+            self._git = Git(self._location, work, git_timeout_s, secrets, limits)
         self._reach = Reach(work, settings.depth)
         self._blobs: BlobReader | None = None
 

@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TypeAlias
+from weakref import WeakSet
 
 from pinakes.errors import PinakesError, SourceError, StorageFull, TooLarge, Unreadable
+from pinakes.sources.git_addresses import Limits
 from pinakes.sources.urls import redact
 
 CREDENTIALS_HINT = (
@@ -40,6 +42,7 @@ _HARDENED = (
 Secrets: TypeAlias = Callable[[], Mapping[str, str]]
 """Settings of git by name, as ``http.https://host/.extraHeader``."""
 
+_started: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 _ASKING = frozenset({"ls-remote", "fetch"})
 _PROTOCOLS = "https:http:ssh:git:file"
 _READ_BYTES = 1 << 20
@@ -85,6 +88,11 @@ _COMPLAINTS = (
         "Check the URL and the network, then try again.",
     ),
     (
+        r"update url base from redirection|returned error: 30[1-8]",
+        "leads to another address, which is not followed for a document",
+        "Give the address that it leads to in the end.",
+    ),
+    (
         r"not our ref|unadvertised object",
         "has no such commit, or does not hand out commits by their number",
         "Check it for typing errors, or name a branch or tag that has it.",
@@ -102,13 +110,22 @@ class Git:
     """Runs git commands for one repository ``location`` (checked by ``urls.check``), from the folder ``work``.
 
     ``secrets`` gives settings for commands that ask the repository; no other process gets to see them, nor a message.
+    ``limits`` gives what keeps these commands to hosts that may be asked.
     """
 
-    def __init__(self, location: str, work: Path, timeout_s: float, secrets: Secrets = dict) -> None:
+    def __init__(
+        self,
+        location: str,
+        work: Path,
+        timeout_s: float,
+        secrets: Secrets = dict,
+        limits: Callable[[], Limits] = lambda: Limits(_PROTOCOLS),
+    ) -> None:
         self.location = location
         self.timeout_s = timeout_s
         self._work = work
         self._secrets = secrets
+        self._limits = limits
 
     def run(self, *arguments: str, git_dir: Path | None = None, timeout_s: float | None = None) -> bytes:
         """Run a git command and return what it prints.
@@ -180,20 +197,23 @@ class Git:
     def _start(
         self, arguments: tuple[str, ...], git_dir: Path | None, *, stdin: int, stderr: int
     ) -> subprocess.Popen[bytes]:
-        secrets = self._secrets() if arguments[0] in _ASKING else {}
+        asks = arguments[0] in _ASKING
+        secrets, limits = (self._secrets(), self._limits()) if asks else ({}, Limits(_PROTOCOLS))
         command = ["git", *(part for setting in _HARDENED for part in ("-c", setting))]
         if git_dir is not None:
             command.append(f"--git-dir={git_dir}")
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [*command, *arguments],
                 cwd=self._work,
-                env=_environment(os.environ, self._work, secrets),
+                env=_environment(os.environ, self._work, secrets, limits),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 start_new_session=True,  # no terminal to ask on, and one group to stop
             )
+            _started.add(process)
+            return process
         except FileNotFoundError as error:
             if not self._work.is_dir():
                 raise SourceError(f"{str(self._work)!r} vanished.", hint="Try again.") from error
@@ -264,6 +284,13 @@ def _pass_over(source: IO[bytes], size: int) -> None:
         size -= len(part)
 
 
+def kill_all() -> None:
+    """Stop every git that this process started, which is about to end itself."""
+    for process in list(_started):
+        with suppress(OSError):
+            _kill(process)
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Stop ``process`` and whatever it started (ssh, upload-pack), if they still run."""
     if process.returncode is None:  # not reaped, so the group is still its own
@@ -271,9 +298,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str]) -> dict[str, str]:
+def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str], limits: Limits) -> dict[str, str]:
     inner = {name: value for name, value in outer.items() if not _DROPPED.fullmatch(name)}
-    inner |= _configured(outer.get("GIT_CONFIG_COUNT", ""), secrets)
+    inner |= _configured(outer.get("GIT_CONFIG_COUNT", ""), {**secrets, **limits.settings})
     ssh = outer.get("GIT_SSH_COMMAND", "ssh")
     return inner | {
         "GIT_TERMINAL_PROMPT": "0",
@@ -281,8 +308,8 @@ def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str
         "SSH_ASKPASS": "",
         "SSH_ASKPASS_REQUIRE": "never",
         "GCM_INTERACTIVE": "never",
-        "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes -oConnectTimeout=20",
-        "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+        "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes -oConnectTimeout=20{limits.ssh}",
+        "GIT_ALLOW_PROTOCOL": limits.protocols,
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_CEILING_DIRECTORIES": os.path.realpath(work.parent),  # a checkout around our home is not ours

@@ -17,6 +17,7 @@ from pinakes.catalog import changes, collections, copying, documents, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
 from pinakes.catalog.sources import SourceRecord
+from pinakes.documents.following import catch_up
 from pinakes.errors import Busy, InvalidInput, InvalidSetting, NotFound, storing
 from pinakes.ingest import keeping_of
 from pinakes.settings import CollectionSettings, refusal
@@ -148,7 +149,7 @@ class Collections:
             record = collections.get(connection, name)
             made = copying.copy(connection, record, new, keeping_of(shelves.settings.history))
         self._copy_map(record, made)
-        shelves.index(made.name)
+        catch_up(shelves, made.name)
         return made
 
     def delete(self, name: str) -> Removed:
@@ -194,7 +195,7 @@ class Collections:
             documents_, chunks, handed = self._remove_documents(record, kept)
         self._drop_leftovers()
         self._drop_locks(record.name, [kept])
-        shelves.index(name)
+        catch_up(shelves, name)
         return Removed(record.name, kept.location, documents_, chunks, handed)
 
     def stats(self, name: str) -> CollectionStats:

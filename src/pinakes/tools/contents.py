@@ -18,6 +18,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
 from pinakes.documents.editing import FileContent, Written
+from pinakes.documents.following import catch_up
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.types import Document, Metadata, ReadingNote
@@ -233,7 +234,7 @@ def _embed(library: Library, record: CollectionRecord, document_id: int) -> floa
         embeddings.replace(
             connection, model_id, {key: vector for (_, key, _), vector in zip(rows, vectors, strict=True)}
         )
-    shelves.index(record.name)
+    catch_up(shelves, record.name)
     return spent
 
 

@@ -29,7 +29,7 @@ from pydantic_core import from_json, to_json
 
 from pinakes.calls import caller
 from pinakes.embedders.tokens import token_counter
-from pinakes.errors import InvalidInput, PinakesError, Refused
+from pinakes.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, Refused, no_descriptors
 from pinakes.library import Library
 from pinakes.settings import Settings, refusal
 from pinakes.types import JSON
@@ -228,6 +228,8 @@ class Tool:
         except PinakesError as error:
             return self.failure(arguments, error)
         except Exception as error:  # noqa: BLE001 - the last door before a client
+            if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+                return self.failure(arguments, no_descriptors())
             _log.exception("tool %s failed", self.name)
             hidden = PinakesError("An internal error.", hint="The server's log has the details.")
             hidden.__cause__ = error

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 _NUMBERED_BEFORE = "reading"
 """A number that stood for all readers and chunkers, before documents recorded theirs."""
 
-_MARKS = {"max_file_bytes", "metadata", "tags", "depth", "link_template", "urls"}
+_MARKS = {"max_file_bytes", "metadata", "tags", "depth", "link_template", "urls", "open_network_only"}
 """Settings of a source that are remembered with it where they are given."""
 
 
@@ -43,7 +43,8 @@ def in_force(settings: Settings, name: str, kept: SourceRecord) -> SourceSetting
     remembered, configured = settings_of(kept), _configured(settings, name, kept)
     if configured is None:
         return remembered
-    return remembered.model_copy(update={field: getattr(configured, field) for field in _unkept()})
+    now = {field: getattr(configured, field) for field in (*_unkept(), "open_network_only")}
+    return remembered.model_copy(update=now)
 
 
 def how_to(settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False, parts: bool = False) -> How:
@@ -115,7 +116,7 @@ def same_options(old: Mapping[str, JSON], new: Mapping[str, JSON]) -> bool:
 
 
 def _completed(options: Mapping[str, JSON]) -> dict[str, JSON]:
-    found = {name: value for name, value in options.items() if name != _NUMBERED_BEFORE}
+    found = {name: value for name, value in options.items() if name not in (_NUMBERED_BEFORE, "open_network_only")}
     with suppress(ValidationError):
         found["chunking"] = ChunkingSettings.model_validate(found.get("chunking", {})).model_dump(mode="json")
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pinakes.machine.interrupts import held_back
+from pinakes.machine.ctrl_c import held_back
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +48,11 @@ def test_it_comes_when_it_is_asked_for() -> None:
     done = []
 
     def work() -> None:
-        with held_back() as interrupt:
-            interrupt.check()
+        with held_back() as ctrl_c:
+            ctrl_c.check()
             press()
             done.append("made")
-            interrupt.check()
+            ctrl_c.check()
             done.append("never")
 
     assert stopped(work)
@@ -90,8 +90,8 @@ def test_other_threads_hold_nothing_back() -> None:
     done = []
 
     def work() -> None:
-        with held_back() as interrupt:
-            interrupt.check()
+        with held_back() as ctrl_c:
+            ctrl_c.check()
             done.append("made")
 
     thread = threading.Thread(target=work)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class Interrupt:
+class CtrlC:
     """A Ctrl+C that waits to be heeded."""
 
     def __init__(self) -> None:
@@ -31,12 +31,12 @@ class Interrupt:
             raise KeyboardInterrupt
 
 
-_held: Interrupt | None = None
+_held: CtrlC | None = None
 """That of the main thread, which alone gets signals."""
 
 
 @contextmanager
-def held_back() -> Iterator[Interrupt]:
+def held_back() -> Iterator[CtrlC]:
     """Have Ctrl+C wait for the end of the block, or for ``check``; a second one does what it does elsewhere, at once.
 
     Within another such block, and outside of the main thread, nothing more is held back.
@@ -47,13 +47,13 @@ def held_back() -> Iterator[Interrupt]:
     global _held
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread():
-        yield Interrupt()
+        yield CtrlC()
     elif _held is not None:
         yield _held
     elif not callable(before):
-        yield Interrupt()
+        yield CtrlC()
     else:
-        held = _held = Interrupt()
+        held = _held = CtrlC()
 
         def on_signal(number: int, frame: FrameType | None) -> None:
             if held.came():
