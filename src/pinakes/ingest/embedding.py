@@ -152,8 +152,7 @@ def readable(text: str, embedder: Embedder) -> str:
 
 def keep(connection: Connection, embedder: Embedder, vectors: Mapping[bytes, Float32]) -> None:
     """Store what ``embedder`` made, as its own: the collection may have got another model meanwhile."""
-    model_id = collections.model_id(connection, embedder.fingerprint)
-    if vectors and model_id is not None:
+    if vectors and (model_id := collections.model_id(connection, embedder.fingerprint)) is not None:
         embeddings.store(connection, model_id, vectors)
 
 

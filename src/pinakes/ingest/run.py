@@ -355,10 +355,8 @@ class Ingest:
         with undisturbed(self._tools.embedder):
             vectors = yield from self._embed(chunks)
             with self._timed("catalog"), self._tools.catalog.write() as connection:
-                if vectors:
-                    keep(connection, self._tools.embedder, vectors)
-                records = [self._apply(connection, entry) for entry in batch]
-                sources.note(connection, self._record.id, records)
+                keep(connection, self._tools.embedder, vectors)
+                sources.note(connection, self._record.id, [self._apply(connection, entry) for entry in batch])
                 self._inherit(connection)
             yield Event("commit", len(batch), len(batch))
         self.report.chunks += len(chunks)

@@ -77,9 +77,12 @@ def test_a_stopped_run_says_how_far_it_came():
     run, _ = course()
     assert run.reached() == ""
     run.see(Event("read", 10, 40))
-    assert run.reached() == "10 of 40 files read"
+    assert run.reached() == "0 of 40 files"
     run.see(Event("embed", 128, 128))
-    assert run.reached() == "10 of 40 files read, 128 chunks embedded"
+    assert run.reached() == "0 of 40 files, 128 chunks embedded"
+    run.see(Event("commit", 10, 10))
+    run.see(Event("read", 11, 40))
+    assert run.reached() == "10 of 40 files, 128 chunks embedded"
     run.see(Event("searchable", 64, 2112))
     assert run.reached() == "64 of 2,112 chunks with exact vectors"
 
