@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import storing
+from pinakes.permissions import make_private
 
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
 """What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
@@ -123,7 +124,7 @@ class Home:
     def _lock(self, part: str, name: str, timeout_s: float = -1) -> FileLock:
         folder = self.path / part
         with storing(f"The folder {str(folder)!r}"):
-            folder.mkdir(exist_ok=True)
+            make_private(folder)
         return FileLock(folder / name, timeout=timeout_s, thread_local=False)
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pinakes"
 
 LAYERS = (
-    ("foundation", {"types", "errors", "settings", "ports", "profiles", "schedules"}),
+    ("foundation", {"types", "errors", "settings", "permissions", "ports", "profiles", "schedules"}),
     (
         "pure",
         {

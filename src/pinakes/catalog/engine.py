@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pinakes.catalog.schema import metadata
 from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull, storing
-from pinakes.machine.permissions import PRIVATE_FILE, make_private
+from pinakes.permissions import PRIVATE_FILE, make_private
 
 HEAD = "0016"
 """The newest migration; a test compares it with the migrations folder."""
@@ -210,9 +210,7 @@ def _engine(url: str) -> Engine:
 def _reading_engine(file: Path) -> Engine:
     way = _way_to_read(file)
     address = f"{file.absolute().as_uri()}?{way}"
-    engine = create_engine(
-        _url(file), creator=lambda: sqlite3.connect(address, uri=True, **_CONNECTING), pool_size=16
-    )
+    engine = create_engine(_url(file), creator=lambda: sqlite3.connect(address, uri=True, **_CONNECTING), pool_size=16)
     event.listen(engine, "connect", partial(_configure_to_read, alone=way == _ALONE))
     event.listen(engine, "begin", _begin)
     return engine

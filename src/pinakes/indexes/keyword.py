@@ -30,6 +30,7 @@ from pinakes.indexes.versions import Analysis
 from pinakes.indexes.wording import Words
 from pinakes.machine.disk import folder_bytes
 from pinakes.machine.locks import held
+from pinakes.permissions import make_private
 from pinakes.settings import SearchSettings
 from pinakes.text.identifiers import has_parts
 from pinakes.types import HELD, Int64, Ranking
@@ -231,7 +232,7 @@ class KeywordIndex:
             with held(self._lock, _WHAT), storing(_WHAT), _translated():
                 if not self._exists():
                     shutil.rmtree(self._folder, ignore_errors=True)
-                    self._folder.mkdir(parents=True)
+                    make_private(self._folder)
                     tantivy.Index(_schema(of_passages=self._of_passages), path=str(self._folder))
         with _translated():
             self._index = tantivy.Index.open(str(self._folder))

@@ -14,6 +14,7 @@ from pinakes.indexes import versions
 from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.indexes.wording import Wording
+from pinakes.permissions import make_private
 from pinakes.ports import Lexicon
 from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
@@ -37,7 +38,7 @@ class LocalIndex:
         languages: Sequence[str] = (),
     ) -> None:
         with storing("The search index"):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
         self._version = versions.opened(folder, languages)
         self._select = select
         self._selected: dict[tuple[Filter, int], Int64] = {}

@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from pinakes.indexes.half import Float16
 from pinakes.indexes.mapped import blocks
+from pinakes.permissions import make_private
 from pinakes.types import Bool, Int64
 
 _log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ class Snapshots:
                 if not old or int(old[0].name) < rows.position:
                     temporary = self._folder / _UNFINISHED
                     shutil.rmtree(temporary, ignore_errors=True)
-                    temporary.mkdir(parents=True)
+                    make_private(temporary)
                     self._write(temporary, rows, alive)
                     temporary.rename(self._folder / str(rows.position))
                     for folder in old:

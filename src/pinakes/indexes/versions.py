@@ -17,6 +17,7 @@ from pinakes import analysis
 from pinakes.analysis import Analyzer
 from pinakes.errors import IndexCorrupt, IndexTooNew, storing
 from pinakes.indexes.analysis_v1 import AnalyzerV1
+from pinakes.permissions import make_private
 
 FORMAT = 2
 """The version of what an index holds besides terms: its fields, and how vectors are kept. Raise it when that changes.
@@ -112,7 +113,7 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
     if found is None:
         found = present(languages)
         with storing("The search index"):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             _write(folder / FILE, json.dumps(asdict(found)))
     check(found)
     if found.analyser not in (FIRST.analyser, analysis.VERSION):
