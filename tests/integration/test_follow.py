@@ -21,7 +21,7 @@ from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
 from pinakes.follow import Superseded, catch_up, compare
-from pinakes.indexes import keyword
+from pinakes.indexes import checksums, keyword
 from pinakes.indexes.local import LocalIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.ingest import Event
@@ -257,7 +257,7 @@ class TestVerify:
         for part in ("keyword", "documents"):
             (folder(home) / part / "position.json").write_text(json.dumps({"position": 99_999}))
         for about in (folder(home) / "vectors").rglob("about.json"):
-            about.write_text(about.read_text().replace('"position": 7', '"position": 99999'))
+            about.write_text(checksums.sealed(checksums.unsealed(about.read_text()) | {"position": 99_999}))
         (folder(home) / "vectors/7").rename(folder(home) / "vectors/99999")
         with Library(filled.settings) as library:
             assert library.search("earthworms").hits

@@ -106,6 +106,12 @@ class LocalIndex:
         parts = {**self._keyword.describe(), **self._whole.describe(), **self._vectors.describe()}
         return {"engine": "local", **made_by, **parts}
 
+    def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        return {"keyword": self._keyword.damaged(), "documents": self._whole.damaged()}
+
+    def lacking(self, entries: Iterable[IndexEntry]) -> list[int]:
+        return self._keyword.lacking(self._wording.passages(entries))
+
     def lexicon(self) -> Lexicon:
         return self._whole.lexicon()
 

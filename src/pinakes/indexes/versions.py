@@ -6,7 +6,6 @@ version is refused, and never touched.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from pinakes import analysis
 from pinakes.analysis import Analyzer
 from pinakes.errors import IndexCorrupt, IndexTooNew, storing
+from pinakes.indexes import checksums
 from pinakes.indexes.analysis_v1 import AnalyzerV1
 from pinakes.permissions import make_private
 
@@ -89,7 +89,7 @@ def recorded(folder: Path) -> IndexVersion | None:
         IndexCorrupt: what is recorded cannot be read.
     """
     try:
-        found = json.loads((folder / FILE).read_text("utf-8"))
+        found = checksums.unsealed((folder / FILE).read_text("utf-8"))
         return IndexVersion(_number(found["format"]), _number(found["analyser"]), _languages(found["languages"]))
     except FileNotFoundError:
         return FIRST if any((folder / name / "meta.json").exists() for name in _KEYWORD_FOLDERS) else None
@@ -114,7 +114,7 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
         found = present(languages)
         with storing("The search index"):
             make_private(folder)
-            _write(folder / FILE, json.dumps(asdict(found)))
+            _write(folder / FILE, checksums.sealed(asdict(found)))
     check(found)
     if found.analyser not in (FIRST.analyser, analysis.VERSION):
         raise IndexCorrupt(
@@ -127,7 +127,8 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
 def position(folder: Path) -> int:
     """Return up to which change the index in ``folder`` has the words of documents, 0 while that is not told."""
     try:
-        found = [json.loads((folder / name / "position.json").read_text("utf-8")) for name in _KEYWORD_FOLDERS]
+        texts = [(folder / name / "position.json").read_text("utf-8") for name in _KEYWORD_FOLDERS]
+        found = list(map(checksums.unsealed, texts))
         return min(int(one["position"]) for one in found)
     except (OSError, ValueError, KeyError, TypeError):
         return 0
