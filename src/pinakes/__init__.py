@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from pinakes.errors import TooLarge as TooLarge
     from pinakes.errors import Unauthorized as Unauthorized
     from pinakes.errors import Unreadable as Unreadable
-    from pinakes.follow import Difference as Difference
     from pinakes.ingest import Event as Event
     from pinakes.ingest import Report as Report
     from pinakes.library import CollectionStatus as CollectionStatus
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from pinakes.types import Skipped as Skipped
     from pinakes.types import Stage as Stage
     from pinakes.types import Trace as Trace
+    from pinakes.verification import Difference as Difference
 
     __version__: str
 

@@ -21,7 +21,7 @@ from pinakes.embedders import open_embedder
 from pinakes.embedding.own_models import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
 from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull, storing
-from pinakes.follow import Difference, Fill, Followers, Superseded, compare
+from pinakes.follow import Fill, Followers
 from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
@@ -357,13 +357,6 @@ class Shelves:
         """Return what gives approximate vectors to chunks of a collection that wait for theirs, if anything does."""
         approximator = self._approximator(record)
         return approximator.fill if approximator else None
-
-    def compare(self, name: str) -> list[Difference]:
-        """Compare the index of a collection with the catalogue."""
-        while True:
-            record, index = self.index(name)
-            with suppress(Superseded):
-                return compare(self.catalog, record, index, self.fill_of(record))
 
     def close(self) -> None:
         """Save and release everything."""

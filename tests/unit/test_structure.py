@@ -62,6 +62,7 @@ LAYERS = (
             "refine",
             "rerank",
             "search",
+            "verification",
         },
     ),
     (
