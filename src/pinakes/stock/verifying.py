@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from pinakes.catalog import soundness
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.errors import IndexCorrupt
 from pinakes.follow import Superseded
 from pinakes.ports import Embedder, Remote
 from pinakes.shelves import Shelves
@@ -42,10 +42,14 @@ def _verified(shelves: Shelves, name: str, depth: Depth) -> list[Difference]:
     record = shelves.record(name)
     found = check_catalogue(shelves.catalog, record, _model(shelves, record) if depth.embeddings else None)
     while True:
-        record, index = shelves.index(name)
-        with suppress(Superseded):
+        try:
+            record, index = shelves.followers.current(shelves.record(name))  # one that is damaged is told, not mended
             fill = shelves.fill_of(record)
             return found + compare(shelves.catalog, record, index, fill, deep_content=depth.content)
+        except IndexCorrupt as error:
+            return [*found, Difference("keyword", error.message, 1)]
+        except Superseded:
+            continue
 
 
 def _model(shelves: Shelves, record: CollectionRecord) -> Callable[[], Embedder] | None:
