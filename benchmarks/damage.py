@@ -94,7 +94,10 @@ def index_files(home: Path) -> list[str]:
 
 
 def attack(pristine: Path, work: Path, flips: int, seed: int, **settings: Any) -> dict[str, Outcome]:
-    """Change one bit of each index file ``flips`` times, each time of an undamaged copy; return file → what happened."""
+    """Change one bit of each index file ``flips`` times, each time of an undamaged copy made in ``work``.
+
+    Return file → what happened.
+    """
     chance = random.Random(seed)
     with opened(pristine, **settings) as library:
         right = answers(library)
@@ -108,16 +111,22 @@ def attack(pristine: Path, work: Path, flips: int, seed: int, **settings: Any) -
         size = (pristine / name).stat().st_size
         for _ in range(flips):
             place, bit = chance.randrange(size), chance.randrange(8)
-            shutil.rmtree(work, ignore_errors=True)
-            shutil.copytree(pristine, work)
-            data = bytearray((work / name).read_bytes())
-            data[place] ^= 1 << bit
-            (work / name).write_bytes(data)
-            what = _met(work, right, rebuilt, settings)
+            with _copied(pristine, work) as home:
+                data = bytearray((home / name).read_bytes())
+                data[place] ^= 1 << bit
+                (home / name).write_bytes(data)
+                what = _met(home, right, rebuilt, settings)
             outcome.counts[what] += 1
             if what == "missed":
                 outcome.missed.append((name, place, bit))
     return found
+
+
+@contextmanager
+def _copied(home: Path, work: Path) -> Iterator[Path]:
+    """Give a copy of a home in the folder ``work``, another one each time."""
+    with tempfile.TemporaryDirectory(dir=work, ignore_cleanup_errors=True) as folder:
+        yield Path(shutil.copytree(home, Path(folder, "home")))
 
 
 class _Warnings(logging.Handler):
@@ -131,9 +140,7 @@ class _Warnings(logging.Handler):
 
 def _rebuilt(pristine: Path, work: Path, settings: dict[str, Any]) -> list[Any]:
     """Return the answers of an index that was built anew: documents that were deleted do not count in its scores."""
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.copytree(pristine, work)
-    with opened(work, **settings) as library:
+    with _copied(pristine, work) as home, opened(home, **settings) as library:
         library.reindex()
         return answers(library)
 
@@ -171,6 +178,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="pinakes-damage-") as folder:
         root = Path(folder)
         make(root / "home", root / "documents", **settings)
+        (root / "work").mkdir()
         found = attack(root / "home", root / "work", given.flips, given.seed, **settings)
     total: Counter[str] = Counter()
     for name, outcome in found.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -22,6 +23,10 @@ _DOCUMENTS_PER_STEP = 500
 _DOCUMENTS_PER_SEARCH = 50
 _LONGEST_PER_SEARCH_S = 0.05
 _IDLE_S = 60.0
+_BEHIND_S = 10.0
+"""So long an index that could not be written, for want of room, is used as it is."""
+
+_log = logging.getLogger(__name__)
 _CHARS_PER_STEP = 8_000_000
 """A step's texts and passages are in memory at once."""
 
@@ -121,6 +126,7 @@ class _Open:
     fill: Fill | None
     following: threading.Lock = field(default_factory=threading.Lock)
     ready: bool = False
+    behind_until: float = 0.0
     used_at: float = 0.0
 
     def serves(self, collection: CollectionRecord) -> bool:
@@ -153,7 +159,8 @@ class Followers:
         """Return ``collection``, or what it became meanwhile, and its index, caught up.
 
         ``wait`` False: when others are applying changes right now, or there are more than can be applied in the
-        wink of an eye, take the index as it is, unless it has never been caught up.
+        wink of an eye, take the index as it is, unless it has never been caught up; so, too, when there is no room
+        to write it.
 
         Raises:
             IndexCorrupt: the index cannot be used.
@@ -167,12 +174,22 @@ class Followers:
                 if not opened.ready or collection.head != opened.index.position():
                     self._follow(opened, wait=wait or not opened.ready)
                 return collection, opened.index
+            except StorageFull as error:
+                if wait or opened is None:
+                    raise
+                self._leave_behind(opened, error)
+                return collection, opened.index
             except Superseded as changed:
                 collection = changed.collection
                 self._discard(opened)
             except NotFound:  # the collection was deleted
                 self._discard(opened)
                 raise
+
+    def _leave_behind(self, opened: _Open, error: StorageFull) -> None:
+        """Answer by an index as it is, which cannot be written; try again after a while."""
+        _log.warning("the index of %r lacks the newest changes: %s", opened.collection.name, error.message)
+        opened.ready, opened.behind_until = True, time.monotonic() + _BEHIND_S
 
     def hurry(self, collection: CollectionRecord) -> bool:
         """Have an index catch up, as far as that takes no time; say whether it has, or is about to in this process.
@@ -189,6 +206,8 @@ class Followers:
         return opened.following.locked() or opened.index.position() >= head
 
     def _follow(self, opened: _Open, *, wait: bool) -> None:
+        if not wait and time.monotonic() < opened.behind_until:
+            return
         if opened.following.acquire(blocking=wait):
             try:
                 at_once = _DOCUMENTS_PER_STEP if wait else _DOCUMENTS_PER_SEARCH

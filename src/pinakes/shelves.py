@@ -41,6 +41,7 @@ from pinakes.upkeep.sourcing import how_to, in_force, options_of, part_before, s
 _log = logging.getLogger(__name__)
 
 _BATCHES_IN_A_ROUND = 8
+_ONLY_READ = "%s, so searches are answered, but nothing can be added, nor are the audit log and new vectors kept"
 _LOOK_AGAIN_S = 0.5
 _CHUNKS_OF_A_SMALL_RUN, _TOKENS_OF_A_CHUNK = 64, 512
 """Fewer are embedded elsewhere before they are in the catalogue; more are put there first, so that costs are known."""
@@ -58,7 +59,9 @@ class Shelves:
         self.settings = settings
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
-        self.home = Home(settings.home)
+        self.home = Home(settings.home, writable=not self.catalog.unwritable)
+        if self.catalog.unwritable:
+            _log.warning(_ONLY_READ, self.catalog.unwritable)
         self.workers = Workers(settings.ingest)
         self._vocabulary = vocabulary_of(self.embedder, settings)
         self._own = OwnModels(settings, self.catalog, self.index)
@@ -109,6 +112,9 @@ class Shelves:
     def mend(self, damaged: CollectionRecord, error: IndexCorrupt) -> tuple[CollectionRecord, Index]:
         """Build a damaged index anew, unless that has happened since ``damaged`` was read; return both."""
         _log.warning("the index of %r is built anew: %s", damaged.name, error.message)
+        if self.home.empty(damaged):
+            self.followers.forget(damaged)
+            return self.followers.current(self.again(damaged))
         for _ in self.rebuilder.rebuild(damaged, only=damaged.generation):
             pass
         return self.followers.current(self.again(damaged))
@@ -368,6 +374,7 @@ class Shelves:
         close(self.embedder)
         self.followers.close()
         self.catalog.close()
+        self.home.close()
 
     def _approximator(self, record: CollectionRecord) -> Approximator | None:
         own = self._own.of(record)

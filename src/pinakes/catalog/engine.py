@@ -87,7 +87,7 @@ class Catalog:
             return cls(file)
         except StorageFull as error:
             try:
-                return cls(file, error.message)
+                return cls(file, f"{str(file)!r} cannot be written ({error.__cause__ and _said(error.__cause__)})")
             except StorageFull:
                 raise error from None
 
@@ -105,7 +105,7 @@ class Catalog:
             StorageFull: the catalogue can only be read.
         """
         if self.unwritable:
-            raise StorageFull(f"The catalogue cannot be written: {self.unwritable.rstrip('.')}.", hint=_MAKE_WRITABLE)
+            raise StorageFull(f"The catalogue can only be read: {self.unwritable}.", hint=_MAKE_WRITABLE)
         with translated(), self.engine.connect() as connection:
             connection = connection.execution_options(pinakes_write=True)
             with connection.begin():
@@ -141,7 +141,7 @@ def now() -> str:
 
 
 def _translate(error: Exception, what: str) -> PinakesError:
-    text = str(getattr(error, "orig", None) or error)
+    text = _said(error)
     if "disk is full" in text or "disk I/O error" in text or "No space left" in text:
         return StorageFull(f"{what} cannot be written: {text}.", hint="Free disk space; nothing was lost.")
     if "FOREIGN KEY" in text:
@@ -153,6 +153,11 @@ def _translate(error: Exception, what: str) -> PinakesError:
     if "readonly" in text or "unable to open" in text:
         return StorageFull(f"{what} cannot be opened: {text}.", hint="Check the permissions of its folder.")
     return PinakesError(f"The catalogue failed: {text}.", hint="This is a bug; please report it.")
+
+
+def _said(error: BaseException) -> str:
+    """Return what the database's driver says of an error."""
+    return str(getattr(error, "orig", None) or error)
 
 
 def _damaged(what: str) -> CatalogueCorrupt:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pinakes.catalog import soundness
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import IndexCorrupt
+from pinakes.errors import IndexCorrupt, StorageFull
 from pinakes.follow import Superseded
 from pinakes.ports import Embedder, Remote
 from pinakes.shelves import Shelves
@@ -46,7 +46,7 @@ def _verified(shelves: Shelves, name: str, depth: Depth) -> list[Difference]:
             record, index = shelves.followers.current(shelves.record(name))  # one that is damaged is told, not mended
             fill = shelves.fill_of(record)
             return found + compare(shelves.catalog, record, index, fill, deep_content=depth.content)
-        except IndexCorrupt as error:
+        except (IndexCorrupt, StorageFull) as error:
             return [*found, Difference("keyword", error.message, 1)]
         except Superseded:
             continue
