@@ -288,9 +288,12 @@ class Library:
         document, lines = text.document, (text.start_line, text.end_line)
         return self.shelves.links.of(document.collection_id, document.metadata, document.path, lines)
 
-    def status(self, collection: str | None = None) -> list[CollectionStatus]:
-        """Return what each collection (or one) holds, where it comes from and how far it is indexed."""
-        return [status_of(self.shelves, record) for record in self.collections(collection)]
+    def status(self, collection: str | None = None, *, mend: bool = True) -> list[CollectionStatus]:
+        """Return what each collection (or one) holds, where it comes from and how far it is indexed.
+
+        A damaged index is built anew; without ``mend`` its ``problem`` is told.
+        """
+        return [status_of(self.shelves, record, mend=mend) for record in self.collections(collection)]
 
     def completeness(
         self, collection: str | None = None, *, fields: Sequence[str] = (), missing: int = 20

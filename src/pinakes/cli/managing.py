@@ -164,7 +164,7 @@ def verify(session: Session, collection: str | None, *, content: bool, embedding
     """Check the catalogue and compare the indexes with it; differences are an error."""
     with session.library() as library:
         found = library.verify(collection, content=content, embeddings=embeddings)
-        states = {state.name: state for state in library.status(collection)}
+        states = {state.name: state for state in library.status(collection, mend=False)}
     document: dict[str, JSON] = {"collections": {}}
     for name, differences in found.items():
         state = states[name]

@@ -128,12 +128,13 @@ class KeywordIndex:
             if removed or added:
                 tail = tail if tail.committed == stands.committed else Tail()
                 self._tail = Tail()
+                self._tell(replace(stands, meta=None))  # should the process be killed: what it wrote is no damage
                 with _translated():
                     self._write(removed, added, tail)
                 tail.committed = position
-                stands = replace(stands, committed=position, meta=checksums.crc_of(self._meta))
-            with storing(_WHAT):
-                _replace(self._stands, checksums.sealed(asdict(replace(stands, position=position))))
+                schema = checksums.schema_crc(self._meta) if stands.schema is None else stands.schema
+                stands = _Stands(position, position, checksums.crc_of(self._meta), schema)
+            self._tell(replace(stands, position=position))
             self._tail = tail
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
@@ -272,13 +273,27 @@ class KeywordIndex:
                     shutil.rmtree(self._folder, ignore_errors=True)
                     make_private(self._folder)
                     tantivy.Index(_schema(of_passages=self._of_passages), path=str(self._folder))
-                    fresh = _Stands(meta=checksums.crc_of(self._meta), schema=checksums.schema_crc(self._meta))
-                    _replace(self._stands, checksums.sealed(asdict(fresh)))
+                    self._tell(_Stands(meta=checksums.crc_of(self._meta), schema=checksums.schema_crc(self._meta)))
+        self._check()
         with _translated():
             self._index = tantivy.Index.open(str(self._folder))
             self._fields = _fields_of(self._meta, self._stand().schema)
             self._index.config_reader("manual")
             self._index.reload()
+
+    def _check(self) -> None:
+        """Make sure that no file is damaged: Tantivy would answer otherwise, or even end the process.
+
+        Raises:
+            IndexCorrupt: one is.
+        """
+        if any(checksums.damaged_files(self._folder, self._stand().meta)):
+            for name, problem in self.damaged():  # once more, while nobody writes
+                raise _corrupt(ValueError(f"the file {name} is damaged, {problem}"))
+
+    def _tell(self, stands: _Stands) -> None:
+        with storing(_WHAT):
+            _replace(self._stands, checksums.sealed(asdict(stands)))
 
     def _exists(self) -> bool:
         return self._folder.is_dir() and tantivy.Index.exists(str(self._folder))
