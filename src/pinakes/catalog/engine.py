@@ -232,9 +232,10 @@ def _way_to_read(file: Path) -> str:
     with the shared index of it, or, where that is not there, with one in memory, which needs no locks.
     """
     log, shared = (file.with_name(f"{file.name}-{part}") for part in ("wal", "shm"))
-    if not log.exists() or not log.stat().st_size:
+    has_log, has_shared = (path.exists() and path.stat().st_size > 0 for path in (log, shared))
+    if not has_log:
         return "immutable=1"
-    return "mode=ro" if shared.exists() else _ALONE
+    return "mode=ro" if has_shared else _ALONE
 
 
 def _configure(connection: sqlite3.Connection, _record: Any) -> None:
