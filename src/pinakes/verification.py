@@ -203,9 +203,13 @@ def _wrong(index: Index, expected: Int64, held: Int64, right: Callable[[Int64], 
         found += [
             chunk_id
             for chunk_id, vector in zip(chunk_ids.tolist(), vectors, strict=True)
-            if not np.abs(stored.get(chunk_id, nothing) - vector).max() <= _LARGEST_DIFFERENCE
+            if not _is_near(stored.get(chunk_id, nothing), vector)
         ]
     return found
+
+
+def _is_near(one: Float32, other: Float32) -> bool:
+    return one.shape == other.shape and bool(np.abs(one - other).max() <= _LARGEST_DIFFERENCE)
 
 
 def _differences(part: str, problem: str, ids: Int64 | list[int]) -> list[Difference]:

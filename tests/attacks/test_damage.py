@@ -69,10 +69,12 @@ class TestIndexFiles:
                     (home / name).unlink()
                 else:
                     os.truncate(home / name, (made / name).stat().st_size * size // 2)
-                # without its position or version an index is one of before, and written again
                 if problems(home) == []:
-                    assert Path(name).name in ("position.json", "versions.json"), name
+                    # without its position or description it is written again, without its version one of before
+                    assert Path(name).name in ("meta.json", "position.json", "versions.json"), name
                     assert size is None
+                    with open_library(home) as library:
+                        assert library.search("heron", mode="keyword").hits
 
     def test_verify_names_the_file_and_leaves_it_and_a_search_mends_it(self, home: Path) -> None:
         [file] = (home / "index").rglob("keyword/*.fieldnorm")
