@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 from attacked_home import SETTINGS, open_library, run, write_documents
 from benchmarks import damage
+
+from pinakes.cli import entry
 
 _CORRUPT = 8
 _EMBEDDING = {"embedding__provider": "deterministic", "embedding__mode": "full"}
@@ -213,16 +215,23 @@ def garbage(file: Path) -> None:
 
 class TestTheCatalogueItself:
     @pytest.mark.parametrize("harm", [empty, gone, garbage])
-    @pytest.mark.long
-    def test_every_command_tells(self, harm: object, home: Path) -> None:
-        assert callable(harm)
+    def test_every_command_tells(
+        self, harm: Callable[[Path], object], home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         harm(home / "catalog.db")
+        deterministic = ["--set", "embedding.provider=deterministic"]
         for command in COMMANDS:
-            done = run(home, *command.format(home=home).split())
-            assert done.returncode == _CORRUPT, (command, done.stdout, done.stderr)
-            assert "The catalogue is" in done.stderr, command
-            assert "no collections" not in done.stdout + done.stderr
+            words = command.format(home=home).split()
+            code = entry.run(["--home", str(home), *words, *deterministic])
+            told = capsys.readouterr()
+            assert code == _CORRUPT, (command, told)
+            assert "The catalogue is" in told.err, command
+            assert "no collections" not in told.out + told.err
         assert [path.name for path in (home / "index").glob("*-*")] == ["1-1"]
+
+    def test_the_exit_code_is_that_of_the_process(self, home: Path) -> None:
+        empty(home / "catalog.db")
+        assert run(home, "status").returncode == _CORRUPT
 
     def test_agents_are_told(self, home: Path) -> None:
         empty(home / "catalog.db")
@@ -247,7 +256,6 @@ class TestTheCatalogueItself:
             process.stdin.flush()
             answers = [json.loads(process.stdout.readline()) for _ in range(2)]
             process.stdin.close()
-        assert "The catalogue is damaged" in answers[0]["result"]["instructions"]
         assert answers[1]["result"]["isError"]
         assert "The catalogue is damaged" in answers[1]["result"]["content"][0]["text"]
 
