@@ -32,7 +32,8 @@ _CACHE = "cache_size=-8192"
 """In KiB, of each of many connections: the system caches the file once for all of them."""
 
 _CONNECTING: dict[str, Any] = {"check_same_thread": False}
-_ALONE = "mode=ro&vfs=unix-none"
+_SHARED = "mode=ro"
+_ALONE = f"{_SHARED}&vfs=unix-none"
 _DAMAGE = (
     *("malformed", "not a database", "unsupported file format"),
     *(f"no such table: {name}" for name in metadata.tables),
@@ -214,7 +215,7 @@ def _engine(url: str) -> Engine:
 
 def _reading_engine(file: Path) -> Engine:
     way = _way_to_read(file)
-    address = f"{file.absolute().as_uri()}?{way}"
+    address = _address(file, way)
     engine = create_engine(_url(file), creator=lambda: sqlite3.connect(address, uri=True, **_CONNECTING), pool_size=16)
     event.listen(engine, "connect", partial(_configure_to_read, alone=way == _ALONE))
     event.listen(engine, "begin", _begin)
@@ -229,13 +230,21 @@ def _way_to_read(file: Path) -> str:
     """Return how SQLite reads a catalogue in whose folder it cannot make a file.
 
     Where nobody has it open, there is no write-ahead log, and it counts as immutable. A log that somebody left is read
-    with the shared index of it, or, where that is not there, with one in memory, which needs no locks.
+    with the shared index of it, or, where that is not there or not whole, with one in memory, which needs no locks.
     """
-    log, shared = (file.with_name(f"{file.name}-{part}") for part in ("wal", "shm"))
-    has_log, has_shared = (path.exists() and path.stat().st_size > 0 for path in (log, shared))
-    if not has_log:
+    log = file.with_name(f"{file.name}-wal")
+    if not log.exists() or not log.stat().st_size:
         return "immutable=1"
-    return "mode=ro" if has_shared else _ALONE
+    try:
+        with closing(sqlite3.connect(_address(file, _SHARED), uri=True)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        return _ALONE
+    return _SHARED
+
+
+def _address(file: Path, way: str) -> str:
+    return f"{file.absolute().as_uri()}?{way}"
 
 
 def _configure(connection: sqlite3.Connection, _record: Any) -> None:
