@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pinakes.errors import Unauthorized as Unauthorized
     from pinakes.errors import Unreadable as Unreadable
     from pinakes.errors import WouldRemove as WouldRemove
-    from pinakes.follow import Difference as Difference
     from pinakes.ingest import Event as Event
     from pinakes.ingest import Report as Report
     from pinakes.library import CollectionStatus as CollectionStatus
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from pinakes.types import Skipped as Skipped
     from pinakes.types import Stage as Stage
     from pinakes.types import Trace as Trace
+    from pinakes.verification import Difference as Difference
 
     __version__: str
 

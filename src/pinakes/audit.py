@@ -146,7 +146,7 @@ class Audit:
         shortened.
         """
         call = Call(collection)
-        if not self._settings.enabled:
+        if not self._settings.enabled or self._catalog.unwritable:
             yield call
             return
         who, at, start = caller.current(), now(), time.perf_counter()

@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeAlias
 
-import numpy as np
 from sqlalchemy import Connection
 
-from pinakes.catalog import Catalog, changes, collections, embeddings
+from pinakes.catalog import Catalog, changes, collections
 from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import Busy, IndexCorrupt, NotFound, StorageFull
 from pinakes.ports import Index
-from pinakes.types import Float32, IndexEntry, Int64, VectorEntry
+from pinakes.types import IndexEntry, VectorEntry
 
 _DOCUMENTS_PER_STEP = 500
 _DOCUMENTS_PER_SEARCH = 50
 _LONGEST_PER_SEARCH_S = 0.05
 _IDLE_S = 60.0
+_BEHIND_S = 10.0
+"""So long an index that could not be written, for want of room, is used as it is."""
+
+_log = logging.getLogger(__name__)
 _CHARS_PER_STEP = 8_000_000
 """A step's texts and passages are in memory at once."""
 
-_COMPARISONS = 5
-_COMPARED_PER_STEP = 2000
-_LARGEST_DIFFERENCE = 2e-3
-"""Stored vectors are float16; an index may hold them a little less exactly."""
-
-
 Fill: TypeAlias = Callable[[Sequence[IndexEntry]], list[IndexEntry]]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One way in which a part of an index differs from the catalogue, with up to ten of the chunks concerned.
-
-    Of the part "documents" the numbers are those of documents.
-    """
-
-    part: str
-    problem: str
-    count: int
-    examples: tuple[int, ...]
 
 
 class Superseded(Busy):
@@ -133,87 +117,6 @@ def _vectors(entries: Sequence[IndexEntry]) -> list[VectorEntry]:
     ]
 
 
-def compare(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None = None) -> list[Difference]:
-    """Compare every id and vector of the index, caught up, with the catalogue's and with what ``fill`` gives.
-
-    Raises:
-        Busy: others change the collection so often that it never held still meanwhile.
-    """
-    try:
-        for _ in range(_COMPARISONS):
-            for _ in catch_up(catalog, collection, index, fill):
-                pass
-            position = index.position()
-            found = _compared(catalog, collection, index, fill)
-            with catalog.read() as connection:
-                if index.position() == position == changes.head(connection, collection.id):
-                    return found
-    except IndexCorrupt as error:
-        with catalog.read() as connection:
-            every, _ = embeddings.chunk_ids(connection, collection.id, collection.model_id)
-        return [Difference("keyword", error.message, len(every), ())]
-    raise Busy(
-        f"Collection {collection.name!r} changed each of the {_COMPARISONS} times its index was compared.",
-        hint="Verify it when nothing is being added.",
-    )
-
-
-def _compared(catalog: Catalog, collection: CollectionRecord, index: Index, fill: Fill | None) -> list[Difference]:
-    with catalog.read() as connection:
-        every, embedded = embeddings.chunk_ids(connection, collection.id, collection.model_id)
-        owners = embeddings.document_ids(connection, collection.id)
-    contents = index.contents()
-    held = contents["vector"]
-    waiting = np.setdiff1d(every, embedded)
-    wrong = _wrong(index, embedded, held, partial(_stored, catalog, collection))
-    with_vector = embedded
-    if fill is not None and len(np.intersect1d(waiting, held)):
-        wrong += _wrong(index, waiting, held, partial(_filled, catalog, fill))
-        with_vector = every
-    found = []
-    for part, expected in (("keyword", every), ("documents", owners), ("vector", with_vector)):
-        found += _differences(part, "missing from the index", np.setdiff1d(expected, contents[part]))
-        found += _differences(part, "not in the catalogue", np.setdiff1d(contents[part], expected))
-        values, times = np.unique(contents[part], return_counts=True)
-        found += _differences(part, "in the index more than once", values[times > 1])
-    found += _differences("vector", "vector differs", np.array(sorted(wrong), np.int64))
-    taken = np.setxor1d(np.intersect1d(embedded, held), contents["exact"])
-    return found + _differences("vector", "exact and approximate are confused", taken)
-
-
-def _stored(catalog: Catalog, collection: CollectionRecord, chunk_ids: Int64) -> Mapping[int, Float32]:
-    with catalog.read() as connection:
-        return embeddings.of_chunks(connection, collection.model_id, chunk_ids.tolist())
-
-
-def _filled(catalog: Catalog, fill: Fill, chunk_ids: Int64) -> Mapping[int, Float32]:
-    with catalog.read() as connection:
-        entries = changes.entries_of(connection, chunk_ids.tolist())
-    return {entry.chunk_id: entry.vector for entry in fill(entries) if entry.vector is not None}
-
-
-def _wrong(index: Index, expected: Int64, held: Int64, right: Callable[[Int64], Mapping[int, Float32]]) -> list[int]:
-    """Return those of ``expected`` that the index holds with another vector than ``right`` gives."""
-    common = np.intersect1d(expected, held)
-    found: list[int] = []
-    for start in range(0, len(common), _COMPARED_PER_STEP):
-        chunk_ids = common[start : start + _COMPARED_PER_STEP]
-        vectors, stored = index.vectors(chunk_ids), right(chunk_ids)
-        nothing = np.full(vectors.shape[1], np.nan, np.float32)
-        found += [
-            chunk_id
-            for chunk_id, vector in zip(chunk_ids.tolist(), vectors, strict=True)
-            if not np.abs(stored.get(chunk_id, nothing) - vector).max() <= _LARGEST_DIFFERENCE
-        ]
-    return found
-
-
-def _differences(part: str, problem: str, ids: Int64) -> list[Difference]:
-    if not len(ids):
-        return []
-    return [Difference(part, problem, len(ids), tuple(ids[:10].tolist()))]
-
-
 @dataclass(slots=True)
 class _Open:
     """An open index. ``ready`` once it has been caught up."""
@@ -223,6 +126,7 @@ class _Open:
     fill: Fill | None
     following: threading.Lock = field(default_factory=threading.Lock)
     ready: bool = False
+    behind_until: float = 0.0
     used_at: float = 0.0
 
     def serves(self, collection: CollectionRecord) -> bool:
@@ -255,7 +159,8 @@ class Followers:
         """Return ``collection``, or what it became meanwhile, and its index, caught up.
 
         ``wait`` False: when others are applying changes right now, or there are more than can be applied in the
-        wink of an eye, take the index as it is, unless it has never been caught up.
+        wink of an eye, take the index as it is, unless it has never been caught up; so, too, when there is no room
+        to write it.
 
         Raises:
             IndexCorrupt: the index cannot be used.
@@ -269,12 +174,22 @@ class Followers:
                 if not opened.ready or collection.head != opened.index.position():
                     self._follow(opened, wait=wait or not opened.ready)
                 return collection, opened.index
+            except StorageFull as error:
+                if wait or opened is None:
+                    raise
+                self._leave_behind(opened, error)
+                return collection, opened.index
             except Superseded as changed:
                 collection = changed.collection
                 self._discard(opened)
             except NotFound:  # the collection was deleted
                 self._discard(opened)
                 raise
+
+    def _leave_behind(self, opened: _Open, error: StorageFull) -> None:
+        """Answer by an index as it is, which cannot be written; try again after a while."""
+        _log.warning("the index of %r lacks the newest changes: %s", opened.collection.name, error.message)
+        opened.ready, opened.behind_until = True, time.monotonic() + _BEHIND_S
 
     def hurry(self, collection: CollectionRecord) -> bool:
         """Have an index catch up, as far as that takes no time; say whether it has, or is about to in this process.
@@ -291,6 +206,8 @@ class Followers:
         return opened.following.locked() or opened.index.position() >= head
 
     def _follow(self, opened: _Open, *, wait: bool) -> None:
+        if not wait and time.monotonic() < opened.behind_until:
+            return
         if opened.following.acquire(blocking=wait):
             try:
                 at_once = _DOCUMENTS_PER_STEP if wait else _DOCUMENTS_PER_SEARCH

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
+import tempfile
+import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import storing
+from pinakes.permissions import make_private
 
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
 """What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
@@ -24,14 +28,32 @@ _FETCHED = re.compile(r"[0-9a-f]{16}")
 
 
 class Home:
-    """The folders ``index`` and ``sources`` of a home."""
+    """The folders ``index`` and ``sources`` of a home.
 
-    def __init__(self, path: Path) -> None:
+    Of a home that cannot be written to, indexes are used through links to their files in a temporary folder: what an
+    index writes, catching up or being built anew, stays there until the end of the process.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
         self.path = path
+        self._linked: Links | None = None if writable else Links()
 
     def index(self, record: CollectionRecord) -> Path:
         """Return the folder of the index of a generation."""
-        return self.path / "index" / f"{record.id}-{record.generation}"
+        folder = self.path / "index" / f"{record.id}-{record.generation}"
+        return folder if self._linked is None else self._linked.of(folder)
+
+    def empty(self, record: CollectionRecord) -> bool:
+        """Begin anew with an index that is used through links; say whether it is."""
+        if self._linked is None:
+            return False
+        self._linked.cut(self.index(record))
+        return True
+
+    def close(self) -> None:
+        """Remove what is temporary."""
+        if self._linked is not None:
+            self._linked.close()
 
     def map(self, record: CollectionRecord) -> Path:
         """Return the place of a collection's map: one per model, whatever the generation of the index."""
@@ -60,6 +82,8 @@ class Home:
 
         ``there`` gives the ids of the collections there are. It is asked last: a folder is made after its collection.
         """
+        if self._linked is not None:
+            return
         found = [(path, _OF_COLLECTION.fullmatch(path.name)) for path in (self.path / "index").glob("*")]
         known = there() if found else ()
         for path, match in found:
@@ -121,10 +145,43 @@ class Home:
         return self.path / "sources" / name
 
     def _lock(self, part: str, name: str, timeout_s: float = -1) -> FileLock:
-        folder = self.path / part
+        folder = (self.path if self._linked is None else self._linked.place) / part
         with storing(f"The folder {str(folder)!r}"):
-            folder.mkdir(exist_ok=True)
+            make_private(folder)
         return FileLock(folder / name, timeout=timeout_s, thread_local=False)
+
+
+class Links:
+    """Temporary folders with links to all files of other folders, for their owner alone. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folder = tempfile.TemporaryDirectory(prefix="pinakes-", ignore_cleanup_errors=True)
+        self.place = Path(self._folder.name)
+
+    def of(self, folder: Path) -> Path:
+        """Return the folder of links for ``folder``, which is made the first time; locks are not linked."""
+        linked = self.place / folder.parent.name / folder.name
+        with self._lock:
+            if not linked.is_dir():
+                make_private(linked)
+                for place, _, names in os.walk(folder):
+                    here = linked / Path(place).relative_to(folder)
+                    make_private(here)
+                    for name in names:
+                        if not name.endswith(".lock"):
+                            (here / name).symlink_to(Path(place, name).absolute())
+        return linked
+
+    def cut(self, linked: Path) -> None:
+        """Leave an empty folder in place of one of links."""
+        with self._lock:
+            shutil.rmtree(linked, ignore_errors=True)
+            make_private(linked)
+
+    def close(self) -> None:
+        """Remove the links."""
+        self._folder.cleanup()
 
 
 def _set_aside(folder: Path) -> Path:

@@ -24,7 +24,7 @@ from pinakes.documents.reading import Text as Text
 from pinakes.embedding.spending import Charges
 from pinakes.errors import IndexCorrupt, PinakesError
 from pinakes.exchange import Exchange
-from pinakes.follow import Difference, Superseded
+from pinakes.follow import Superseded
 from pinakes.ingest import Event, Report
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining, several
@@ -33,15 +33,17 @@ from pinakes.search.several import Wanted
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
-from pinakes.stock import completeness
+from pinakes.stock import completeness, verifying
 from pinakes.stock.collecting import Collections
 from pinakes.stock.standing import CollectionStatus as CollectionStatus
 from pinakes.stock.standing import status_of
+from pinakes.stock.verifying import Depth
 from pinakes.types import JSON, Filter, Results, SearchMode
 from pinakes.upkeep import adding, sourcing, upgrading
 from pinakes.upkeep.refreshing import Refresh, Refreshing
 from pinakes.upkeep.syncing import Syncing
 from pinakes.upkeep.watched import knowledge_base_there
+from pinakes.verification import Difference
 
 Generation: TypeAlias = Literal["serving", "beside"]
 """Which index of a collection: the one that answers, or the one of another model that was built beside it."""
@@ -295,9 +297,12 @@ class Library:
         document, lines = text.document, (text.start_line, text.end_line)
         return self.shelves.links.of(document.collection_id, document.metadata, document.path, lines)
 
-    def status(self, collection: str | None = None) -> list[CollectionStatus]:
-        """Return what each collection (or one) holds, where it comes from and how far it is indexed."""
-        return [status_of(self.shelves, record) for record in self.collections(collection)]
+    def status(self, collection: str | None = None, *, mend: bool = True) -> list[CollectionStatus]:
+        """Return what each collection (or one) holds, where it comes from and how far it is indexed.
+
+        A damaged index is built anew; without ``mend`` its ``problem`` is told.
+        """
+        return [status_of(self.shelves, record, mend=mend) for record in self.collections(collection)]
 
     def completeness(
         self, collection: str | None = None, *, fields: Sequence[str] = (), missing: int = 20
@@ -306,9 +311,20 @@ class Library:
         told, shelves = completeness.completeness, self.shelves
         return [told(shelves.catalog, one, shelves.rules(one), fields, missing) for one in self.collections(collection)]
 
-    def verify(self, collection: str | None = None) -> dict[str, list[Difference]]:
-        """Compare each index with the catalogue: collection → differences, none when all is well."""
-        return {record.name: self.shelves.compare(record.name) for record in self.collections(collection)}
+    def verify(
+        self, collection: str | None = None, *, content: bool = False, embeddings: bool = False
+    ) -> dict[str, list[Difference]]:
+        """Read all that the catalogue and each index hold: collection → differences, none when all is well.
+
+        ``content``: every passage is also analysed again and looked for by its words. ``embeddings``: of each
+        collection a sample is also embedded again.
+
+        Raises:
+            CatalogueCorrupt: the catalogue is damaged.
+            ModelUnavailable: ``embeddings``, and the model cannot be had.
+        """
+        names = [record.name for record in self.collections(collection)]
+        return verifying.verify(self.shelves, names, Depth(content, embeddings))
 
     def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
         """Build indexes anew from the catalogue; nothing is embedded again.

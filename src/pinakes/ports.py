@@ -318,6 +318,19 @@ class Tunable(Protocol):
 
 
 @runtime_checkable
+class Checkable(Protocol):
+    """What an index can also do when it can tell whether what it keeps is as it was written."""
+
+    def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return by the part of the index (name, what is wrong) of the files that are not as they were written."""
+        ...
+
+    def lacking(self, entries: Iterable[IndexEntry]) -> list[int]:
+        """Return the ids of those chunks, all of some documents, that a search for their own words would not find."""
+        ...
+
+
+@runtime_checkable
 class Lexical(Protocol):
     """What an index can also do when it keeps the words of its documents as they are written."""
 

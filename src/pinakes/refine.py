@@ -112,7 +112,7 @@ class Refiner:
 
     def _write(self, collection: CollectionRecord, vectors: Mapping[bytes, Float32], chunk_ids: Sequence[int]) -> None:
         with self._lock:
-            if self._closed:
+            if self._closed or self._catalog.unwritable:
                 return
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="pinakes-refine")

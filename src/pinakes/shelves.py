@@ -21,7 +21,7 @@ from pinakes.embedders import open_embedder
 from pinakes.embedding.own_models import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
 from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull, storing
-from pinakes.follow import Difference, Fill, Followers, Superseded, compare
+from pinakes.follow import Fill, Followers
 from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
@@ -42,6 +42,7 @@ from pinakes.upkeep.sourcing import in_force, options_of, part_before, same_opti
 _log = logging.getLogger(__name__)
 
 _BATCHES_IN_A_ROUND = 8
+_ONLY_READ = "%s, so searches are answered, but nothing can be added, nor are the audit log and new vectors kept"
 _LOOK_AGAIN_S = 0.5
 _CHUNKS_OF_A_SMALL_RUN, _TOKENS_OF_A_CHUNK = 64, 512
 """Fewer are embedded elsewhere before they are in the catalogue; more are put there first, so that costs are known."""
@@ -59,7 +60,9 @@ class Shelves:
         self.settings = settings
         self.catalog = Catalog.at(settings.home)
         self.embedder = open_embedder(settings.embedding, settings.cache)
-        self.home = Home(settings.home)
+        self.home = Home(settings.home, writable=not self.catalog.unwritable)
+        if self.catalog.unwritable:
+            _log.warning(_ONLY_READ, self.catalog.unwritable)
         self.workers = Workers(settings.ingest)
         self._vocabulary = vocabulary_of(self.embedder, settings)
         self._own = OwnModels(settings, self.catalog, self.index)
@@ -110,6 +113,9 @@ class Shelves:
     def mend(self, damaged: CollectionRecord, error: IndexCorrupt) -> tuple[CollectionRecord, Index]:
         """Build a damaged index anew, unless that has happened since ``damaged`` was read; return both."""
         _log.warning("the index of %r is built anew: %s", damaged.name, error.message)
+        if self.home.empty(damaged):
+            self.followers.forget(damaged)
+            return self.followers.current(self.again(damaged))
         for _ in self.rebuilder.rebuild(damaged, only=damaged.generation):
             pass
         return self.followers.current(self.again(damaged))
@@ -358,13 +364,6 @@ class Shelves:
         approximator = self._approximator(record)
         return approximator.fill if approximator else None
 
-    def compare(self, name: str) -> list[Difference]:
-        """Compare the index of a collection with the catalogue."""
-        while True:
-            record, index = self.index(name)
-            with suppress(Superseded):
-                return compare(self.catalog, record, index, self.fill_of(record))
-
     def close(self) -> None:
         """Save and release everything."""
         if self.reranking is not None:
@@ -375,6 +374,7 @@ class Shelves:
         close(self.embedder)
         self.followers.close()
         self.catalog.close()
+        self.home.close()
 
     def _approximator(self, record: CollectionRecord) -> Approximator | None:
         own = self._own.of(record)

@@ -20,8 +20,8 @@ from filelock import FileLock
 from pinakes.embedders import EMBEDDERS
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
-from pinakes.follow import Superseded, catch_up, compare
-from pinakes.indexes import keyword
+from pinakes.follow import Superseded, catch_up
+from pinakes.indexes import checksums, keyword
 from pinakes.indexes.local import LocalIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.ingest import Event
@@ -29,6 +29,7 @@ from pinakes.library import Library
 from pinakes.ports import Index
 from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
+from pinakes.verification import compare
 
 OpenLibrary = Callable[..., Library]
 
@@ -236,6 +237,9 @@ class TestVerify:
         change(writer)
         writer.commit()
         writer.wait_merging_threads()
+        stands = folder(home) / part / "position.json"
+        crc = checksums.crc_of(folder(home) / part / "meta.json")  # as if it had been written so
+        stands.write_text(checksums.sealed(checksums.unsealed(stands.read_text()) | {"meta": crc}))
         library.__init__(library.settings)  # type: ignore[misc]
 
     def test_a_vector_that_is_not_the_catalogues(self, filled: Library, home: Path) -> None:
@@ -257,7 +261,7 @@ class TestVerify:
         for part in ("keyword", "documents"):
             (folder(home) / part / "position.json").write_text(json.dumps({"position": 99_999}))
         for about in (folder(home) / "vectors").rglob("about.json"):
-            about.write_text(about.read_text().replace('"position": 7', '"position": 99999'))
+            about.write_text(checksums.sealed(checksums.unsealed(about.read_text()) | {"position": 99_999}))
         (folder(home) / "vectors/7").rename(folder(home) / "vectors/99999")
         with Library(filled.settings) as library:
             assert library.search("earthworms").hits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from pinakes import analysis, chunking, readers
 from pinakes.catalog import embeddings, sources
 from pinakes.catalog.schema import chunks, documents
 from pinakes.errors import IndexTooNew
-from pinakes.indexes import versions
+from pinakes.indexes import checksums, versions
 from pinakes.library import Library
 from pinakes.serve.background import Background
 from pinakes.stock.standing import CollectionStatus
@@ -280,8 +279,8 @@ class TestNewer:
         library.sync()
         library.shelves.followers.close()
         place = home / "index" / "1-2" / "versions.json"
-        found = json.loads(place.read_text("utf-8"))
-        place.write_text(json.dumps(found | {request.param: found[request.param] + 1}), "utf-8")
+        found = checksums.unsealed(place.read_text("utf-8"))
+        place.write_text(checksums.sealed(found | {request.param: found[request.param] + 1}), "utf-8")
         return place
 
     def test_it_is_refused_and_left_alone(self, library: Library, newer: Path, home: Path) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pinakes"
 
 LAYERS = (
-    ("foundation", {"types", "errors", "settings", "patterns", "ports", "profiles", "schedules"}),
+    ("foundation", {"types", "errors", "settings", "patterns", "permissions", "ports", "profiles", "schedules"}),
     (
         "pure",
         {
@@ -62,6 +62,7 @@ LAYERS = (
             "refine",
             "rerank",
             "search",
+            "verification",
         },
     ),
     (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from pinakes.errors import (
     no_descriptors,
     storing,
 )
+from pinakes.permissions import PRIVATE_FILE, make_private
 
 HEAD = "0016"
 """The newest migration; a test compares it with the migrations folder."""
@@ -35,28 +38,71 @@ BUSY_TIMEOUT_S = 60
 _SWITCH_STEP_S = 0.02
 _STEPS_BETWEEN_LOOKS = 500_000
 """So many steps of SQLite's machine take some ten milliseconds; then a statement sees whether its call is to end."""
+_FILE = "catalog.db"
+_RESTORE = "Restore catalog.db from a backup."
+_CACHE = "cache_size=-8192"
+"""In KiB, of each of many connections: the system caches the file once for all of them."""
+
+_CONNECTING: dict[str, Any] = {"check_same_thread": False}
+_SHARED = "mode=ro"
+_ALONE = f"{_SHARED}&vfs=unix-none"
+_DAMAGE = (
+    *("malformed", "not a database", "unsupported file format"),
+    *(f"no such table: {name}" for name in metadata.tables),
+)
+"""What SQLite says of a damaged file. A table that is not there was in a part that is lost."""
+
+_MAKE_WRITABLE = "Free disk space, or make the home writable."
 
 
 class Catalog:
-    """A handle on the catalogue's database. Thread-safe; several processes may hold one each."""
+    """A handle on the catalogue's database. Thread-safe; several processes may hold one each.
 
-    def __init__(self, url: str) -> None:
-        """Open the SQLite database at ``url`` (SQLAlchemy form), creating or migrating it where needed.
+    ``unwritable``: why it can only be read, "" where it can be written.
+    """
+
+    def __init__(self, file: Path, unwritable: str = "") -> None:
+        """Open the SQLite database ``file``, which is there; an older one is migrated. With ``unwritable``: to read.
 
         Raises:
             Busy, StorageFull, CatalogueCorrupt: see ``translated``.
         """
-        self.url = url
-        self.engine = _engine(url)
-        with translated():
-            _migrate(self.engine)
+        self.unwritable = unwritable
+        self.engine = _reading_engine(file) if unwritable else _engine(_url(file))
+        try:
+            with translated():
+                _migrate(self.engine)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def at(cls, home: Path) -> Catalog:
-        """Open the SQLite catalogue of the folder ``home``."""
+        """Open the SQLite catalogue of the folder ``home``, and make both where there are none.
+
+        Where the home cannot be written to, or its disk is full, the catalogue is opened to be read.
+
+        Raises:
+            CatalogueCorrupt: it is damaged, or gone while its indexes are there.
+            StorageFull: it cannot be made, or not even be read.
+            Busy: see ``translated``.
+        """
         with storing(f"The home folder {str(home)!r}"):
-            home.mkdir(parents=True, exist_ok=True)
-        return cls(f"sqlite:///{home / 'catalog.db'}")
+            make_private(home)
+        file = home / _FILE
+        if not file.exists():
+            _create(file)
+        elif file.is_file() and not file.stat().st_size:
+            raise _damaged("its file is empty")
+        if why := _unwritable(file):
+            return cls(file, why)
+        try:
+            return cls(file)
+        except StorageFull as error:
+            try:
+                return cls(file, f"{str(file)!r} cannot be written ({error.__cause__ and _said(error.__cause__)})")
+            except StorageFull:
+                raise error from None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -70,8 +116,11 @@ class Catalog:
 
         Raises:
             Busy: the call under way is to end; nothing happens.
+            StorageFull: the catalogue can only be read.
         """
         interrupt.check()
+        if self.unwritable:
+            raise StorageFull(f"The catalogue can only be read: {self.unwritable}.", hint=_MAKE_WRITABLE)
         with translated(), self.engine.connect() as connection:
             connection = connection.execution_options(pinakes_write=True)
             with connection.begin():
@@ -109,7 +158,7 @@ def now() -> str:
 
 
 def _translate(error: Exception, what: str) -> PinakesError:
-    text = str(getattr(error, "orig", None) or error)
+    text = _said(error)
     if "interrupted" in text:
         interrupt.check()
     if "disk is full" in text or "disk I/O error" in text or "No space left" in text:
@@ -118,8 +167,8 @@ def _translate(error: Exception, what: str) -> PinakesError:
         return NotFound("What was to be written belongs to a collection or source that was deleted meanwhile.")
     if "locked" in text or "busy" in text:
         return Busy("Another process is writing to the catalogue.", hint="Try again in a moment.")
-    if "malformed" in text or "not a database" in text:
-        return CatalogueCorrupt(f"The catalogue is damaged: {text}.", hint="Restore catalog.db from a backup.")
+    if any(words in text for words in _DAMAGE):
+        return _damaged(text)
     if "unable to open" in text and _none_can_be_opened():
         return no_descriptors()
     if "readonly" in text or "unable to open" in text:
@@ -136,23 +185,110 @@ def _none_can_be_opened() -> bool:
     return False
 
 
+def _said(error: BaseException) -> str:
+    """Return what the database's driver says of an error."""
+    return str(getattr(error, "orig", None) or error)
+
+
+def _damaged(what: str) -> CatalogueCorrupt:
+    return CatalogueCorrupt(f"The catalogue is damaged: {what}.", hint=_RESTORE)
+
+
+def _create(file: Path) -> None:
+    """Make a catalogue, whole or not at all, for its owner alone; one that another process makes meanwhile is kept.
+
+    Raises:
+        CatalogueCorrupt: there are indexes of a catalogue, or its write-ahead log, and it has gone.
+        StorageFull: it cannot be written.
+    """
+    left = [*file.parent.glob(f"{file.name}-wal"), *file.parent.glob("index/[0-9]*-[0-9]*/versions.json")]
+    if left:
+        raise CatalogueCorrupt(
+            f"The catalogue is gone: there is no {str(file)!r}, but {str(left[0])!r}.",
+            hint=f"{_RESTORE} To begin anew, remove that, too.",
+        )
+    fresh = file.with_name(f"{file.name}.{secrets.token_hex(4)}.new")
+    try:
+        with storing("The catalogue"):
+            fresh.touch(mode=PRIVATE_FILE)
+        engine = _engine(_url(fresh))
+        try:
+            with translated(), _unchecked(engine) as connection, connection.begin():
+                metadata.create_all(connection, checkfirst=False)
+                _version.create(connection)
+                connection.execute(_version.insert().values(version_num=HEAD))
+        finally:
+            engine.dispose()
+        with storing("The catalogue"), suppress(FileExistsError):
+            os.link(fresh, file)
+    finally:
+        for path in (fresh, *(fresh.with_name(f"{fresh.name}-{part}") for part in ("wal", "shm"))):
+            path.unlink(missing_ok=True)
+
+
+def _unwritable(file: Path) -> str:
+    """Return why a catalogue cannot be written, as far as its permissions and those of its folder tell; "" if it can.
+
+    SQLite makes files beside it, and without them it would not even read.
+    """
+    shut = [path for path in (file.parent, file) if not os.access(path, os.W_OK)]
+    return f"{str(shut[0])!r} is read-only" if shut else ""
+
+
 def _engine(url: str) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False}, pool_size=16)
+    engine = create_engine(url, connect_args=_CONNECTING | {"timeout": BUSY_TIMEOUT_S}, pool_size=16)
     event.listen(engine, "connect", _configure)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _reading_engine(file: Path) -> Engine:
+    way = _way_to_read(file)
+    address = _address(file, way)
+    engine = create_engine(_url(file), creator=lambda: sqlite3.connect(address, uri=True, **_CONNECTING), pool_size=16)
+    event.listen(engine, "connect", partial(_configure_to_read, alone=way == _ALONE))
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _url(file: Path) -> str:
+    return f"sqlite:///{file}"
+
+
+def _way_to_read(file: Path) -> str:
+    """Return how SQLite reads a catalogue in whose folder it cannot make a file.
+
+    Where nobody has it open, there is no write-ahead log, and it counts as immutable. A log that somebody left is read
+    with the shared index of it, or, where that is not there or not whole, with one in memory, which needs no locks.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return "immutable=1"
+    try:
+        with closing(sqlite3.connect(_address(file, _SHARED), uri=True)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        return _ALONE
+    return _SHARED
+
+
+def _address(file: Path, way: str) -> str:
+    return f"{file.absolute().as_uri()}?{way}"
 
 
 def _configure(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None
     connection.set_progress_handler(interrupt.is_set, _STEPS_BETWEEN_LOOKS)
     _use_wal(connection)
-    for pragma in (
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "cache_size=-8192",  # of each of many connections; the system caches the file once for all of them
-    ):
+    for pragma in ("synchronous=FULL", "foreign_keys=ON", _CACHE):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _configure_to_read(connection: sqlite3.Connection, _record: Any, *, alone: bool) -> None:
+    connection.isolation_level = None
+    if alone:
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+    connection.execute(f"PRAGMA {_CACHE}")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -179,12 +315,7 @@ def _migrate(engine: Engine) -> None:
         if _schema(connection) == HEAD:
             return
     with _unchecked(engine) as connection, connection.begin():
-        found = _schema(connection)
-        if found is None:
-            metadata.create_all(connection, checkfirst=False)
-            _version.create(connection)
-            connection.execute(_version.insert().values(version_num=HEAD))
-        elif found != HEAD:
+        if _schema(connection) != HEAD:
             _upgrade(connection)
 
 
@@ -201,14 +332,15 @@ def _unchecked(engine: Engine) -> Iterator[Connection]:
             driver.execute("PRAGMA foreign_keys=ON")
 
 
-def _schema(connection: Connection) -> str | None:
-    """Return which schema the database has; "" where the table of versions is empty, None where it has none yet.
+def _schema(connection: Connection) -> str:
+    """Return which schema the database has; "" where the table of versions is empty.
 
     Raises:
+        CatalogueCorrupt: it has no table of versions, which is in every catalogue.
         PinakesError: it is newer than ``HEAD``.
     """
     if not inspect(connection).has_table(_version.name):
-        return None
+        raise _damaged("it has no tables")
     found: str = connection.execute(select(_version.c.version_num)).scalar() or ""
     if found > HEAD:
         raise PinakesError(

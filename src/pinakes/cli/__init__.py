@@ -26,7 +26,9 @@ def _run(arguments: list[str]) -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from pinakes.cli.entry import INTERRUPTED, run
     from pinakes.machine.memory import share_arenas
+    from pinakes.permissions import be_private
 
+    be_private()
     share_arenas()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pinakes.cli.app import command
-from pinakes.cli.options import Collection, OneOrAll, Searched
+from pinakes.cli.options import CheckContent, CheckEmbeddings, Collection, OneOrAll, Searched
 from pinakes.cli.session import Session
 
 _Path = Annotated[str, typer.Option("--path", metavar="PATH|URL", help="What to read.")]
@@ -69,12 +69,10 @@ def index_directory(
 def verify_index(
     session: Session,
     collection: OneOrAll = None,
-    _embeddings: Annotated[
-        bool, typer.Option("--check-embeddings", help="Accepted; vectors are always compared.")
-    ] = True,
-    _content: Annotated[bool, typer.Option("--check-content", help="Accepted; passages are always compared.")] = True,
+    check_embeddings: CheckEmbeddings = False,
+    check_content: CheckContent = False,
 ) -> None:
-    """Compare the indexes with the catalogue."""
+    """Check the catalogue, and compare the indexes with it."""
     from pinakes.cli import managing
 
-    managing.verify(session, collection)
+    managing.verify(session, collection, content=check_content, embeddings=check_embeddings)

@@ -22,6 +22,8 @@ from pinakes.cli.options import (
     AsOf,
     AsSource,
     Blame,
+    CheckContent,
+    CheckEmbeddings,
     Collection,
     DryRun,
     Exclude,
@@ -368,11 +370,16 @@ def reindex(
 
 
 @command("verify", panel=_KEEP)
-def verify(session: Session, collection: OneOrAll = None) -> None:
-    """Compare the indexes with the catalogue."""
+def verify(
+    session: Session,
+    collection: OneOrAll = None,
+    check_content: CheckContent = False,
+    check_embeddings: CheckEmbeddings = False,
+) -> None:
+    """Read the catalogue and all files of the indexes; tell damage, and where the two differ."""
     from pinakes.cli import managing
 
-    managing.verify(session, collection)
+    managing.verify(session, collection, content=check_content, embeddings=check_embeddings)
 
 
 @command("config", panel=_KEEP)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from pinakes.cli import models, staleness
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import IndexCorrupt
+from pinakes.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
 from pinakes.machine.disk import folder_bytes
 from pinakes.types import JSON
 from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.library import CollectionStatus
+    from pinakes.verification import Difference
 
 _MEGABYTE = 1_000_000
 
@@ -159,11 +160,11 @@ def _show_source(screen: Screen, source: Mapping[str, JSON]) -> None:
             screen.show(printable(f"             {name} {' '.join(source[name])}"))
 
 
-def verify(session: Session, collection: str | None) -> None:
-    """Compare the indexes with the catalogue; differences are an error."""
+def verify(session: Session, collection: str | None, *, content: bool, embeddings: bool) -> None:
+    """Check the catalogue and compare the indexes with it; differences are an error."""
     with session.library() as library:
-        found = library.verify(collection)
-        states = {state.name: state for state in library.status(collection)}
+        found = library.verify(collection, content=content, embeddings=embeddings)
+        states = {state.name: state for state in library.status(collection, mend=False)}
     document: dict[str, JSON] = {"collections": {}}
     for name, differences in found.items():
         state = states[name]
@@ -185,21 +186,37 @@ def verify(session: Session, collection: str | None) -> None:
         if version in ("older", "building"):
             session.screen.show(f"  version: {upgrade_lines(session, state)[0]}")
         for each in differences:
-            examples = ", ".join(map(str, each.examples))
-            kind = "documents" if each.part == "documents" else "chunks"
-            session.screen.show(f"  {each.part}: {each.count:,} {each.problem} ({kind} {examples})")
-    broken = [name for name, differences in found.items() if differences]
+            session.screen.show(printable(f"  {_worded(each)}"))
+    broken = {name: {each.part for each in differences} for name, differences in found.items() if differences}
     if broken:
-        only = ["-c", broken[0]] if len(broken) == 1 else []
-        error = IndexCorrupt(
-            f"The index differs from the catalogue in {', '.join(broken)}.",
-            hint=f"Build it anew, nothing is lost: {session.command('reindex', *only)}",
-        )
+        error = _refusal(session, broken)
         session.screen.fail(error.message, error.hint)
         raise IncompleteError(error, document)
     if not found:
         session.screen.say("There are no collections yet.")
     session.screen.document(document)
+
+
+def _worded(each: Difference) -> str:
+    if not each.examples:
+        return f"{each.part}: {each.problem}"
+    kind = "documents" if each.part == "documents" else "chunks"
+    return f"{each.part}: {each.count:,} {each.problem} ({kind} {', '.join(map(str, each.examples))})"
+
+
+def _refusal(session: Session, broken: Mapping[str, set[str]]) -> PinakesError:
+    """Return the error that collections with differences in these parts are: of the catalogue, or of indexes only."""
+    of_catalogue = [name for name, parts in broken.items() if parts & {"content", "embeddings"}]
+    if of_catalogue:
+        return CatalogueCorrupt(
+            f"The catalogue is damaged in {', '.join(of_catalogue)}.",
+            hint="Restore a backup; what comes from files can also be added anew to a new home.",
+        )
+    only = ["-c", *broken] if len(broken) == 1 else []
+    return IndexCorrupt(
+        f"The index differs from the catalogue in {', '.join(broken)}.",
+        hint=f"Build it anew, nothing is lost: {session.command('reindex', *only)}",
+    )
 
 
 def init(session: Session, *, model: bool) -> None:

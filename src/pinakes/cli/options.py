@@ -97,6 +97,13 @@ Several: TypeAlias = Annotated[
 OneOrAll: TypeAlias = Annotated[
     str | None, typer.Option("--collection", "-c", metavar="NAME", help="Only this collection; all when not given.")
 ]
+CheckContent: TypeAlias = Annotated[
+    bool,
+    typer.Option("--check-content", help="Also analyse every passage again and look for it by its words in the index."),
+]
+CheckEmbeddings: TypeAlias = Annotated[
+    bool, typer.Option("--check-embeddings", help="Also embed a sample of passages again and compare the vectors.")
+]
 Include: TypeAlias = Annotated[
     list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
 ]

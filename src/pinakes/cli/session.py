@@ -128,8 +128,10 @@ class Session:
             self.call.found(ids, count)
 
     def has_home(self) -> bool:
-        """Say whether the home is one: a folder with a catalogue, or with settings that a catalogue is to follow."""
-        return any((self.settings.home / name).exists() for name in ("catalog.db", "config.toml"))
+        """Say whether the home is one: a folder with a catalogue, its indexes, or settings of one to come."""
+        home = self.settings.home
+        there = any((home / name).exists() for name in ("catalog.db", "config.toml"))
+        return there or any(home.glob("index/[0-9]*"))
 
     def command(self, *words: str) -> str:
         """Return what to type for ``words`` to reach the same home with the same profile."""

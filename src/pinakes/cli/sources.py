@@ -18,6 +18,7 @@ from pinakes.cli.progress import duration
 from pinakes.cli.screen import labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, NotFound, PinakesError, storing
+from pinakes.permissions import make_private
 from pinakes.wording import counted
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def _keep(session: Session, folder: Path, one: Declared, collection: str | None)
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     before = path.read_text("utf-8-sig") if path.exists() else None
     with storing(f"The folder {str(folder)!r}"):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         _replace(path, text)
     try:
         for refused in _refused(session.with_settings()):

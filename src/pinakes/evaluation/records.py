@@ -21,6 +21,7 @@ from pinakes.evaluation.figures import Measured
 from pinakes.evaluation.golden import digest
 from pinakes.evaluation.names import Names
 from pinakes.evaluation.questions import GoldenSet
+from pinakes.permissions import make_private
 from pinakes.settings import Settings
 from pinakes.types import JSON
 
@@ -141,7 +142,7 @@ def save(run: Run, home: Path) -> Run:
     """
     folder = home / FOLDER
     with storing(str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         for number in range(1, 1000):
             named = run if number == 1 else replace(run, name=f"{run.name}-{number}")
             try:

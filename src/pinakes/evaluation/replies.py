@@ -14,6 +14,7 @@ from pinakes.errors import InvalidInput, storing
 from pinakes.evaluation.questions import Question, wrong
 from pinakes.evaluation.servers import spelled
 from pinakes.evaluation.sides import Named, Reply
+from pinakes.permissions import make_private
 
 _HINT = "Is it a file of `pinakes compare --cache`? Mend or remove that line, or name another file."
 _BEGIN = b'{"asked": ['
@@ -68,7 +69,7 @@ class Replies:
         self._kept[key] = kept
         with storing(str(self._path)):
             if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_private(self._path.parent)
                 self._file = self._path.open("a", encoding="utf-8")
             self._file.write(_line(key, kept))
             self._file.flush()

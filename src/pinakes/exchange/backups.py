@@ -25,6 +25,7 @@ from pinakes.errors import CatalogueCorrupt, InvalidInput, StorageFull, storing
 from pinakes.exchange import OnStep
 from pinakes.exchange.holding import CATALOG, INDEX, SETTINGS, STAGING, UNDER_WAY, Holding, may_hold
 from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, opened, written
+from pinakes.permissions import PRIVATE_FILE, make_private
 from pinakes.settings.sources import whole_path
 from pinakes.shelves import Shelves
 from pinakes.types import JSON
@@ -119,9 +120,9 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
     with opened(file, KIND) as archive, storing(_WHAT):
         _check_empty(home)
         _check_room(home, archive)
-        home.mkdir(parents=True, exist_ok=True)
+        make_private(home)
         staging = home / f"{STAGING}{secrets.token_hex(4)}"
-        staging.mkdir(mode=0o700)
+        make_private(staging)
         try:
             _check_empty(home, staging)  # once more: another one may have begun at the same moment
             _unpack(archive, file, staging, on_step)
@@ -179,7 +180,7 @@ def _checked(catalog: Path) -> tuple[int, int]:
 def _build_indexes(shelves: Shelves, copy: Path) -> None:
     """Build the indexes of a copied catalogue beside it: what another process writes meanwhile is not in them."""
     here = shelves.home.path / INDEX
-    (copy / INDEX).mkdir()
+    make_private(copy / INDEX)
     for place in here.glob("map-*.npz"):
         with suppress(FileNotFoundError):
             shutil.copyfile(place, copy / INDEX / place.name)
@@ -246,7 +247,7 @@ def _unpack(archive: Reader, file: Path, staging: Path, on_step: OnStep) -> None
     done = 0
     for name in archive.members:
         place = staging.joinpath(*PurePosixPath(name).parts)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_private(place.parent)
         with archive.member(name) as member, place.open("xb") as target:
             while data := member.read(_BLOCK_BYTES):
                 target.write(data)
@@ -289,5 +290,6 @@ def _texts(value: JSON) -> Iterator[str]:
 
 def _put_in_place(staging: Path, home: Path) -> None:
     names = sorted((path.name for path in staging.iterdir()), key=lambda name: (name == CATALOG, name))
+    (staging / CATALOG).chmod(PRIVATE_FILE)
     for name in names:
         (staging / name).rename(home / name)

@@ -13,6 +13,7 @@ import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,13 +24,14 @@ from filelock import FileLock
 from pinakes.analysis import Analyzer, QueryTerm
 from pinakes.analysis.languages import Stems
 from pinakes.errors import NO_DESCRIPTORS, NO_ROOM, IndexCorrupt, StorageFull, no_descriptors, storing
-from pinakes.indexes import lexicon
+from pinakes.indexes import checksums, lexicon
 from pinakes.indexes.clauses import EXACT, METADATA, TEXT, VARIANTS, Vocabulary, query_of
 from pinakes.indexes.tail import Entry, Tail
 from pinakes.indexes.versions import Analysis
 from pinakes.indexes.wording import Words
 from pinakes.machine.disk import folder_bytes
 from pinakes.machine.locks import held
+from pinakes.permissions import make_private
 from pinakes.settings import SearchSettings
 from pinakes.text.identifiers import has_parts
 from pinakes.types import HELD, Int64, Ranking
@@ -44,10 +46,27 @@ _CLAUSES_MAX = 200
 
 _MAX_NAMES = 200
 
+_LONGEST_TERM = 10_000
+"""What is longer Tantivy may not keep."""
+
 _NOTHING = "·"
 """What fills up the variants of a text to the number of its terms: so BM25 takes them for a text of its length."""
 
 _SYSTEM_ERROR = re.compile(r"(?:os error |Os \{ code: )(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stands:
+    """What ``position.json`` says: the change up to which the index stands, and the last that changed what it holds.
+
+    ``meta`` is the checksum of Tantivy's description of the index, ``schema`` that of its part that never changes;
+    None in what an older version wrote.
+    """
+
+    position: int = 0
+    committed: int = 0
+    meta: int | None = None
+    schema: int | None = None
 
 
 class KeywordIndex:
@@ -74,8 +93,8 @@ class KeywordIndex:
         self._writing = threading.Lock()
         self._reloading = threading.Lock()
         self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout_s)
-        self._stands = folder / "position.json"
-        self._read: tuple[tuple[int, int], tuple[int, int]] | None = None
+        self._stands, self._meta = folder / "position.json", folder / "meta.json"
+        self._read: tuple[tuple[int, int], _Stands] | None = None
         self._index: Any = None
         self._fields: frozenset[str] = frozenset()
         self._seen = -1
@@ -85,11 +104,11 @@ class KeywordIndex:
 
     def position(self) -> int:
         """Return the change number up to which the shared folder stands."""
-        return self._positions()[0]
+        return self._stand().position
 
     def committed(self) -> int:
         """Return the number of the last change that changed what the folder holds, ``position()`` or lower."""
-        return self._positions()[1]
+        return self._stand().committed
 
     def apply(self, removed: Sequence[int], added: Sequence[Words], position: int) -> None:
         """Write changes, unless another process has written them already; without any, only the position moves.
@@ -102,19 +121,20 @@ class KeywordIndex:
         if not self._folder.is_dir():
             raise _corrupt(FileNotFoundError(f"there is no folder {self._folder}"))
         with self._writing, held(self._lock, _WHAT):
-            before, committed = self._positions()
-            if position <= before:
+            stands = self._stand()
+            if position <= stands.position:
                 return
             tail = self._tail
             if removed or added:
-                tail = tail if tail.committed == committed else Tail()
+                tail = tail if tail.committed == stands.committed else Tail()
                 self._tail = Tail()
+                self._tell(replace(stands, meta=None))  # should the process be killed: what it wrote is no damage
                 with _translated():
                     self._write(removed, added, tail)
-                tail.committed = committed = position
-            with storing(_WHAT):
-                stands = json.dumps({"position": position, "committed": committed})
-                _replace(self._stands, stands)
+                tail.committed = position
+                schema = checksums.schema_crc(self._meta) if stands.schema is None else stands.schema
+                stands = _Stands(position, position, checksums.crc_of(self._meta), schema)
+            self._tell(replace(stands, position=position))
             self._tail = tail
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
@@ -210,18 +230,38 @@ class KeywordIndex:
         with _translated():
             return {count: self._searcher().num_docs, size: folder_bytes(self._folder)}
 
-    def _positions(self) -> tuple[int, int]:
+    def damaged(self) -> list[tuple[str, str]]:
+        """Return (name, what is wrong) of the files that are not as they were written."""
+        with self._writing, held(self._lock, _WHAT):
+            return list(checksums.damaged_files(self._folder, self._stand().meta))
+
+    def lacking(self, passages: Sequence[Words]) -> list[int]:
+        """Return the ids of those passages that a search for their own words would not find."""
+        schema, must, found = self._index.schema, tantivy.Occur.Must, []
+        with _translated():
+            searcher = self._searcher()
+            for words in passages:
+                terms = [term for term in {*words.header.split(), *words.body.split()} if len(term) <= _LONGEST_TERM]
+                ones = [tantivy.Query.term_query(schema, TEXT, term, "basic") for term in terms]
+                ones.append(tantivy.Query.term_query(schema, "chunk_id", words.chunk_id))
+                every = tantivy.Query.boolean_query([(must, one) for one in ones])
+                if searcher.search(every, limit=1, count=True).count != 1:
+                    found.append(words.chunk_id)
+        return found
+
+    def _stand(self) -> _Stands:
         """Read the file anew only when it is another: every search asks for this several times."""
         try:
             stat = self._stands.stat()
             file = stat.st_ino, stat.st_mtime_ns
             if self._read is None or self._read[0] != file:
-                found = json.loads(self._stands.read_text("utf-8"))
+                found = checksums.unsealed(self._stands.read_text("utf-8"))
                 position = int(found["position"])
-                self._read = file, (position, int(found.get("committed", position)))
+                committed = int(found.get("committed", position))
+                self._read = file, _Stands(position, committed, found.get("meta"), found.get("schema"))
             return self._read[1]
         except FileNotFoundError:
-            return 0, 0
+            return _Stands()
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise _corrupt(error) from error
 
@@ -231,13 +271,29 @@ class KeywordIndex:
             with held(self._lock, _WHAT), storing(_WHAT), _translated():
                 if not self._exists():
                     shutil.rmtree(self._folder, ignore_errors=True)
-                    self._folder.mkdir(parents=True)
+                    make_private(self._folder)
                     tantivy.Index(_schema(of_passages=self._of_passages), path=str(self._folder))
+                    self._tell(_Stands(meta=checksums.crc_of(self._meta), schema=checksums.schema_crc(self._meta)))
+        self._check()
         with _translated():
             self._index = tantivy.Index.open(str(self._folder))
-            self._fields = _fields_of(self._folder)
+            self._fields = _fields_of(self._meta, self._stand().schema)
             self._index.config_reader("manual")
             self._index.reload()
+
+    def _check(self) -> None:
+        """Make sure that no file is damaged: Tantivy would answer otherwise, or even end the process.
+
+        Raises:
+            IndexCorrupt: one is.
+        """
+        if any(checksums.damaged_files(self._folder, self._stand().meta)):
+            for name, problem in self.damaged():  # once more, while nobody writes
+                raise _corrupt(ValueError(f"the file {name} is damaged, {problem}"))
+
+    def _tell(self, stands: _Stands) -> None:
+        with storing(_WHAT):
+            _replace(self._stands, checksums.sealed(asdict(stands)))
 
     def _exists(self) -> bool:
         return self._folder.is_dir() and tantivy.Index.exists(str(self._folder))
@@ -340,14 +396,16 @@ def _schema(*, of_passages: bool) -> Any:
     return builder.build()
 
 
-def _fields_of(folder: Path) -> frozenset[str]:
-    """Return the names of the fields that an index was built with.
+def _fields_of(meta: Path, crc: int | None) -> frozenset[str]:
+    """Return the names of the fields that an index was built with; ``crc``: of its schema, where that is known.
 
     Raises:
-        ValueError: Tantivy's own description of it cannot be read.
+        ValueError: Tantivy's own description of it cannot be read, or is another.
     """
     try:
-        schema = json.loads((folder / "meta.json").read_text("utf-8"))["schema"]
+        schema = json.loads(meta.read_text("utf-8"))["schema"]
+        if crc is not None and checksums.schema_crc(meta) != crc:
+            raise ValueError("the checksum of its schema differs")
         return frozenset(field["name"] for field in schema)
     except (OSError, KeyError, TypeError) as error:
         raise ValueError(f"its schema cannot be read: {error}") from error

@@ -14,6 +14,7 @@ from pinakes.indexes import versions
 from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.indexes.wording import Wording
+from pinakes.permissions import make_private
 from pinakes.ports import Lexicon
 from pinakes.settings import IndexSettings, SearchSettings
 from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
@@ -37,7 +38,7 @@ class LocalIndex:
         languages: Sequence[str] = (),
     ) -> None:
         with storing("The search index"):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
         self._version = versions.opened(folder, languages)
         self._select = select
         self._selected: dict[tuple[Filter, int], Int64] = {}
@@ -104,6 +105,12 @@ class LocalIndex:
         made_by["languages"] = ", ".join(version.languages) or "by document"
         parts = {**self._keyword.describe(), **self._whole.describe(), **self._vectors.describe()}
         return {"engine": "local", **made_by, **parts}
+
+    def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        return {"keyword": self._keyword.damaged(), "documents": self._whole.damaged()}
+
+    def lacking(self, entries: Iterable[IndexEntry]) -> list[int]:
+        return self._keyword.lacking(self._wording.passages(entries))
 
     def lexicon(self) -> Lexicon:
         return self._whole.lexicon()

@@ -21,6 +21,7 @@ import numpy as np
 
 from pinakes.indexes.half import Float16
 from pinakes.indexes.room import extended, with_spare
+from pinakes.permissions import PRIVATE_FOLDER
 from pinakes.types import Int64
 
 _log = logging.getLogger(__name__)
@@ -98,7 +99,7 @@ class MappedRows:
         if time.monotonic() < self._retry_at:
             return False
         try:
-            self._folder.mkdir(exist_ok=True)
+            self._folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 self._file = os.dup(file.fileno())
             self._letting_go = weakref.finalize(self, os.close, self._file)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 from filelock import FileLock
 
 from pinakes.errors import NO_DESCRIPTORS, no_descriptors
+from pinakes.indexes import checksums
 from pinakes.indexes.half import Float16
 from pinakes.indexes.mapped import blocks
+from pinakes.permissions import make_private
 from pinakes.types import Bool, Int64
 
 _log = logging.getLogger(__name__)
@@ -24,6 +26,11 @@ _log = logging.getLogger(__name__)
 _TIMEOUT_S = 30
 _FORMAT = 2
 """1, not told in the file, did not say which vectors are exact."""
+
+_UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError)
+"""What reading a damaged snapshot may raise; numpy evaluates the head of a file."""
+
+_DTYPES = (np.dtype(np.int64), np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.float16))
 
 _UNFINISHED = "unfinished"
 
@@ -63,7 +70,7 @@ class Snapshots:
                 for folder in self._kept():
                     try:
                         return self._read(folder)
-                    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+                    except _UNUSABLE as error:
                         if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
                             raise no_descriptors() from error  # it may be whole
                         level = logging.INFO if isinstance(error, _OutdatedError) else logging.WARNING
@@ -87,7 +94,7 @@ class Snapshots:
                 if not old or int(old[0].name) < rows.position:
                     temporary = self._folder / _UNFINISHED
                     shutil.rmtree(temporary, ignore_errors=True)
-                    temporary.mkdir(parents=True)
+                    make_private(temporary)
                     self._write(temporary, rows, alive)
                     temporary.rename(self._folder / str(rows.position))
                     for folder in old:
@@ -115,15 +122,15 @@ class Snapshots:
                 checksum = _checksum([block], checksum)
         checksum = _checksum([exact], checksum)
         about = {"format": _FORMAT, "position": rows.position, "label": self._label, "checksum": checksum}
-        (folder / "about.json").write_text(json.dumps(about), "utf-8")
+        (folder / "about.json").write_text(checksums.sealed(about), "utf-8")
 
     def _read(self, folder: Path) -> Snapshot:
         """Return what a snapshot holds.
 
         Raises:
-            OSError, ValueError, KeyError, TypeError, EOFError: it is not whole, or of other vectors.
+            One of ``_UNUSABLE``: it is not whole, or of other vectors.
         """
-        about = json.loads((folder / "about.json").read_text("utf-8"))
+        about = checksums.unsealed((folder / "about.json").read_text("utf-8"))
         if about["label"] != self._label:
             raise _OutdatedError(f"its vectors are those of {about['label']!r}, not of {self._label!r}")
         if about.get("format", 1) != _FORMAT:
@@ -132,6 +139,10 @@ class Snapshots:
         matrix = np.empty((0, self._dimension), np.float16)
         if len(ids):
             matrix = np.load(folder / "matrix.npy", mmap_mode="r").view(np.ndarray)
+        if (ids.dtype, documents.dtype, exact.dtype, matrix.dtype) != _DTYPES:
+            raise ValueError("its rows are of another kind than was written")
+        if not matrix.flags.c_contiguous or not ids.shape == documents.shape == exact.shape == (len(ids),):
+            raise ValueError("its rows are not as many, or not in the order, that was written")
         if matrix.shape != (len(ids), self._dimension):
             raise ValueError(f"its vectors are of another length than {self._dimension}")
         if _checksum([ids, documents, *blocks(matrix), exact]) != about["checksum"]:

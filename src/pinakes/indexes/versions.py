@@ -6,7 +6,6 @@ version is refused, and never touched.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,9 @@ from typing import Any, Protocol
 from pinakes import analysis
 from pinakes.analysis import Analyzer
 from pinakes.errors import NO_DESCRIPTORS, IndexCorrupt, IndexTooNew, no_descriptors, storing
+from pinakes.indexes import checksums
 from pinakes.indexes.analysis_v1 import AnalyzerV1
+from pinakes.permissions import make_private
 
 FORMAT = 2
 """The version of what an index holds besides terms: its fields, and how vectors are kept. Raise it when that changes.
@@ -88,7 +89,7 @@ def recorded(folder: Path) -> IndexVersion | None:
         IndexCorrupt: what is recorded cannot be read.
     """
     try:
-        found = json.loads((folder / FILE).read_text("utf-8"))
+        found = checksums.unsealed((folder / FILE).read_text("utf-8"))
         return IndexVersion(_number(found["format"]), _number(found["analyser"]), _languages(found["languages"]))
     except FileNotFoundError:
         return FIRST if any((folder / name / "meta.json").exists() for name in _KEYWORD_FOLDERS) else None
@@ -114,8 +115,8 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
     if found is None:
         found = present(languages)
         with storing("The search index"):
-            folder.mkdir(parents=True, exist_ok=True)
-            _write(folder / FILE, json.dumps(asdict(found)))
+            make_private(folder)
+            _write(folder / FILE, checksums.sealed(asdict(found)))
     check(found)
     if found.analyser not in (FIRST.analyser, analysis.VERSION):
         raise IndexCorrupt(
@@ -128,7 +129,8 @@ def opened(folder: Path, languages: Sequence[str] = ()) -> IndexVersion:
 def position(folder: Path) -> int:
     """Return up to which change the index in ``folder`` has the words of documents, 0 while that is not told."""
     try:
-        found = [json.loads((folder / name / "position.json").read_text("utf-8")) for name in _KEYWORD_FOLDERS]
+        texts = [(folder / name / "position.json").read_text("utf-8") for name in _KEYWORD_FOLDERS]
+        found = list(map(checksums.unsealed, texts))
         return min(int(one["position"]) for one in found)
     except (OSError, ValueError, KeyError, TypeError):
         return 0

@@ -18,6 +18,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
 from pinakes.ingest.embedding import bind, embed, keeping, undisturbed, waits
 from pinakes.ingest.report import Event
+from pinakes.permissions import make_private
 from pinakes.ports import Embedder, Index, Vocabulary
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, IndexEntry
@@ -111,7 +112,7 @@ class Approximator:
         tokens = Tokens.of(*self._vocabulary.token_ids(sample.texts))
         fitted = approximation.fit(tokens, sample.vectors, self._prior(), self._label, sample.of_chunks)
         with storing("The search index"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._path.parent)
             self.untold.touch()
         fitted.save(self._path)
         return fitted

@@ -20,6 +20,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from pinakes.errors import NO_ROOM, Busy, ModelUnavailable, StorageFull
+from pinakes.permissions import make_shared, share
 
 MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
@@ -79,7 +80,7 @@ def exclusive(parent: Path, wait_s: float) -> Iterator[None]:
 
 def _held(parent: Path, wait_s: float) -> AbstractContextManager[object]:
     with _storage(parent):
-        parent.mkdir(parents=True, exist_ok=True)
+        make_shared(parent)
         try:
             return FileLock(parent / ".lock").acquire(timeout=wait_s)
         except Timeout as error:
@@ -101,6 +102,7 @@ def filled(final: Path, facts: Mapping[str, str]) -> Iterator[Path]:
             yield partial
             _write_manifest(partial, facts)
             _sync(partial)
+            share(partial)
             if final.exists():
                 final.rename(partial.with_name(f"{partial.name}-old"))
             partial.rename(final)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import secrets
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pinakes.permissions import PRIVATE_FILE
 from pinakes.settings import Settings
 
 HEADER = "Pinakes-Instance"
@@ -33,6 +35,9 @@ class Instance:
     key: str = ""
 
 
+_log = logging.getLogger(__name__)
+
+
 def new_id() -> str:
     """Return a random id for this run of a server."""
     return secrets.token_hex(16)
@@ -46,13 +51,16 @@ def serves(settings: Settings) -> str:
 
 @contextmanager
 def announced(settings: Settings, url: str, instance_id: str, key: str = "") -> Iterator[None]:
-    """Let others find this server while the body runs."""
+    """Let others find this server while the body runs, where the home can be written to."""
     file = _file(settings.home)
     temporary = file.with_name(f"{file.name}.{instance_id}")
-    temporary.touch(mode=0o600)
     instance = Instance(url, instance_id, os.getpid(), serves(settings), key)
-    temporary.write_text(json.dumps(asdict(instance)), "utf-8")
-    temporary.replace(file)
+    try:
+        temporary.touch(mode=PRIVATE_FILE)
+        temporary.write_text(json.dumps(asdict(instance)), "utf-8")
+        temporary.replace(file)
+    except OSError as error:
+        _log.warning("agents that are started beside this server do not find it: %s", error)
     try:
         yield
     finally:

@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from pinakes.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
+from pinakes.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import urls
 from pinakes.sources.credentials import git_settings, token_of
@@ -201,7 +202,7 @@ class GitSource:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            self._work.mkdir(parents=True, exist_ok=True)
+            make_private(self._work)
             lock = FileLock(self._work / "lock", timeout=self._git.timeout_s)
             with lock:
                 yield

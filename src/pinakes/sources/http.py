@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from pinakes.errors import Busy, PinakesError, SourceError, TooLarge, Unreadable
 from pinakes.fetching import check_url, open_client, shown
+from pinakes.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import sitemaps, web_pages
 from pinakes.sources.credentials import check_protected, token_of
@@ -186,7 +187,7 @@ class HttpSource:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            self._work.mkdir(parents=True, exist_ok=True)
+            make_private(self._work)
             with FileLock(self._work / "lock", timeout=self._fetch.timeout_s):
                 yield
         except Timeout as error:

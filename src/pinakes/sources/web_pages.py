@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from pinakes.errors import Unreadable, storing
+from pinakes.permissions import make_private
 
 if TYPE_CHECKING:
     from pinakes.fetching.client import Fetched
@@ -103,7 +104,7 @@ class Store:
         """
         about, content = self._places(kept.url)
         with storing("What was fetched"):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             if body is not None:
                 _write(content, body)
             _write(about, json.dumps(asdict(kept)).encode())

@@ -9,7 +9,7 @@ from pinakes import generations
 from pinakes.catalog import collections, sources, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
-from pinakes.errors import IndexTooNew
+from pinakes.errors import IndexCorrupt, IndexTooNew
 from pinakes.generations import BesideStatus
 from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
@@ -64,9 +64,9 @@ class CollectionStatus:
         return self.exact * 10_000 // self.chunks / 10_000 if self.chunks else 1.0
 
 
-def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
-    """Return how a collection is now."""
-    record, held = _held(shelves, record)
+def status_of(shelves: Shelves, record: CollectionRecord, *, mend: bool = True) -> CollectionStatus:
+    """Return how a collection is now; without ``mend`` an index that is damaged is told, and stays as it is."""
+    record, held = _held(shelves, record, mend=mend)
     with shelves.catalog.read() as connection:
         counts = collections.count(connection, record)
         known = sources.everything(connection, record.id)
@@ -93,13 +93,16 @@ def status_of(shelves: Shelves, record: CollectionRecord) -> CollectionStatus:
     )
 
 
-def _held(shelves: Shelves, record: CollectionRecord) -> tuple[CollectionRecord, Mapping[str, JSON]]:
-    """Return a collection as it is now, and what its index says of itself, or that a newer Pinakes built it."""
+def _held(shelves: Shelves, record: CollectionRecord, *, mend: bool) -> tuple[CollectionRecord, Mapping[str, JSON]]:
+    """Return a collection as it is now, and what its index says of itself, or why it cannot be used."""
     try:
-        record, index = shelves.index(record.name, wait=False)
-    except IndexTooNew as error:
+        if mend:
+            record, index = shelves.index(record.name, wait=False)
+        else:
+            record, index = shelves.followers.current(record, wait=False)
+        return record, index.describe()
+    except (IndexCorrupt, IndexTooNew) as error:
         return record, {"engine": shelves.settings.index.engine, "problem": error.message}
-    return record, index.describe()
 
 
 def _approximate(counts: collections.Counts, held: Mapping[str, JSON]) -> int:

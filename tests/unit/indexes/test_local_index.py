@@ -113,6 +113,12 @@ def test_a_part_of_a_compound_finds_it_and_the_whole_ranks_first(local: LocalInd
     assert set(local.keyword("api", 10, None).ids.tolist()) == {1, 2}
 
 
+def stands(file: bytes) -> tuple[int, int]:
+    """Return what the file that tells where a keyword index stands says."""
+    found = json.loads(file)
+    return found["position"], found["committed"]
+
+
 class TestVectorsAlone:
     def vectors(self, corpus: Corpus) -> list[VectorEntry]:
         return [VectorEntry(one.chunk_id, one.document_id, corpus.vector(), exact=False) for one in corpus.entries]
@@ -128,8 +134,8 @@ class TestVectorsAlone:
             index.apply([], [], 5)
             after = self.files(tmp_path)
             assert index.position() == 5
-        assert json.loads(after.pop("position.json")) == {"position": 5, "committed": 1}
-        assert json.loads(before.pop("position.json")) == {"position": 1, "committed": 1}
+        assert stands(after.pop("position.json")) == (5, 1)
+        assert stands(before.pop("position.json")) == (1, 1)
         assert after == before
 
     def test_another_handle_need_not_load_the_keyword_index_again(
@@ -163,7 +169,10 @@ class TestVectorsAlone:
             index.apply([], [], 4, self.vectors(corpus))
             assert index.keyword("zyzzyva", 5, None).ids.tolist() == [900]
             assert index.position() == 4
-        assert json.loads((tmp_path / "keyword" / "position.json").read_text()) == {"position": 4, "committed": 3}
+        assert (
+            json.loads((tmp_path / "keyword" / "position.json").read_text()).items()
+            >= {"position": 4, "committed": 3}.items()
+        )
 
     def test_a_position_as_it_was_written_before_is_read(self, tmp_path: Path) -> None:
         corpus = Corpus()
@@ -173,7 +182,10 @@ class TestVectorsAlone:
             assert index.position() == 1
             assert len(index.keyword("heron", 1000, None))
             index.apply([], [], 2, self.vectors(corpus))
-        assert json.loads((tmp_path / "keyword" / "position.json").read_text()) == {"position": 2, "committed": 1}
+        assert (
+            json.loads((tmp_path / "keyword" / "position.json").read_text()).items()
+            >= {"position": 2, "committed": 1}.items()
+        )
 
     def test_a_filter_is_resolved_once_while_only_vectors_change(self, tmp_path: Path) -> None:
         corpus = Corpus()
@@ -557,4 +569,7 @@ class TestSharing:
 
     def test_the_position_is_a_small_readable_file(self, tmp_path: Path) -> None:
         filled(tmp_path, Corpus()).close()
-        assert json.loads((tmp_path / "keyword" / "position.json").read_text()) == {"position": 1, "committed": 1}
+        assert (
+            json.loads((tmp_path / "keyword" / "position.json").read_text()).items()
+            >= {"position": 1, "committed": 1}.items()
+        )

@@ -1,0 +1,54 @@
+"""Who may read what Pinakes writes: its owner alone, whatever the umask is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PRIVATE_FILE = 0o600
+PRIVATE_FOLDER = 0o700
+_PRIVATE_MASK = 0o077
+_EVERY_FILE = 0o666
+_EVERY_FOLDER = 0o777
+
+_usual_mask = 0o022
+
+
+def be_private() -> None:
+    """Have this process, and those that it starts, make files and folders for their owner alone."""
+    global _usual_mask
+    _usual_mask = os.umask(_PRIVATE_MASK)
+
+
+def make_private(folder: Path) -> None:
+    """Make ``folder``, and those above it, for their owner alone; what is there stays as it is."""
+    _make(folder, PRIVATE_FOLDER)
+
+
+def make_shared(folder: Path) -> None:
+    """Make ``folder``, and those above it, as it would have been made without ``be_private``."""
+    _make(folder, _EVERY_FOLDER & ~_usual_mask | PRIVATE_FOLDER)
+
+
+def share(folder: Path) -> None:
+    """Give ``folder`` and what is in it the permissions that it would have had without ``be_private``.
+
+    For what holds nothing of anybody's documents and several users may need, such as models.
+    """
+    for place, _, names in os.walk(folder):
+        Path(place).chmod(_EVERY_FOLDER & ~_usual_mask | PRIVATE_FOLDER)
+        for name in names:
+            Path(place, name).chmod(_EVERY_FILE & ~_usual_mask | PRIVATE_FILE)
+
+
+def _make(folder: Path, mode: int) -> None:
+    if folder.is_dir():
+        return
+    _make(folder.parent, mode)
+    try:
+        folder.mkdir(mode=mode)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    else:
+        folder.chmod(mode)  # whatever the umask takes

@@ -1,0 +1,175 @@
+"""A home that cannot be written to answers: read-only mount, no rights, full disk, limited file size."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from attacked_home import run, write_documents
+from small_disk import small_file_system
+
+_RIGHTS = "-dac_override,-dac_read_search"
+_MOST_BYTES = 4096
+_NOT_KEPT = "nothing can be added, nor are the audit log and new vectors kept"
+
+
+@dataclass(frozen=True)
+class Shut:
+    """A home that cannot be written to, and how commands are run on it."""
+
+    home: Path
+    through: Sequence[str] = ()
+    before: Callable[[], None] | None = None
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return run(self.home, *words, through=self.through, before=self.before)
+
+
+Shutting: TypeAlias = Callable[[Path, ExitStack], Shut]
+
+
+def read_only_mount(home: Path, _stack: ExitStack) -> Shut:
+    mounted = f"mount --bind {home} {home} && mount -o remount,ro,bind {home}"
+    through = ["unshare", "--mount", "sh", "-c", f'{mounted} && exec "$@"', "sh"]
+    if subprocess.run([*through, "true"], check=False, capture_output=True, timeout=10).returncode:
+        pytest.skip("no mount can be made here")
+    return Shut(home, through)
+
+
+def without_rights(home: Path, stack: ExitStack) -> Shut:
+    every = [home, *home.rglob("*")]
+    for path in every:
+        path.chmod(path.stat().st_mode & ~0o222)
+    stack.callback(lambda: [path.chmod(path.stat().st_mode | 0o200) for path in every])
+    through = ["setpriv", f"--bounding-set={_RIGHTS}", f"--inh-caps={_RIGHTS}"] if os.geteuid() == 0 else []
+    if through and shutil.which("setpriv") is None:
+        pytest.skip("root cannot do without its rights here")
+    return Shut(home, through)
+
+
+def full_disk(home: Path, stack: ExitStack) -> Shut:
+    disk = stack.enter_context(small_file_system(home.with_name("disk"), 8))
+    shutil.copytree(home, disk / "home")
+    with (disk / "fill").open("wb", buffering=0) as fill:
+        try:
+            while fill.write(bytes(_MOST_BYTES)):
+                pass
+        except OSError:
+            return Shut(disk / "home")
+    raise AssertionError("it never was full")
+
+
+def file_size_limit(home: Path, _stack: ExitStack) -> Shut:
+    return Shut(home, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES)))
+
+
+def as_it_is(_home: Path) -> None:
+    """Leave a home as a command leaves it."""
+
+
+def behind(home: Path) -> None:
+    """Put the index back to before the last document."""
+    shutil.rmtree(home / "index")
+    shutil.copytree(home.with_name("older") / "index", home / "index")
+
+
+def without_index(home: Path) -> None:
+    shutil.rmtree(home / "index")
+
+
+def with_a_log(home: Path) -> None:
+    """Leave what a process leaves that is killed after it wrote: the newest is in the write-ahead log alone."""
+    script = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('PRAGMA wal_autocheckpoint=0'); "
+        "c.execute(\"UPDATE collections SET description = 'from the log'\"); c.commit(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(home / "catalog.db")], check=True, timeout=30)
+    (home / "catalog.db-shm").unlink()
+    assert (home / "catalog.db-wal").stat().st_size
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with documents, and in ``older`` one as it was before the last document."""
+    root = tmp_path_factory.mktemp("unwritable")
+    documents = write_documents(root / "documents")
+    assert run(root / "home", "add", str(documents)).returncode == 0
+    shutil.copytree(root / "home", root / "older")
+    (documents / "late.md").write_text("# Late\n\nThe zyzzyva came last.\n", "utf-8")
+    assert run(root / "home", "sync").returncode == 0
+    return root
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("shut", [read_only_mount, without_rights, full_disk, file_size_limit])
+@pytest.mark.parametrize("left", [as_it_is, behind, without_index, with_a_log])
+def test_searches_and_verify_answer(
+    shut: Shutting, left: Callable[[Path], None], made: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    for name in ("home", "older"):
+        shutil.copytree(made / name, tmp_path / name)
+    left(tmp_path / "home")
+    home = shut(tmp_path / "home", stack)
+    found = home.run("search", "zyzzyva", "--json")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["hits"][0]["path"] == "late.md"
+    assert _NOT_KEPT in found.stderr
+    verified = home.run("verify")
+    assert verified.returncode == 0, verified.stderr + verified.stdout
+    assert "no difference" in verified.stdout
+    told = home.run("status", "--json")
+    assert json.loads(told.stdout)["collections"][0]["documents"] == 4
+    if left is with_a_log:
+        assert json.loads(told.stdout)["collections"][0]["description"] == "from the log"
+
+
+@pytest.mark.parametrize("shut", [read_only_mount, without_rights])
+def test_what_would_write_is_refused_and_changes_nothing(
+    shut: Shutting, made: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    shutil.copytree(made / "home", tmp_path / "home")
+    before = _contents(tmp_path / "home")
+    home = shut(tmp_path / "home", stack)
+    for words in (
+        ["add", str(made / "documents")],
+        ["reindex"],
+        ["keys", "create", "x"],
+        ["collections", "create", "y"],
+    ):
+        done = home.run(*words)
+        assert done.returncode == 10, (words, done.stdout, done.stderr)
+        assert "can only be read" in done.stderr
+    assert home.run("verify").returncode == 0
+    assert _contents(tmp_path / "home") == before
+
+
+def test_a_home_is_written_again_once_that_is_possible(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made / "home", tmp_path / "home")
+    with ExitStack() as stack:
+        home = without_rights(tmp_path / "home", stack)
+        assert home.run("search", "heron").returncode == 0
+    assert _NOT_KEPT not in run(tmp_path / "home", "search", "heron").stderr
+    with sqlite3.connect(tmp_path / "home" / "catalog.db") as connection:
+        tools = [tool for (tool,) in connection.execute("SELECT tool FROM audit ORDER BY id")]
+    connection.close()
+    assert tools.count("search") == 1
+
+
+def _contents(home: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
