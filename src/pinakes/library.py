@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from pinakes import generations, search
 from pinakes import settings as settings_module
+from pinakes.answering import answered_by
 from pinakes.asking import Answered, Asking
-from pinakes.audit import Audit, query_id
+from pinakes.audit import Audit
 from pinakes.blame import Blames
 from pinakes.calls import caller, interrupt
 from pinakes.catalog import collections
@@ -22,9 +23,8 @@ from pinakes.documents.editing import Documents
 from pinakes.documents.past import Pasts
 from pinakes.documents.reading import Text as Text
 from pinakes.embedding.spending import Charges
-from pinakes.errors import IndexCorrupt, PinakesError
+from pinakes.errors import PinakesError
 from pinakes.exchange import Exchange
-from pinakes.follow import Superseded
 from pinakes.ingest import Event, Report
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining, several
@@ -193,8 +193,8 @@ class Library:
         most, least = wanted.of_each(len(names), self.settings.search.max_top_k)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
-        ask = partial(_answer, self.shelves, request, beside=generation == "beside")
-        ask = partial(self._pasts.answer, as_of, _answer, request) if as_of else ask
+        ask = partial(answered_by, self.shelves, request, beside=generation == "beside")
+        ask = partial(self._pasts.answer, as_of, answered_by, request) if as_of else ask
         asked = partial(several.asked, names, ask, self.collecting.model_of, wanted)
         with self.shelves.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
@@ -239,7 +239,7 @@ class Library:
         with self.shelves.traffic.search():
             near = replace(request, top_k=depth, bare=True)
             answers = (
-                _answer(self.shelves, replace(near, pool=pool), record.name, beside=generation == "beside")
+                answered_by(self.shelves, replace(near, pool=pool), record.name, beside=generation == "beside")
                 for pool in (request.top_k, depth)
             )
             return search.deepened(*answers)
@@ -481,30 +481,3 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
     finally:
         if isinstance(events, Generator):
             events.close()
-
-
-def _answer(
-    shelves: Shelves, asked: search.Request | Callable[[CollectionRecord], search.Request], name: str, *, beside: bool
-) -> Results:
-    watch = search.Watch()
-    while True:
-        with watch.stage("follow"):
-            record, index = shelves.index(name, wait=False, beside=beside)
-        request = asked(record) if callable(asked) else asked
-        try:
-            return _ask(shelves, request, shelves.parts(record, index, watch))
-        except Superseded:  # the index was built anew while it was asked
-            continue
-        except IndexCorrupt as error:
-            with watch.stage("mend"):
-                record, index = shelves.mend(record, error)
-            return _ask(shelves, request, shelves.parts(record, index, watch))
-
-
-def _ask(shelves: Shelves, request: search.Request, parts: Parts) -> Results:
-    """Answer by one generation, which decides on index, model and refiner, whatever is switched meanwhile."""
-    record = parts.collection
-    if request.mode != "keyword":
-        shelves.check_model(record)
-    answer = replace(shelves.answers.get(request, parts, search.search), query_id=query_id())
-    return answer if request.bare else shelves.freshness.told(shelves.links.told(answer, record), record)

@@ -68,6 +68,7 @@ LAYERS = (
     (
         "root",
         {
+            "answering",
             "asking",
             "blame",
             "cutting",
