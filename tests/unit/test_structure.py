@@ -76,6 +76,7 @@ LAYERS = (
             "generations",
             "home",
             "library",
+            "naming",
             "rebuilding",
             "shelves",
             "staged",
