@@ -28,7 +28,7 @@ from pinakes.follow import Difference, Superseded
 from pinakes.ingest import Event, Report
 from pinakes.naming import Naming
 from pinakes.query import PhraseUse
-from pinakes.search import Parts, explaining, several
+from pinakes.search import Parts, explaining
 from pinakes.search.defaults import filled
 from pinakes.search.several import Wanted
 from pinakes.settings import Settings, SourceSettings
@@ -61,7 +61,6 @@ class Library:
         """Open the catalogue; models and indexes are opened when first needed."""
         self.settings = settings
         self.shelves = Shelves(settings)
-        self.naming = Naming(settings, self.shelves.catalog)
         self.audit = Audit(self.shelves.catalog, settings)
         self.collecting = Collections(self.shelves)
         self.staged = Staged(self)
@@ -162,7 +161,7 @@ class Library:
     ) -> Results:
         """Answer ``query`` with the best passages of the collections that are named: see ``Naming`` where none is.
 
-        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several.asked``.
+        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several``.
         ``neighbours``: so many passages before and after each hit come with it, 0 to 3. ``phrases``: whether passages
         must have what stands in quotation marks ("required"), or those that have it come first ("preferred"); "auto"
         decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
@@ -185,12 +184,10 @@ class Library:
         most, least = wanted.of_each(len(meant.names), self.settings.search.max_top_k)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
-        ask = partial(_answer, self.shelves, request, beside=generation == "beside")
-        ask = partial(self._pasts.answer, as_of, _answer, request) if as_of else ask
-        asked = partial(several.asked, meant.names, ask, self.collecting.model_of, wanted)
+        ask = _asking(self.shelves, self._pasts, request, generation, as_of)
+        asked = partial(meant.answer, ask, self.collecting.model_of, wanted)
         with self.shelves.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
-        answer = meant.noted(answer)
         return self.blames.of_results(answer) if blame else answer
 
     def ask(
@@ -383,6 +380,11 @@ class Library:
         return self.collections(self.chosen(name))[0]
 
     @property
+    def naming(self) -> Naming:
+        """Which collections a call means."""
+        return Naming(self.settings, self.shelves.catalog)
+
+    @property
     def syncing(self) -> Syncing:
         """The sources by name: how each stands, and when it is read next."""
         return Syncing(self.shelves)
@@ -444,6 +446,19 @@ def _drain(events: Iterator[Event], on_event: OnEvent | None) -> None:
     for event in events:
         if on_event is not None:
             on_event(event)
+
+
+def _asking(
+    shelves: Shelves,
+    pasts: Pasts,
+    request: Callable[[CollectionRecord], search.Request],
+    generation: Generation,
+    as_of: str | None,
+) -> Callable[[str], Results]:
+    """Return what answers ``request`` from a collection by its name."""
+    if as_of:
+        return partial(pasts.answer, as_of, _answer, request)
+    return partial(_answer, shelves, request, beside=generation == "beside")
 
 
 def _answer(

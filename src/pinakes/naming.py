@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,8 +30,9 @@ class Asked:
     names: list[str]
     notes: tuple[str, ...] = ()
 
-    def noted(self, answer: Results) -> Results:
-        """Return ``answer`` with the notes."""
+    def answer(self, ask: Callable[[str], Results], model_of: Callable[[str], str], wanted: several.Wanted) -> Results:
+        """Return one answer of the collections, as ``several.asked`` does, with the notes."""
+        answer = several.asked(self.names, ask, model_of, wanted)
         return replace(answer, notes=(*answer.notes, *self.notes)) if self.notes else answer
 
 
@@ -144,19 +145,21 @@ class Naming:
         """Return the collections that the caller may use besides ``names``."""
         return [name for name in self.visible() if name not in names]
 
-    def elsewhere(self, doc_ids: Sequence[str], than: str = "") -> str:
-        """Return a hint where collections other ``than`` one have, or had, documents of these ids, "" else."""
-        if not doc_ids:
-            return ""
+    def elsewhere(self, doc_ids: Sequence[str], looked_in: Sequence[str] = (), *, deleted: bool = False) -> str:
+        """Return a hint where collections that were not ``looked_in`` have documents of these ids, "" else.
+
+        ``deleted``: also where they had them.
+        """
         with self._catalog.read() as connection:
-            names = {one.id: one.name for one in collections.everything(connection) if one.name != than}
+            names = {one.id: one.name for one in collections.everything(connection) if one.name not in looked_in}
+            if not (names and doc_ids):
+                return ""
             found = briefs.of_uids(connection, list(names), doc_ids)
             where = {uid: names[one.collection_id] for uid, one in found.items()}
-            for uid in doc_ids:
+            for uid in (one for one in doc_ids if deleted and one not in where):
                 had = (name for number, name in names.items() if history.last_number(connection, number, uid))
-                if uid not in where and (name := next(had, None)):
-                    where[uid] = name
-        return " ".join(f"Give collection {name!r} for {uid!r}." for uid, name in where.items())
+                where[uid] = next(had, "")
+        return " ".join(f"Give collection {name!r} for {uid!r}." for uid, name in where.items() if name)
 
     def _every(self) -> list[str]:
         return self.visible() or [self.configured or self.written]

@@ -237,7 +237,7 @@ def _known(library: Library, reference: str, collection: str | None) -> tuple[st
         if gone:
             hint = f"Name one of them: {', '.join(gone[:5])}."
             raise InvalidInput(f"{len(gone)} deleted documents went by {reference!r}.", hint=hint) from None
-        elsewhere = library.naming.elsewhere([reference])
+        elsewhere = library.naming.elsewhere([reference], library.named(collection), deleted=True)
         hint = elsewhere or f"{error.hint} `pinakes document deleted` lists those that were deleted."
         raise NotFound(error.message, hint=hint) from None
 

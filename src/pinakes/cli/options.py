@@ -75,7 +75,7 @@ Searched: TypeAlias = Annotated[
         "--collection",
         "-c",
         metavar="NAME",
-        help="The collection; when not given, the setting `collection` where that was set, else all.",
+        help="The collection; when not given, the setting `collection` if set, else all.",
     ),
 ]
 One: TypeAlias = Annotated[
@@ -84,7 +84,7 @@ One: TypeAlias = Annotated[
         "--collection",
         "-c",
         metavar="NAME",
-        help="The collection; when not given, the setting `collection` where that was set, else the only one there is.",
+        help="The collection; when not given, the setting `collection` if set, else the only one.",
     ),
 ]
 AsOf: TypeAlias = Annotated[
@@ -102,7 +102,7 @@ Several: TypeAlias = Annotated[
         "--collection",
         "-c",
         metavar="NAME",
-        help="The collection; may be repeated, '*' is all. When not given, the setting `collection` where set, else all.",
+        help="The collection; '*' for all, may be repeated. When not given, the setting `collection` if set, else all.",
     ),
 ]
 OneOrAll: TypeAlias = Annotated[

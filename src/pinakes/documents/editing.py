@@ -185,7 +185,7 @@ class Documents:
             Conflict: another document stands at its uri by now.
             Refused: it is the document of a file.
         """
-        return self._one(doc_id, collection, restoring(doc_id, version, self._masking))
+        return self._one(doc_id, collection, restoring(doc_id, version, self._masking), deleted=True)
 
     def delete(self, doc_id: str, *, collection: str | None = None, if_version: int | None = None) -> DocumentRecord:
         """Delete a document; it can be restored for ``history.days``. A file is left out until it changes.
@@ -325,18 +325,22 @@ class Documents:
             return next(had, records[0])
 
     @contextmanager
-    def _to_change(self, doc_id: str, collection: str | None) -> Iterator[CollectionRecord]:
-        """Give the collection in which a document is changed; where it has none the hint says which one does."""
+    def _to_change(self, doc_id: str, collection: str | None, *, deleted: bool = False) -> Iterator[CollectionRecord]:
+        """Give the collection in which a document is changed; where none is named the hint says which other has it.
+
+        ``deleted``: also which one had it.
+        """
+        name = self.naming.chosen(collection)
         try:
-            yield self.shelves.record(self.naming.chosen(collection))
+            yield self.shelves.record(name)
         except NotFound as error:
-            hint = self.naming.elsewhere([doc_id], than=self.naming.chosen(collection))
+            hint = "" if collection else self.naming.elsewhere([doc_id], [name], deleted=deleted)
             if not hint:
                 raise
             raise unknown(doc_id, elsewhere=hint) from error
 
-    def _one(self, doc_id: str, collection: str | None, plan: Plan) -> Written:
-        with self._to_change(doc_id, collection) as record:
+    def _one(self, doc_id: str, collection: str | None, plan: Plan, *, deleted: bool = False) -> Written:
+        with self._to_change(doc_id, collection, deleted=deleted) as record:
             return _only(self._written(record.name, self._writer.write(record.name, [plan])))
 
     def _written(self, name: str, results: Sequence[Wrote | PinakesError]) -> list[Written | PinakesError]:

@@ -19,6 +19,7 @@ from pinakes.tools.parameters import (
     Collection,
     Contracted,
     WrittenTo,
+    changing_in,
     contracted,
     looking_in,
     meant,
@@ -242,7 +243,7 @@ def update_document(
 ) -> Updated:
     """Change a document: only what is given changes. Give if_version to be sure that nobody else changed it."""
     _check_words(title, text)
-    with looking_in(library, collection, doc_id) as name:
+    with changing_in(library, collection, doc_id) as name:
         written = library.documents.update(
             doc_id,
             collection=name,
@@ -265,7 +266,7 @@ def update_document(
 @tool(toolset="manage", read_only=False, destructive=True, idempotent=True, error_data=as_word)
 def delete_document(library: Library, doc_id: DocId, collection: Changed = "", if_version: Version = 0) -> Deleted:
     """Take a document out. It can be restored for some time by the person who runs this."""
-    with looking_in(library, collection, doc_id) as name:
+    with changing_in(library, collection, doc_id) as name:
         library.documents.delete(doc_id, collection=name, if_version=if_version or None)
     return Deleted(doc_id=doc_id)
 

@@ -131,7 +131,8 @@ def explain_retrieval(
     where, name = {"tags": tags_filter} if tags_filter else None, meant(library, collection)
     try:
         told = whys(library.explain(query, doc_ids, name, filters=where))
-        return told.model_copy(update={"hint": library.naming.elsewhere(told.not_found or ()) or None})
+        hint = library.naming.elsewhere(told.not_found or (), library.named(name))
+        return told.model_copy(update={"hint": hint or None})
     except NotFound:
         if name:
             raise

@@ -56,21 +56,40 @@ def contracted(library: Library, collection: str) -> tuple[str | None, str]:
 
 
 @contextmanager
-def looking_in(library: Library, collection: str, doc_id: str = "", *, several: bool = False) -> Iterator[str | None]:
+def looking_in(
+    library: Library, collection: str, doc_id: str, *, several: bool = False, deleted: bool = False
+) -> Iterator[str | None]:
     """Give the collection in which a document is looked for, None for all; what is not there is told in the same words.
 
     ``several``: ``collection`` may name more than one, as ``Library.named`` understands it. The hint says where else
-    there is a document ``doc_id``.
+    there is a document ``doc_id``, or was (``deleted``).
 
     Raises:
         NotFound: a collection was named that is not there, or the document is not.
     """
     name = meant(library, collection)
-    if name:
-        for one in library.named(name) if several else [name]:
-            library.collection(one)
+    looked_in = library.named(name) if several or not name else [name]
+    for one in looked_in if name else ():
+        library.collection(one)
     try:
         yield name
     except NotFound as error:
-        ids = [doc_id] if doc_id else []
-        raise NotFound(NOT_FOUND, hint=library.naming.elsewhere(ids), ids=ids) from error
+        hint = library.naming.elsewhere([doc_id], looked_in, deleted=deleted)
+        raise NotFound(NOT_FOUND, hint=hint, ids=[doc_id]) from error
+
+
+@contextmanager
+def changing_in(library: Library, collection: str, doc_id: str, *, deleted: bool = False) -> Iterator[str]:
+    """Give the one collection in which a document is changed; that another one has it is told in the hint.
+
+    Raises:
+        NotFound: a collection was named that is not there, or the document is not.
+    """
+    name = library.chosen(meant(library, collection))
+    if meant(library, collection):
+        library.collection(name)
+    try:
+        yield name
+    except NotFound as error:
+        hint = library.naming.elsewhere([doc_id], [name], deleted=deleted)
+        raise NotFound(NOT_FOUND, hint=hint, ids=[doc_id]) from error

@@ -216,9 +216,13 @@ def get_documents(
     lines = (max(1, start_line), end_line) if start_line or end_line else None
     wanted, name = Wanted(section.strip(), lines, include_chunks, outline), meant(library, collection)
 
+    def elsewhere(missing: Sequence[str] | None) -> str | None:
+        return library.naming.elsewhere(missing or (), library.named(name)) or None
+
     def opened(room: int) -> DocumentTexts:
         found = library.staged.expand(doc_ids, name, max_tokens=room, wanted=wanted)
-        return _texts(library, doc_ids, found, wanted, max_tokens // _OUTLINE_SHARE)
+        texts = _texts(doc_ids, found, wanted, max_tokens // _OUTLINE_SHARE)
+        return texts.model_copy(update={"hint": elsewhere(texts.not_found)})
 
     try:
         return answer_within(max_tokens, opened, token_counter(library.settings.cache))
@@ -229,9 +233,7 @@ def get_documents(
         return DocumentTexts(documents=[], total_tokens=0, not_found=doc_ids or None, hint=missing or None)
 
 
-def _texts(
-    library: Library, doc_ids: Sequence[str], found: Expanded, wanted: Wanted, outline_tokens: int
-) -> DocumentTexts:
+def _texts(doc_ids: Sequence[str], found: Expanded, wanted: Wanted, outline_tokens: int) -> DocumentTexts:
     """Return the answer that opened documents are; ``outline_tokens``: most of all outlines, 0 = any number."""
     there = {one.document.uid for one in found.documents}.union(found.left_out)
     missing = [uid for uid in dict.fromkeys(doc_ids) if uid not in there]
@@ -244,7 +246,6 @@ def _texts(
         tokens_saved=max(0, found.full_tokens - found.tokens),
         left_out=list(found.left_out) or None,
         not_found=missing or None,
-        hint=library.naming.elsewhere(missing) or None,
         truncated=bool(next_) or None,
         next=next_ or None,
     )
