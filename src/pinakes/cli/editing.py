@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -214,11 +215,13 @@ def _to_change(library: Library, reference: str, collection: str | None) -> tupl
     except NotFound as error:
         if collection:
             raise
+        there = name
         with suppress(NotFound, InvalidInput):
-            there = library.collection_of(library.read(reference).document)
-            if there != name:
-                raise NotFound(error.message, hint=f"There is one in collection {there!r}: -c {there}") from error
-        raise
+            there = library.collection_of(library.read(reference, "*").document)
+        if there == name:
+            raise
+        message = f"There is no document {reference!r} in collection {name!r}, which is the one that is changed."
+        raise NotFound(message, hint=f"There is one in collection {there!r}: -c {shlex.quote(there)}") from error
 
 
 def _known(library: Library, reference: str, collection: str | None) -> tuple[str | None, str]:
