@@ -256,11 +256,11 @@ def answered(
         Busy: the collection is still being read.
         PinakesError: as ``Library.search``.
     """
-    names = service.library.naming.asked(request.collection, request.as_of).names
-    unready = service.unready(names)
+    asked = service.library.naming.asked(request.collection, request.as_of)
+    unready = service.unready(asked.names)
     results = service.library.search(
         request.query,
-        request.collection,
+        asked.names,
         mode=mode or request.search_type,
         top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(service.settings),
         filters=_filters(request.filters),
@@ -274,7 +274,7 @@ def answered(
     )
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
     unread = unread or tuple(filter(None, [service.unfinished()]))
-    return replace(results, notes=(*results.notes, *unread))
+    return replace(results, notes=(*results.notes, *asked.notes, *unread))
 
 
 def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:

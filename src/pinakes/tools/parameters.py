@@ -48,10 +48,11 @@ def contracted(library: Library, collection: str) -> tuple[str | None, str]:
 
     Where no collection is named, and there is one that is called so, it alone is asked.
     """
-    name, naming = meant(library, collection), library.naming
-    if name or naming.configured or not naming.has(DEFAULT):
+    name = meant(library, collection)
+    names = [] if name or library.naming.configured else library.naming.visible()
+    if DEFAULT not in names:
         return name, ""
-    others = naming.others([DEFAULT])
+    others = [one for one in names if one != DEFAULT]
     return DEFAULT, not_asked(others) if others else ""
 
 
