@@ -15,9 +15,10 @@ from pinakes.answering import answered_by
 from pinakes.asking import Answered, Asking
 from pinakes.audit import Audit
 from pinakes.blame import Blames
-from pinakes.calls import caller, interrupt
+from pinakes.calls import interrupt
 from pinakes.catalog import collections
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.records import DocumentRecord
 from pinakes.documents import reading, recutting
 from pinakes.documents.editing import Documents
 from pinakes.documents.past import Pasts
@@ -26,8 +27,9 @@ from pinakes.embedding.spending import Charges
 from pinakes.errors import PinakesError
 from pinakes.exchange import Exchange
 from pinakes.ingest import Event, Report
+from pinakes.naming import Naming
 from pinakes.query import PhraseUse
-from pinakes.search import Parts, explaining, several
+from pinakes.search import Parts, explaining
 from pinakes.search.defaults import filled
 from pinakes.search.several import Wanted
 from pinakes.settings import Settings, SourceSettings
@@ -69,7 +71,7 @@ class Library:
         self._pasts = Pasts(self.shelves)
         self._refreshing = Refreshing(self.shelves)
         self.blames = Blames(self.shelves)
-        self.documents = Documents(self.shelves, self.chosen)
+        self.documents = Documents(self.shelves, self.naming)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
@@ -107,7 +109,10 @@ class Library:
             WouldRemove: it would, and is not to ``remove`` any.
             ModelMismatch: the collection was embedded by another model.
         """
-        name, wanted = collection or self.usual, adding.Wanted(location, ref, kind, include, exclude, as_source)
+        name, wanted = (
+            collection or self.naming.written,
+            adding.Wanted(location, ref, kind, include, exclude, as_source),
+        )
         found = adding.addition(self.shelves, name, wanted)
         if not remove:
             adding.check(self.shelves, name, found.source)
@@ -169,9 +174,9 @@ class Library:
         phrases: PhraseUse = "auto",
         min_similarity: float = 0.0,
     ) -> Results:
-        """Answer ``query`` with the best passages of a collection, that of ``chosen`` when none is named.
+        """Answer ``query`` with the best passages of the collections that are named: see ``Naming`` where none is.
 
-        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several.asked``.
+        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several``.
         ``neighbours``: so many passages before and after each hit come with it, 0 to 3. ``phrases``: whether passages
         must have what stands in quotation marks ("required"), or those that have it come first ("preferred"); "auto"
         decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
@@ -189,13 +194,14 @@ class Library:
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
-        names, wanted = self.named(collection), Wanted.of(self.settings.search, query, filters, top_k, min_score)
-        most, least = wanted.of_each(len(names), self.settings.search.max_top_k)
+        meant = self.naming.asked(collection, as_of, beside=generation == "beside")
+        wanted = Wanted.of(self.settings.search, query, filters, top_k, min_score)
+        most, least = wanted.of_each(len(meant.names), self.settings.search.max_top_k)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
         ask = partial(answered_by, self.shelves, request, beside=generation == "beside")
         ask = partial(self._pasts.answer, as_of, answered_by, request) if as_of else ask
-        asked = partial(several.asked, names, ask, self.collecting.model_of, wanted)
+        asked = partial(meant.answer, ask, self.collecting.model_of, wanted)
         with self.shelves.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
         return self.blames.of_results(answer) if blame else answer
@@ -255,10 +261,16 @@ class Library:
         fusion: str | None = None,
         phrases: PhraseUse = "auto",
     ) -> explaining.Explanations:
-        """Say why documents of one collection rank where they do for ``query``, or do not: see ``explaining``."""
-        parts = self.parts(collection)
-        request = filled(self.settings, query, mode, None, filters, fusion, 0.0, 0, True, phrases, parts.collection)
-        return explaining.explain(request, parts, references, self.staged.own_summaries(parts))
+        """Say why documents rank where they do for ``query``, or do not: see ``explaining``.
+
+        Without a ``collection`` they are looked for in all of ``named``; each ranks among those of its own.
+        """
+        request = partial(filled, self.settings, query, mode, None, filters, fusion, 0.0, 0, True, phrases)
+        each = [self.parts(name) for name in self.naming.having(references, collection)]
+        answers = [
+            explaining.explain(request(one.collection), one, references, self.staged.own_summaries(one)) for one in each
+        ]
+        return explaining.together(answers, references, len(self.named(collection)))
 
     def parts(self, collection: str | None = None) -> Parts:
         """Return what searches of a collection work with as it is now, for trying other settings on it.
@@ -282,15 +294,15 @@ class Library:
     ) -> Text:
         """Return a document named by id, uri, path or the end of its path, whole or some lines of it.
 
-        It is looked for in one collection, that of ``chosen`` by default; see ``reading.read``.
+        It is looked for in all collections of ``named``; see ``reading.read_in``.
 
         Raises:
             NotFound: nothing goes by that name, or it has no such lines, or it is not kept what it was.
             InvalidInput: several documents go by that name, or ``as_of`` is no day or time.
         """
-        record = self.collection(collection)
+        records = [self.collection(name) for name in self.named(collection)]
         with self.shelves.catalog.read() as connection:
-            return reading.read(connection, record, reference, lines, version, as_of, self.settings.ingest)
+            return reading.read_in(connection, records, reference, lines, version, as_of, self.settings.ingest)
 
     def link(self, text: Text) -> str:
         """Return the link to the lines of a text on the forge of its repository, "" where none is known."""
@@ -398,6 +410,11 @@ class Library:
         return self.collections(self.chosen(name))[0]
 
     @property
+    def naming(self) -> Naming:
+        """Which collections a call means."""
+        return Naming(self.settings, self.shelves.catalog)
+
+    @property
     def syncing(self) -> Syncing:
         """The sources by name: how each stands, and when it is read next."""
         return Syncing(self.shelves)
@@ -407,24 +424,17 @@ class Library:
         """Collections and this home as files."""
         return Exchange(self.shelves)
 
-    @property
-    def usual(self) -> str:
-        """Return the default collection, which need not be there; for who may use one other alone, that one."""
-        default, allowed = self.settings.collection, caller.current().collections
-        return allowed[0] if allowed is not None and default not in allowed and len(allowed) == 1 else default
-
     def chosen(self, name: str | None = None) -> str:
-        """Return ``name``; without one the default collection, or where that does not exist the only one there is."""
-        default = self.usual
-        if name or default in self.settings.collections:
-            return name or default
-        names = self.collecting.visible()
-        return names[0] if len(names) == 1 else default
+        """Return the one collection that is meant: see ``Naming.chosen``."""
+        return self.naming.chosen(name)
 
     def named(self, collection: str | Sequence[str] | None = None) -> list[str]:
-        """Return the collections that are meant: "*" is all, a list or commas name several; see also ``chosen``."""
-        everything = lambda: self.collecting.visible() or [self.chosen()]  # noqa: E731
-        return several.named(collection, everything) if collection else [self.chosen()]
+        """Return the collections that are asked, or looked in: see ``Naming.named``."""
+        return self.naming.named(collection)
+
+    def collection_of(self, document: DocumentRecord) -> str:
+        """Return the name of the collection that has a document."""
+        return next(one.name for one in self.collections() if one.id == document.collection_id)
 
     def unread(self) -> list[str]:
         """Return the configured collections whose sources were not all read to the end yet, as they are configured."""

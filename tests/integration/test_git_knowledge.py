@@ -346,6 +346,11 @@ def test_as_of_a_tag_asks_the_collection_that_holds_it(library: Library, reposit
     assert library.read("badger.md", "animals", as_of="v1").text == BADGER
     tagged = repository.git("rev-parse", "v1")
     assert library.read("badger.md", "animals", as_of=tagged[:10]).text == BADGER
+    library.documents.put("A note on badgers in winter.", title="Note", collection="notes")
+    unnamed = library.search("badgers winter", as_of="v1")
+    assert [hit.chunk_id for hit in unnamed.hits] == [hit.chunk_id for hit in then.hits]
+    assert "2 other collections were not asked: animals, notes; name them, or *" in unnamed.notes
+    assert library.read("badger.md", as_of="v1").text == BADGER
     now = repository.git("rev-parse", "HEAD")
     assert "winter" in library.read("badger.md", "animals", as_of=now).text
 

@@ -78,6 +78,7 @@ LAYERS = (
             "generations",
             "home",
             "library",
+            "naming",
             "rebuilding",
             "shelves",
             "staged",

@@ -12,7 +12,7 @@ import typer
 
 from pinakes.cli.comparing_sides import Wanted, is_server, open_side
 from pinakes.cli.golden_options import HtmlReport
-from pinakes.cli.options import Searched
+from pinakes.cli.options import One
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
 from pinakes.types import JSON, SearchMode
@@ -93,7 +93,7 @@ def compare(
     a: _A,
     b: _B,
     questions: _Questions,
-    collection: Searched = None,
+    collection: One = None,
     mode: _Mode = None,
     limit: _Limit = None,
     depth: _Depth = None,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pinakes.cli.options import Collection, Searched, with_common_options
+from pinakes.cli.options import Collection, One, Searched, with_common_options
 from pinakes.cli.passage import one_line
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
@@ -81,9 +83,8 @@ def put(
 def show(session: Session, reference: Reference, collection: Searched = None) -> None:
     """Show all that is known of a document, without its text; ``--json`` gives text and chunks, too."""
     with session.library() as library:
-        record = library.collection(collection)
-        uid = library.read(reference, record.name).document.uid
-        document = library.documents.get(uid, collection=record.name, chunks=True)
+        uid = library.read(reference, collection).document.uid
+        document = library.documents.get(uid, collection=collection, chunks=True)
         session.found([uid])
     session.screen.document(asdict(document))
     _show(session, document)
@@ -132,15 +133,15 @@ def update(
     summary: Summary = None,
     source: Source = None,
     if_version: IfVersion = None,
-    collection: Searched = None,
+    collection: One = None,
 ) -> None:
     """Change what is given of a document; an empty value takes a field away, ``--tag ''`` all tags."""
     text = None if file is None else _read(file)
     with session.library() as library:
-        record = library.collection(collection)
+        name, uid = _to_change(library, reference, collection)
         written = library.documents.update(
-            library.read(reference, record.name).document.uid,
-            collection=record.name,
+            uid,
+            collection=name,
             title=title,
             text=text,
             tags=tags,
@@ -155,17 +156,16 @@ def update(
 
 @document_app.command("delete")
 @with_common_options
-def delete(session: Session, reference: Reference, if_version: IfVersion = None, collection: Searched = None) -> None:
+def delete(session: Session, reference: Reference, if_version: IfVersion = None, collection: One = None) -> None:
     """Delete a document. It can be restored for some time (``history.days``)."""
     with session.library() as library:
-        record = library.collection(collection)
-        uid = library.read(reference, record.name).document.uid
-        gone = library.documents.delete(uid, collection=record.name, if_version=if_version)
+        name, uid = _to_change(library, reference, collection)
+        gone = library.documents.delete(uid, collection=name, if_version=if_version)
         days = library.settings.history.days
         session.found([uid])
-    undo = session.command("document", "restore", uid, "-c", record.name)
+    undo = session.command("document", "restore", uid, "-c", name)
     restorable = {"days": days, "undo": undo} if days else {}
-    session.screen.document({"uid": uid, "path": gone.path, "collection": record.name, "deleted": True, **restorable})
+    session.screen.document({"uid": uid, "path": gone.path, "collection": name, "deleted": True, **restorable})
     session.screen.show(printable(f"{uid}  deleted: {one_line(gone.path)}"))
     session.screen.say(f"to have it back, within {days:g} days: {undo}" if days else "It is gone: history.days is 0.")
 
@@ -176,11 +176,11 @@ def restore(
     session: Session,
     reference: Known,
     version: Annotated[int | None, typer.Option("--version", metavar="N", help="As it was in this version.")] = None,
-    collection: Searched = None,
+    collection: One = None,
 ) -> None:
     """Bring back a deleted document, or an older version of one."""
     with session.library() as library:
-        name, uid = _known(library, reference, collection)
+        name, uid = _known(library, reference, library.chosen(collection))
         written = library.documents.restore(uid, collection=name, version=version)
         session.found([uid])
     _tell(session, written, done="restored")
@@ -191,11 +191,11 @@ def restore(
 def deleted(session: Session, collection: Searched = None) -> None:
     """List the deleted documents that can be restored, deleted latest first."""
     with session.library() as library:
-        name = library.collection(collection).name
-        found = library.documents.deleted(name)
+        names = library.named(collection)
+        found = library.documents.deleted(collection)
         session.found([uid for uid, _ in found])
     documents = [{"uid": uid, **asdict(version)} for uid, version in found]
-    session.screen.document({"collection": name, "documents": documents})
+    session.screen.document({"collection": ", ".join(names), "documents": documents})
     for uid, version in found:
         by = f" by {version.by}" if version.by else ""
         session.screen.show(printable(f"{uid}  {version.at[:19]}Z{by}  {one_line(version.title)}"))
@@ -203,24 +203,45 @@ def deleted(session: Session, collection: Searched = None) -> None:
         session.screen.say("nothing that could be restored")
 
 
-def _known(library: Library, reference: str, collection: str | None) -> tuple[str, str]:
-    """Return the collection and the id of a document, which may be a deleted one."""
-    name = library.collection(collection).name
+def _to_change(library: Library, reference: str, collection: str | None) -> tuple[str, str]:
+    """Return the collection and the id of a document that is to be changed, which ``Library.chosen`` has.
+
+    Raises:
+        NotFound: it has none; the hint says which other collection does.
+    """
+    name = library.chosen(collection)
     try:
         return name, library.read(reference, name).document.uid
     except NotFound as error:
+        if collection:
+            raise
+        there = name
+        with suppress(NotFound, InvalidInput):
+            there = library.collection_of(library.read(reference, "*").document)
+        if there == name:
+            raise
+        message = f"There is no document {reference!r} in collection {name!r}, which is the one that is changed."
+        raise NotFound(message, hint=f"There is one in collection {there!r}: -c {shlex.quote(there)}") from error
+
+
+def _known(library: Library, reference: str, collection: str | None) -> tuple[str | None, str]:
+    """Return the collection that is given, and the id of a document, which may be a deleted one."""
+    try:
+        return collection, library.read(reference, collection).document.uid
+    except NotFound as error:
         try:
-            library.documents.history(reference, collection=name)
-            return name, reference
+            library.documents.history(reference, collection=collection)
+            return collection, reference
         except NotFound:
             pass
-        gone = [uid for uid, _ in library.documents.deleted(name, reference=reference)]
+        gone = [uid for uid, _ in library.documents.deleted(collection, reference=reference)]
         if len(gone) == 1:
-            return name, gone[0]
+            return collection, gone[0]
         if gone:
             hint = f"Name one of them: {', '.join(gone[:5])}."
             raise InvalidInput(f"{len(gone)} deleted documents went by {reference!r}.", hint=hint) from None
-        hint = f"{error.hint} `pinakes document deleted` lists those that were deleted."
+        elsewhere = library.naming.elsewhere([reference], library.named(collection), deleted=True)
+        hint = elsewhere or f"{error.hint} `pinakes document deleted` lists those that were deleted."
         raise NotFound(error.message, hint=hint) from None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, QuestionsBy
-from pinakes.cli.options import Searched
+from pinakes.cli.options import One
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
@@ -112,7 +112,7 @@ class Uses:
 def evaluate(
     session: Session,
     golden: Golden = None,
-    collection: Searched = None,
+    collection: One = None,
     modes: _Modes = None,
     metrics: _Metrics = None,
     depth: _Depth = 300,

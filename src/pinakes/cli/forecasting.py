@@ -32,7 +32,7 @@ def add(session: Session, wanted: Wanted) -> None:
     from pinakes.upkeep.forecasting import Forecast
 
     with _library(session) as library:
-        name = wanted.collection or library.usual
+        name = wanted.collection or library.naming.written
         chosen: list[tuple[str, SourceSettings, Sequence[str] | None]] = []
         unusable: list[Forecast] = []
         for location in wanted.locations:

@@ -65,7 +65,9 @@ Quiet: TypeAlias = Annotated[
 
 Collection: TypeAlias = Annotated[
     str | None,
-    typer.Option("--collection", "-c", metavar="NAME", help="The collection; the setting `collection` when not given."),
+    typer.Option(
+        "--collection", "-c", metavar="NAME", help="The collection; when not given, the setting `collection`."
+    ),
 ]
 Searched: TypeAlias = Annotated[
     str | None,
@@ -73,7 +75,16 @@ Searched: TypeAlias = Annotated[
         "--collection",
         "-c",
         metavar="NAME",
-        help="The collection; when not given, the setting `collection`, or the only one there is.",
+        help="The collection; when not given, the setting `collection` if set, else all.",
+    ),
+]
+One: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        metavar="NAME",
+        help="The collection; when not given, the setting `collection` if set, else the only one.",
     ),
 ]
 AsOf: TypeAlias = Annotated[
@@ -91,7 +102,7 @@ Several: TypeAlias = Annotated[
         "--collection",
         "-c",
         metavar="NAME",
-        help="The collection; '*' for all, may be repeated. When not given, the setting `collection`, or the only one.",
+        help="The collection; '*' for all, may be repeated. When not given, the setting `collection` if set, else all.",
     ),
 ]
 OneOrAll: TypeAlias = Annotated[

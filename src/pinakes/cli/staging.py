@@ -65,8 +65,8 @@ def section(session: Session, reference: str, name: str, collection: str | None)
 
     with session.library() as library:
         document = library.read(reference, collection).document
-        chosen = library.chosen(collection)
-        [opened] = library.staged.expand([document.uid], chosen, wanted=Wanted(section=name)).documents
+        there = library.collection_of(document)
+        [opened] = library.staged.expand([document.uid], there, wanted=Wanted(section=name)).documents
         session.found([document.uid])
     if opened.note:
         what, _, there = opened.note.partition(": ")
@@ -93,7 +93,7 @@ def outline(
     """Print the headings of a document, or what its code defines, with their lines."""
     with session.library() as library:
         document = library.read(reference, collection).document
-        found = library.staged.outline(document.uid, library.chosen(collection))
+        found = library.staged.outline(document.uid, library.collection_of(document))
         session.found([document.uid])
     session.screen.document({"document": asdict(document), "headings": [asdict(one) for one in found]})
     if session.screen.as_json:

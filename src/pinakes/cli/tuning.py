@@ -12,7 +12,7 @@ import typer
 
 from pinakes.cli.evaluating import Mode
 from pinakes.cli.golden_options import Golden, Qrels, Queries, QuestionsBy
-from pinakes.cli.options import Searched
+from pinakes.cli.options import One
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput, storing
 from pinakes.types import JSON, SearchMode
@@ -85,7 +85,7 @@ class Wanted:
 def tune(
     session: Session,
     golden: Golden = None,
-    collection: Searched = None,
+    collection: One = None,
     what: _What = None,
     metric: _Metric = "ndcg@10",
     mode: _ModeOption = None,

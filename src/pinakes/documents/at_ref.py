@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
@@ -40,6 +41,31 @@ def held_at(connection: Connection, record: CollectionRecord, words: str) -> Col
         f"{words!r} is no day or time, and no collection holds {own[0].location!r} as it was there.",
         hint=f"If it is a branch, tag or commit, add it, then ask again: {_adding(record, own[0], words)}",
     )
+
+
+def holding(connection: Connection, records: Sequence[CollectionRecord], words: str) -> list[CollectionRecord]:
+    """Return the collections to ask what ``records`` were as of ``words``, each once.
+
+    As of a day or time that is all of them; as of a branch, tag or commit those that hold a repository as it was there.
+
+    Raises:
+        InvalidInput: none holds it.
+    """
+    if is_moment(words):
+        return list(records)
+    found: dict[int, CollectionRecord] = {}
+    refused: InvalidInput | None = None
+    for record in records:
+        try:
+            there = held_at(connection, record, words)
+        except InvalidInput as error:
+            refused = refused or error
+            continue
+        if there is not None:
+            found.setdefault(there.id, there)
+    if refused is not None and not found:
+        raise refused
+    return list(found.values()) or list(records)
 
 
 def _is_at(source: SourceRecord, words: str) -> bool:

@@ -347,8 +347,10 @@ def existing(connection: Connection, collection_id: int, uid: str) -> Content:
     return found
 
 
-def unknown(uid: str, *, deleted: bool = False) -> NotFound:
-    """Return the error that says a collection does not have a document."""
+def unknown(uid: str, *, deleted: bool = False, elsewhere: str = "") -> NotFound:
+    """Return the error that says a collection does not have a document; ``elsewhere``: the hint which one does."""
+    if elsewhere:
+        return NotFound(f"There is no document {uid!r} in the collection that is changed.", hint=elsewhere, ids=[uid])
     hint = f"It was deleted; to have it back: pinakes document restore {uid}" if deleted else ""
     return NotFound(f"There is no document {uid!r}.", hint=hint or "`pinakes search --json` shows ids.")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,6 +31,7 @@ from pinakes.documents.following import catch_up
 from pinakes.documents.writing import Writer, Wrote
 from pinakes.errors import NotFound, PinakesError
 from pinakes.ingest import keeping_of
+from pinakes.naming import Naming
 from pinakes.shelves import Shelves
 from pinakes.summarizing import Summaries
 from pinakes.text.secrets.masking import Masking, masking_of
@@ -93,12 +95,13 @@ class Written:
 class Documents:
     """Works on single documents of a library's collections. Safe to share between threads.
 
-    Every method takes the name of a collection; without one it is that of ``chosen``. Ids of other collections are
-    not found. What is written can be searched when the call returns.
+    Every method takes the name of a collection. Without one what reads looks in all of ``Naming.named``, a new
+    document goes to ``Naming.written``, and what changes a document finds it in the collection of ``Naming.chosen``
+    alone; the hint says which other one has it. What is written can be searched when the call returns.
     """
 
     shelves: Shelves
-    chosen: Callable[[str | None], str]
+    naming: Naming
     _summaries: Summaries = field(init=False)
     _writer: Writer = field(init=False)
 
@@ -145,7 +148,7 @@ class Documents:
             InvalidName: no collection can be called so.
             ModelMismatch: the collection was embedded by another model.
         """
-        name = self.chosen(collection)
+        name = collection or self.naming.written
         plans = [_attempted(draft, self._masking) for draft in drafts]
         return self._written(name, self._writer.write(name, plans, create=True))
 
@@ -176,7 +179,7 @@ class Documents:
             Conflict: it is not ``if_version``.
         """
         edit = Edit(title, text, tags, metadata, summary, source, if_version, content, notes)
-        return self._one(collection, editing(doc_id, edit, self._masking))
+        return self._one(doc_id, collection, editing(doc_id, edit, self._masking))
 
     def restore(self, doc_id: str, *, collection: str | None = None, version: int | None = None) -> Written:
         """Bring back a deleted document as it last was, or an older ``version`` of any document, under its id.
@@ -187,7 +190,7 @@ class Documents:
             Conflict: another document stands at its uri by now.
             Refused: it is the document of a file.
         """
-        return self._one(collection, restoring(doc_id, version, self._masking))
+        return self._one(doc_id, collection, restoring(doc_id, version, self._masking), deleted=True)
 
     def delete(self, doc_id: str, *, collection: str | None = None, if_version: int | None = None) -> DocumentRecord:
         """Delete a document; it can be restored for ``history.days``. A file is left out until it changes.
@@ -196,8 +199,7 @@ class Documents:
             NotFound: the collection has no such document.
             Conflict: it is not ``if_version``.
         """
-        record = self.shelves.record(self.chosen(collection))
-        with self.shelves.catalog.write() as connection:
+        with self._to_change(doc_id, collection) as record, self.shelves.catalog.write() as connection:
             base = existing(connection, record.id, doc_id)
             check_version(base, if_version)
             [gone] = self._remove(connection, record, [base.id])
@@ -218,7 +220,7 @@ class Documents:
             NotFound: there is no such collection.
             Refused: one is the document of a file, and those are not to be deleted (``files``).
         """
-        record = self.shelves.record(self.chosen(collection))
+        record = self.shelves.record(self.naming.chosen(collection))
         with self.shelves.catalog.write() as connection:
             found = documents.of_ids(connection, selection.matching(connection, record.id, where).tolist())
             meant = [one for one in found if only(one)]
@@ -235,7 +237,7 @@ class Documents:
         Raises:
             NotFound: the collection has no such document.
         """
-        record = self.shelves.record(self.chosen(collection))
+        record = self._having(doc_id, collection)
         with self.shelves.catalog.read() as connection:
             content = existing(connection, record.id, doc_id)
             [found] = self._full(connection, record.name, [content], chunks=chunks)
@@ -245,10 +247,13 @@ class Documents:
         self, doc_ids: Sequence[str], *, collection: str | None = None, chunks: bool = False
     ) -> list[FullDocument]:
         """Return these documents in their order; those that the collection does not have are left out."""
-        record = self.shelves.record(self.chosen(collection))
+        records = self._looked_in(collection)
+        found: dict[str, FullDocument] = {}
         with self.shelves.catalog.read() as connection:
-            found = whole.of_uids(connection, record.id, doc_ids)
-            return self._full(connection, record.name, list(found.values()), chunks=chunks)
+            for record in records:
+                there = list(whole.of_uids(connection, record.id, doc_ids).values())
+                found |= {one.uid: one for one in self._full(connection, record.name, there, chunks=chunks)}
+        return [found[uid] for uid in dict.fromkeys(doc_ids) if uid in found]
 
     def chunks(self, doc_id: str, *, collection: str | None = None) -> list[ChunkText]:
         """Return the chunks of a document in their order.
@@ -256,7 +261,7 @@ class Documents:
         Raises:
             NotFound: the collection has no such document.
         """
-        record = self.shelves.record(self.chosen(collection))
+        record = self._having(doc_id, collection)
         with self.shelves.catalog.read() as connection:
             return whole.chunks_of(connection, existing(connection, record.id, doc_id))
 
@@ -266,7 +271,7 @@ class Documents:
         Raises:
             NotFound: there never was such a document, or nothing is known of it any more.
         """
-        record = self.shelves.record(self.chosen(collection))
+        record = self._having(doc_id, collection)
         with self.shelves.catalog.read() as connection:
             found = history.everything(connection, record.id, doc_id)
         if not found:
@@ -279,7 +284,7 @@ class Documents:
         Raises:
             NotFound: there never was such a document or version, or its text is not kept.
         """
-        record = self.shelves.record(self.chosen(collection))
+        record = self._having(doc_id, collection)
         with self.shelves.catalog.read() as connection:
             now = whole.of_uids(connection, record.id, [doc_id]).get(doc_id)
             if now is not None and now.version == number:
@@ -305,17 +310,43 @@ class Documents:
         Raises:
             NotFound: there is no such collection.
         """
-        record = self.shelves.record(self.chosen(collection))
+        records = self._looked_in(collection)
         with self.shelves.catalog.read() as connection:
-            return history.deleted(connection, record.id, limit, reference)
+            every = [one for record in records for one in history.deleted(connection, record.id, limit, reference)]
+        return sorted(every, key=lambda one: one[1].at, reverse=True)[:limit] if len(records) > 1 else every
 
     @property
     def _masking(self) -> Masking:
         return masking_of(self.shelves.settings.ingest)
 
-    def _one(self, collection: str | None, plan: Plan) -> Written:
-        name = self.chosen(collection)
-        return _only(self._written(name, self._writer.write(name, [plan])))
+    def _looked_in(self, collection: str | None) -> list[CollectionRecord]:
+        return [self.shelves.record(name) for name in self.naming.named(collection)]
+
+    def _having(self, doc_id: str, collection: str | None) -> CollectionRecord:
+        """Return the collection that has, or had, a document; one of those that are looked in where none has."""
+        records = self._looked_in(collection)
+        with self.shelves.catalog.read() as connection:
+            had = (one for one in records if len(records) > 1 and history.last_number(connection, one.id, doc_id))
+            return next(had, records[0])
+
+    @contextmanager
+    def _to_change(self, doc_id: str, collection: str | None, *, deleted: bool = False) -> Iterator[CollectionRecord]:
+        """Give the collection in which a document is changed; where none is named the hint says which other has it.
+
+        ``deleted``: also which one had it.
+        """
+        name = self.naming.chosen(collection)
+        try:
+            yield self.shelves.record(name)
+        except NotFound as error:
+            hint = "" if collection else self.naming.elsewhere([doc_id], [name], deleted=deleted)
+            if not hint:
+                raise
+            raise unknown(doc_id, elsewhere=hint) from error
+
+    def _one(self, doc_id: str, collection: str | None, plan: Plan, *, deleted: bool = False) -> Written:
+        with self._to_change(doc_id, collection, deleted=deleted) as record:
+            return _only(self._written(record.name, self._writer.write(record.name, [plan])))
 
     def _written(self, name: str, results: Sequence[Wrote | PinakesError]) -> list[Written | PinakesError]:
         contents = [one.content for one in results if isinstance(one, Wrote)]

@@ -36,6 +36,48 @@ class Text:
     numbers: tuple[int, ...] = ()
 
 
+def read_in(
+    connection: Connection,
+    records: Sequence[CollectionRecord],
+    reference: str,
+    lines: tuple[int, int] | None,
+    version: int | None = None,
+    as_of: str | None = None,
+    settings: IngestSettings | None = None,
+) -> Text:
+    """Return the document that goes by ``reference`` in one of these collections; see ``read``.
+
+    Where several have one, that counts which it names to the letter: by its id, uri or path.
+
+    Raises:
+        NotFound: as ``read``.
+        InvalidInput: as ``read``, or several collections have one.
+    """
+    if len(records) == 1:
+        return read(connection, records[0], reference, lines, version, as_of, settings)
+    there = [one for one in records if references.find(connection, one.id, reference)]
+    if not there and as_of is None:
+        raise _nothing(connection, records, reference)
+    found: dict[str, Text] = {}
+    failed: list[NotFound | InvalidInput] = []
+    for record in records if as_of else there:
+        try:
+            text = read(connection, record, reference, lines, version, as_of, settings)
+        except (NotFound, InvalidInput) as error:
+            failed.insert(0 if record in there else len(failed), error)
+        else:
+            found.setdefault(text.document.uid, text)
+    texts = list(found.values())
+    best = [one for one in texts if reference in (one.document.uid, one.document.uri, one.document.path)] or texts
+    if len(best) > 1:
+        names = {one.id: one.name for one in records}
+        places = ", ".join(names.get(one.document.collection_id, one.document.uid) for one in best)
+        raise InvalidInput(f"{len(best)} collections have a document {reference!r}.", hint=f"Name one: {places}.")
+    if not best:
+        raise failed[0]
+    return best[0]
+
+
 def read(
     connection: Connection,
     record: CollectionRecord,
@@ -129,12 +171,17 @@ def _only(connection: Connection, record: CollectionRecord, reference: str) -> D
     if len(found) == 1:
         return found[0]
     if not found:
-        paths = documents.paths(connection, record.id)
-        near = [path for path, _, _ in process.extract(reference, paths, limit=3, score_cutoff=60)]
-        hint = f"Did you mean {' or '.join(near)}?" if near else "`pinakes search` shows paths and ids."
-        raise NotFound(f"There is no document {reference!r}.", hint=hint)
+        raise _nothing(connection, [record], reference)
     names = ", ".join(document.path for document in found[:5])
     raise InvalidInput(f"{len(found)} documents go by {reference!r}.", hint=f"Name one of them: {names}.")
+
+
+def _nothing(connection: Connection, records: Sequence[CollectionRecord], reference: str) -> NotFound:
+    """Return the error that says that nothing in these collections goes by ``reference``, with what is called alike."""
+    paths = [path for record in records for path in documents.paths(connection, record.id)]
+    near = [path for path, _, _ in process.extract(reference, paths, limit=3, score_cutoff=60)]
+    hint = f"Did you mean {' or '.join(near)}?" if near else "`pinakes search` shows paths and ids."
+    return NotFound(f"There is no document {reference!r}.", hint=hint)
 
 
 def _whole(connection: Connection, document: DocumentRecord, masking: Masking, lines: tuple[int, int] | None) -> Text:

@@ -160,6 +160,40 @@ def _check_count(wanted: Sequence[object]) -> None:
         )
 
 
+def together(answers: Sequence[Explanations], references: Sequence[str], asked: int) -> Explanations:
+    """Return the explanations of several collections as one, in the order of ``references``.
+
+    ``asked``: how many collections the documents were looked for in; of more than one it is said that each document
+    ranks among those of its own.
+    """
+    first = answers[0]
+    if asked == 1:
+        return first
+    order = {reference: place for place, reference in reversed(list(enumerate(references)))}
+    unknown = set(first.unknown).intersection(*(one.unknown for one in answers))
+    names = ", ".join(one.collection for one in answers)
+    notes = list(dict.fromkeys(note for one in answers for note in one.notes))
+    documents = [each for one in answers for each in one.documents]
+    if documents:
+        notes.append(f"scores and ranks are those of a search of each collection by itself: {names}")
+    degraded = "; ".join(f"{one.collection}: {one.degraded}" for one in answers if one.degraded)
+    return replace(
+        first,
+        collection=names,
+        candidates=sum(one.candidates for one in answers),
+        ranked=sum(one.ranked for one in answers),
+        documents=tuple(sorted(documents, key=lambda each: _place(each, order))),
+        unknown=tuple(name for name in first.unknown if name in unknown),
+        degraded=degraded or None,
+        notes=tuple(notes),
+    )
+
+
+def _place(one: Explanation, order: Mapping[str, int]) -> int:
+    """Return the place of the first reference that names a document; of an end of a path it is behind the others."""
+    return min((order[name] for name in (one.document_id, one.uri, one.path) if name in order), default=len(order))
+
+
 def _named(parts: Parts, references: Sequence[str]) -> tuple[list[DocumentRecord], tuple[str, ...]]:
     """Return the documents that are named, each once, and the names that nothing has."""
     found: dict[int, DocumentRecord] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
@@ -12,10 +13,10 @@ from pydantic_core import PydanticCustomError, to_json
 from pinakes.embedders.presets import model_of
 from pinakes.errors import Busy
 from pinakes.filters import nearest
-from pinakes.library import CollectionStatus
+from pinakes.library import CollectionStatus, Library
 from pinakes.search.scoring import rounded
 from pinakes.serve.service import Service
-from pinakes.settings import Settings
+from pinakes.settings import EmbeddingSettings, Settings
 from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 
@@ -58,7 +59,7 @@ class SearchRequest(BaseModel):
         ),
     ] = None
     collection: Annotated[
-        str | None, Field(description="Collection, several as `a,b`, or `*` for all; none = the default one.")
+        str | None, Field(description="One, several as `a,b`, `*` = all; none = the configured one, else all.")
     ] = None
     fusion: Annotated[Literal["weighted", "rrf"] | None, Field(description="How hybrid ranks are made.")] = None
     phrases: Annotated[
@@ -204,10 +205,12 @@ class Stats(BaseModel):
     total_vectors: Annotated[int, Field(description="Exact and approximate ones.")]
     exact_vectors: Annotated[int, Field(description="Those that the embedding model made.")]
     exact_share: Annotated[float, Field(description="Share of all chunks that have an exact vector, 0 to 1.")]
-    embedding_model: str
-    embedding_dimension: int
+    embedding_model: Annotated[str, Field(description="Of several collections all models, with commas between.")]
+    embedding_dimension: Annotated[int, Field(description="Of several models the largest.")]
     search_modes: list[str]
     fusion_algorithm: str
+    collections: Annotated[list[str], Field(description="Those that are counted.")]
+    notes: Annotated[list[str] | None, Field(description="Why nothing is counted; absent else.")] = None
 
 
 def routes(service: Service) -> APIRouter:
@@ -253,11 +256,11 @@ def answered(
         Busy: the collection is still being read.
         PinakesError: as ``Library.search``.
     """
-    names = service.library.named(request.collection)
-    unready = service.unready(names)
+    asked = service.library.naming.asked(request.collection, request.as_of)
+    unready = service.unready(asked.names)
     results = service.library.search(
         request.query,
-        names,
+        asked.names,
         mode=mode or request.search_type,
         top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(service.settings),
         filters=_filters(request.filters),
@@ -271,7 +274,7 @@ def answered(
     )
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
     unread = unread or tuple(filter(None, [service.unfinished()]))
-    return replace(results, notes=(*results.notes, *unread))
+    return replace(results, notes=(*results.notes, *asked.notes, *unread))
 
 
 def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
@@ -349,25 +352,53 @@ def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
 
 
 def _stats(service: Service) -> dict[str, JSON]:
-    name = service.library.chosen()
+    library, settings = service.library, service.settings
+    names = library.named()
     try:
-        service.check_ready(name)
+        service.unready(names)
     except Busy as error:
         raise Busy("Server not ready", hint=error.hint) from error
-    status = service.library.status(name)[0]
-    record, shelves, settings = service.library.collection(name), service.library.shelves, service.settings
-    model = shelves.model_of(record)
+    every = counted(library)
+    models = [_model(library, status.name) for status in every] or [_model(library)]
+    chunks, exact = sum(status.chunks for status in every), sum(status.exact for status in every)
+    missing = "" if every else library.naming.missing()
     return {
-        "total_keps": distinct(status),
-        "total_chunks": status.chunks,
-        "total_vectors": status.exact + status.approximate,
-        "exact_vectors": status.exact,
-        "exact_share": status.exact_share,
-        "embedding_model": model_of(model) if model.provider != "deterministic" else "deterministic",
-        "embedding_dimension": record.dimension or shelves.embedder_of(record).dimension,
+        "total_keps": sum(map(distinct, every)),
+        "total_chunks": chunks,
+        "total_vectors": exact + sum(status.approximate for status in every),
+        "exact_vectors": exact,
+        "exact_share": exact_share(every),
+        "embedding_model": ", ".join(dict.fromkeys(name for name, _ in models)),
+        "embedding_dimension": max(dimension for _, dimension in models),
         "search_modes": MODES,
         "fusion_algorithm": fusion_words(settings),
+        "collections": [status.name for status in every],
+        **({"notes": [missing]} if missing else {}),
     }
+
+
+def counted(library: Library) -> list[CollectionStatus]:
+    """Return how the collections are that count where none is named; none where there is none yet."""
+    names = set(library.named())
+    return [status for name in library.naming.visible() if name in names for status in library.status(name)]
+
+
+def exact_share(every: Sequence[CollectionStatus]) -> float:
+    """Return the share of all chunks that is exact, as ``CollectionStatus.exact_share``."""
+    chunks, exact = sum(status.chunks for status in every), sum(status.exact for status in every)
+    return exact * 10_000 // chunks / 10_000 if chunks else 1.0
+
+
+def _model(library: Library, name: str = "") -> tuple[str, int]:
+    """Return what a collection is embedded by, and how long its vectors are; of none yet what the settings say."""
+    if not name:
+        return _model_name(library.settings.embedding), library.shelves.embedder.dimension
+    record, shelves = library.collection(name), library.shelves
+    return _model_name(shelves.model_of(record)), record.dimension or shelves.embedder_of(record).dimension
+
+
+def _model_name(model: EmbeddingSettings) -> str:
+    return model_of(model) if model.provider != "deterministic" else "deterministic"
 
 
 def fusion_words(settings: Settings) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -9,10 +11,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from pinakes.errors import NotFound
 from pinakes.library import CollectionStatus
 from pinakes.serve.instance import HEADER
-from pinakes.serve.knowledge import distinct
+from pinakes.serve.knowledge import counted, distinct, exact_share
 from pinakes.serve.service import Service
 from pinakes.types import JSON
 from pinakes.upkeep.watched import courses
@@ -53,14 +54,17 @@ def routes(service: Service) -> APIRouter:
 
 def _health(service: Service) -> dict[str, JSON]:
     startup = service.startup
-    try:
-        status = service.library.status(service.library.chosen())[0]
-        held: dict[str, JSON] = {"indexed_documents": distinct(status), "indexed_chunks": status.chunks}
-        index = {"pending": status.pending, **status.index}
-        embedding = _embedding(status)
-    except NotFound:
-        held, index, embedding = {"indexed_documents": 0, "indexed_chunks": 0}, {}, {}
-    components: dict[str, JSON] = {"catalog": "ok", "index": index, "embedding": embedding}
+    every = counted(service.library)
+    held: dict[str, JSON] = {
+        "indexed_documents": sum(map(distinct, every)),
+        "indexed_chunks": sum(status.chunks for status in every),
+    }
+    components: dict[str, JSON] = {"catalog": "ok", "index": _index(every), "embedding": _embedding(every)}
+    components["collections"] = {
+        status.name: {"documents": distinct(status), "chunks": status.chunks} for status in every
+    }
+    if not every and (missing := service.library.naming.missing()):
+        components["note"] = missing
     if following := courses(service.library.shelves):
         components["following"] = following
     log = service.library.audit.status()
@@ -80,11 +84,24 @@ def _health(service: Service) -> dict[str, JSON]:
     }
 
 
-def _embedding(status: CollectionStatus) -> dict[str, JSON]:
-    """Return how far the vectors of a collection are; ``waiting`` chunks have none and are found by words only."""
+def _index(every: Sequence[CollectionStatus]) -> dict[str, JSON]:
+    """Return what the indexes say of themselves: that of one collection as it is, of several the sums of numbers."""
+    if len(every) == 1:
+        return {"pending": every[0].pending, **every[0].index}
+    numbers = Counter[str]()
+    for status in every:
+        numbers.update({"pending": status.pending})
+        numbers.update({name: value for name, value in status.index.items() if type(value) in (int, float)})
+    return dict(numbers)
+
+
+def _embedding(every: Sequence[CollectionStatus]) -> dict[str, JSON]:
+    """Return how far the vectors of collections are; ``waiting`` chunks have none and are found by words only."""
+    if not every:
+        return {}
     return {
-        "exact": status.exact,
-        "approximate": status.approximate,
-        "waiting": status.waiting,
-        "exact_share": status.exact_share,
+        "exact": sum(status.exact for status in every),
+        "approximate": sum(status.approximate for status in every),
+        "waiting": sum(status.waiting for status in every),
+        "exact_share": exact_share(every),
     }

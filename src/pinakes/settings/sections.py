@@ -314,7 +314,7 @@ class Settings(Section):
     home: Path = Field(Path("~/.pinakes"), description="Folder of the catalogue and the indexes.")
     cache: Path = Field(Path("~/.cache/pinakes"), description="Folder of models, shared by all homes.")
     profile: str = Field("", description="Profile: one of the shipped ones, or a path to a TOML or YAML file.")
-    collection: str = Field("default", description="Collection when the caller does not say.")
+    collection: str = Field("default", description="Asked and written to where none is named; not set: all are asked.")
     embedding: EmbeddingSettings = EmbeddingSettings()
     chunking: ChunkingSettings = ChunkingSettings()
     text: TextSettings = TextSettings()

@@ -123,7 +123,7 @@ class SourceSettings(Section):
 class PlacedSource(SourceSettings):
     """A source that says which collection it fills."""
 
-    collection: str = Field("", description="The collection it fills; none = the default one.")
+    collection: str = Field("", description="The collection it fills; none = the setting `collection`.")
 
 
 def whole_path(location: str, base: Path) -> str:
@@ -212,7 +212,7 @@ class KnowledgeBaseSettings(Section):
 
     enabled: bool = Field(False, description="Follow the folder.")
     folder: Path = Field(Path("knowledge_base"), description="The folder; seen from the home where it is relative.")
-    collection: str = Field("", description="Collection of its documents; none = the default one.")
+    collection: str = Field("", description="Collection of its documents; none = the setting `collection`.")
     max_file_bytes: int = Field(10_485_760, ge=1, description="Larger files are skipped, in bytes.")
     include: tuple[str, ...] = Field((), description="Globs of paths to read; none = all that can be read.")
     exclude: tuple[str, ...] = Field((), description="Globs of paths to leave out.")

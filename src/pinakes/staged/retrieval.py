@@ -19,6 +19,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
 from pinakes.filters import normal_text, parse
+from pinakes.naming import Asked, not_asked
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, Placed, Watch
 from pinakes.search.constraints import with_phrases
@@ -98,7 +99,7 @@ class Staged:
         """
         start = time.perf_counter()
         question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score, phrases)
-        answers, notes = self._ask(collection, question)
+        answers, notes = self._ask(self._library.naming.asked(collection), question)
         named = named_versions(query, question.where) if len(answers) > 1 else None
         return self._answered(query, answers, notes, top_k, start, named)
 
@@ -120,16 +121,17 @@ class Staged:
         start = time.perf_counter()
         depth = max(_DEPTH, top_k)
         question = _Question("", depth, _parsed(filters), self._weights(None), None, min_score)
+        asked = self._library.naming.asked(collection)
         merged: dict[int, Answer] = {}
         notes: list[str] = []
         for query in dict.fromkeys(queries):
-            answers, said = self._ask(collection, replace(question, query=query))
+            answers, said = self._ask(asked, replace(question, query=query))
             notes += said
             for answer in answers:
                 before = merged.get(answer.record.id)
                 merged[answer.record.id] = _scored(answer, merge) if before is None else _merged(before, answer, merge)
-        asked, named = "; ".join(queries), named_versions(" ".join(queries), question.where)
-        return self._answered(asked, list(merged.values()), notes, top_k, start, named)
+        every, named = "; ".join(queries), named_versions(" ".join(queries), question.where)
+        return self._answered(every, list(merged.values()), notes, top_k, start, named)
 
     def similar(
         self,
@@ -141,7 +143,7 @@ class Staged:
         filters: Where = None,
         min_score: float = 0.0,
     ) -> FoundSummaries:
-        """Return the documents most like one: by their vectors as a whole; by words where it has none.
+        """Return the documents of its collection most like one: by their vectors as a whole, else by words.
 
         ``other_source`` leaves out those that come from the same source.
 
@@ -165,7 +167,9 @@ class Staged:
         least = max(min_score, self._shelves.settings.search.min_score)
         kept = [one for one in answer.found if one.document_id != reference.id and one.score >= least]
         answer = replace(answer, found=kept, total=answer.total if where else max(0, answer.total - 1))
-        return self._answered(uid, [answer], [], top_k, start)
+        unasked = [one.name for one in records if one is not own]
+        notes = [f"only documents of {own.name!r} were compared; {not_asked(unasked)}"] if unasked else []
+        return self._answered(uid, [answer], notes, top_k, start)
 
     def expand(
         self, uids: Sequence[str], collection: str | None = None, *, max_tokens: int = 0, wanted: Wanted | None = None
@@ -212,12 +216,11 @@ class Staged:
         """
         return [self._shelves.record(name) for name in self._library.named(collection)]
 
-    def _ask(self, collection: str | None, question: _Question) -> tuple[list[Answer], list[str]]:
+    def _ask(self, asked: Asked, question: _Question) -> tuple[list[Answer], list[str]]:
         """Ask every collection; of several that fail the others answer, and what failed is noted."""
-        names = self._library.named(collection)
         answers: list[Answer] = []
         failed: dict[str, PinakesError] = {}
-        for name in names:
+        for name in asked.names:
             try:
                 answers.append(self._of_one(name, question))
             except InvalidInput:
@@ -226,7 +229,8 @@ class Staged:
                 failed[name] = error
         if failed and not answers:
             raise next(iter(failed.values()))
-        return _required(answers), [f"{name!r} did not answer: {error}" for name, error in failed.items()]
+        unanswered = [f"{name!r} did not answer: {error}" for name, error in failed.items()]
+        return _required(answers), [*unanswered, *asked.notes]
 
     def _weights(self, given: tuple[float, float] | None) -> tuple[float, float]:
         settings = self._shelves.settings.search

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -198,12 +199,28 @@ class Collections:
         catch_up(shelves, name)
         return Removed(record.name, kept.location, documents_, chunks, handed)
 
-    def stats(self, name: str) -> CollectionStats:
-        """Return what a collection holds, in figures.
+    def stats(self, *names: str) -> CollectionStats:
+        """Return what collections hold together, in figures.
 
         Raises:
             NotFound: there is no such collection.
         """
+        each = [self._stats(name) for name in names]
+        documents_, tokens = sum(one.document_count for one in each), sum(one.total_tokens for one in each)
+        return CollectionStats(
+            collection=", ".join(one.collection for one in each),
+            document_count=documents_,
+            total_tokens=tokens,
+            avg_tokens_per_doc=round(tokens / documents_, 1) if documents_ else 0.0,
+            total_chunks=sum(one.total_chunks for one in each),
+            tag_distribution=_added(one.tag_distribution for one in each),
+            source_distribution=_added(one.source_distribution for one in each),
+            oldest_document=min((one.oldest_document for one in each if one.oldest_document), default=""),
+            newest_document=max(one.newest_document for one in each),
+            index_size_bytes=sum(one.index_size_bytes for one in each),
+        )
+
+    def _stats(self, name: str) -> CollectionStats:
         record, index = self._shelves.index(name, wait=False)
         with self._shelves.catalog.read() as connection:
             [held] = figures.held(connection, record.id)
@@ -231,11 +248,6 @@ class Collections:
             replace(held, description=settings.of_collection(held.name).description or held.description)
             for held in found
         ]
-
-    def visible(self) -> list[str]:
-        """Return the names of the collections that the caller may use."""
-        with self._shelves.catalog.read() as connection:
-            return collections.names(connection)
 
     def model_of(self, name: str) -> str:
         """Return the fingerprint of the model that a collection's vectors come from, "" while it has none."""
@@ -330,6 +342,14 @@ class Collections:
                 summaries |= new
                 some = [key for key in keys[start : start + _REMOVED_AT_ONCE] if key not in summaries]
                 embeddings.drop_unused(connection, some)
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sums of these counts, the largest first."""
+    total = Counter[str]()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items(), key=lambda each: (-each[1], each[0])))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pinakes.library import Library
 from pinakes.text.fence import Fence, one_line
 from pinakes.text.suspicion import WARNING
 from pinakes.tools.declare import Reply, object_from, tool
-from pinakes.tools.parameters import meant
+from pinakes.tools.parameters import Searched, meant
 
 
 class Citation(Reply):
@@ -81,9 +81,7 @@ class AskReply(Reply):
 def ask(
     library: Library,
     question: Annotated[str, Field(description="A question in plain words.", min_length=1)],
-    collection: Annotated[
-        str, Field(description="Collection, several as `a,b`, or `*` for all; empty = the default one.")
-    ] = "",
+    collection: Searched = "",
     passages: Annotated[int, Field(description="Most passages to answer from; 0 = as the settings say.", ge=0)] = 0,
     filters: Annotated[
         dict[str, Any],

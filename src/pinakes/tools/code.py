@@ -16,7 +16,7 @@ from pinakes.search.scoring import rounded
 from pinakes.tools import contents
 from pinakes.tools.declare import Reply, list_from, object_from, tool
 from pinakes.tools.errors import as_code
-from pinakes.tools.parameters import Collection, asked_about, meant
+from pinakes.tools.parameters import Collection, Searched, WrittenTo, meant
 from pinakes.types import JSON, Hit, Results
 
 _HALFWAY_BM25 = 10
@@ -156,6 +156,7 @@ class StatusReply(Reply):
 
     content_status: ContentStatus | SkipJsonSchema[None] = None
     system_stats: SystemStats | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 @tool(toolset="code", error_data=as_code)
@@ -172,7 +173,7 @@ def semantic_search(
     file_paths: Annotated[
         list[str], BeforeValidator(list_from), Field(description="Only paths like these: mm/*.c, drivers/net/**.")
     ] = [],  # noqa: B006
-    collection: Collection = "",
+    collection: Searched = "",
 ) -> SearchReply:
     """Find passages of code, documentation and configuration by meaning and by exact words.
 
@@ -195,7 +196,7 @@ def semantic_search(
     except NotFound:
         if name:
             raise
-        return _NOTHING_YET
+        return _NOTHING_YET.model_copy(update={"notes": [library.naming.missing()]})
     with library.shelves.catalog.read() as connection:
         types = stored.types_of(connection, {hit.document_id for hit in results.hits})
     known = results.query_id or None
@@ -217,7 +218,7 @@ def index_content(
     title: Annotated[str, Field(description="What it is called; empty = as it calls itself.")] = "",
     metadata: Annotated[dict[str, Any], BeforeValidator(object_from), Field(description="Fields to filter by.")] = {},  # noqa: B006
     force_reindex: Annotated[bool, Field(description="Embed it again even if it is unchanged.")] = False,
-    collection: Collection = "",
+    collection: WrittenTo = "",
 ) -> IndexReply:
     """Put the content of one file in, or in place of what is at its path. Unchanged content is not embedded again."""
     done = contents.index(
@@ -254,7 +255,8 @@ def get_index_status(
 ) -> StatusReply:
     """Tell how far contents are indexed: one of them, or all counted by type and status."""
     one = contents.status_of(library, content_id, meant(library, collection)) if content_id else None
-    every = contents.overview(library, _counted(library, collection)) if include_stats else None
+    every = contents.overview(library, meant(library, collection)) if include_stats else None
+    none = library.naming.none_yet() if include_stats else ""
     return StatusReply(
         content_status=None
         if one is None
@@ -270,6 +272,7 @@ def get_index_status(
             status_breakdown=StatusBreakdown(**every.statuses),
             embedding_models=[ModelCount(model=name, count=count) for name, count in every.models.items()],
         ),
+        notes=[none] if none else None,
     )
 
 
@@ -279,12 +282,6 @@ _NOTHING_YET = SearchReply(
         total_results=0, processing_time=0.0, query_embedding_time=0.0, search_time=0.0, ranking_time=0.0
     ),
 )
-
-
-def _counted(library: Library, collection: str) -> str | None:
-    """Return the collection whose contents are counted, None for all: where none is named, or there is none yet."""
-    known = library.collections() or meant(library, collection)
-    return (asked_about(library, collection) or None) if known else None
 
 
 def _found(hit: Hit, purpose: str, query_id: str | None) -> Found:

@@ -92,7 +92,7 @@ def index(
     """
     if not path:
         raise InvalidInput("source_path must not be empty")
-    limits, name = library.settings.ingest, collection or library.usual
+    limits, name = library.settings.ingest, collection or library.naming.written
     start = time.perf_counter()
     document = cutting.read(content.encode(), path, limits, library.shelves.workers)
     place = placed(library.shelves, name, path)
@@ -125,16 +125,16 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
         NotFound: there is no such content or collection.
         InvalidInput: several go by that name.
     """
-    record = library.collection(collection)
     try:
-        document = library.read(reference, record.name).document
+        document = library.read(reference, collection).document
     except NotFound:
+        records = [library.collection(name) for name in library.named(collection)]
         with library.shelves.catalog.read() as connection:
-            broken = contents.failed(connection, record.id, reference)
+            broken = [one for record in records for one in contents.failed(connection, record.id, reference)]
         if not broken:
             raise
         return ContentStatus(reference, "failed", error=broken[0].reason)
-    return standing(library, record, document)
+    return standing(library, library.collection(library.collection_of(document)), document)
 
 
 def standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:

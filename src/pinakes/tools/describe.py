@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.library import Library
 from pinakes.stock.completeness import Completeness, FieldReport
 from pinakes.tools.declare import Reply, list_from, tool
-from pinakes.tools.parameters import Collection, asked_about
+from pinakes.tools.parameters import Collection, meant
 
 _SHARE_DIGITS = 4
 _MOST_MISSING = 1000
@@ -49,6 +49,7 @@ class MetadataReport(Reply):
     collections: list[CollectionMetadata]
     truncated: bool | SkipJsonSchema[None] = None
     next: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 @tool(toolset="search")
@@ -63,16 +64,17 @@ def metadata_report(
     ] = 10,
 ) -> MetadataReport:
     """Tell which metadata fields documents have, how many have them, and which lack what they should have."""
-    name = asked_about(library, collection) or None
+    name = meant(library, collection)
     told = [_told(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
+    notes = [note] if (note := library.naming.none_yet()) else None
     left_out = max((_most_left_out(one) for one in told), default=0)
     if not left_out:
-        return MetadataReport(collections=told)
+        return MetadataReport(collections=told, notes=notes)
     most = min(left_out, _MOST_MISSING)
     how = (
         f"metadata_report(missing={most})" if most > missing else "Ask for one collection, with the fields that matter."
     )
-    return MetadataReport(collections=told, truncated=True, next=how)
+    return MetadataReport(collections=told, truncated=True, next=how, notes=notes)
 
 
 def _most_left_out(told: CollectionMetadata) -> int:

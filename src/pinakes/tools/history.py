@@ -11,7 +11,7 @@ from pinakes.library import Library
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.errors import as_word
 from pinakes.tools.manage import DocId
-from pinakes.tools.parameters import Collection, looking_in
+from pinakes.tools.parameters import Changed, Collection, changing_in, looking_in
 
 
 class DocumentVersion(Reply):
@@ -52,7 +52,7 @@ def document_history(
     version: Annotated[int, Field(description="Also give its text as of this version; 0 = no text.", ge=0)] = 0,
 ) -> History:
     """Tell what happened to a document, also to one that was deleted: when, by whom, what changed."""
-    with looking_in(library, collection, doc_id) as name:
+    with looking_in(library, collection, doc_id, deleted=True) as name:
         versions = library.documents.history(doc_id, collection=name)
     text = library.documents.version(doc_id, version, collection=name) if version else None
     return History(
@@ -78,11 +78,11 @@ def document_history(
 def restore_document(
     library: Library,
     doc_id: DocId,
-    collection: Collection = "",
+    collection: Changed = "",
     version: Annotated[int, Field(description="As of this version; 0 = as it last was.", ge=0)] = 0,
 ) -> Restored:
     """Bring back a deleted document, or an older version of one."""
-    with looking_in(library, collection, doc_id) as name:
+    with changing_in(library, collection, doc_id, deleted=True) as name:
         library.documents.history(doc_id, collection=name)
     document = library.documents.restore(doc_id, collection=name, version=version or None).document
     return Restored(doc_id=document.uid, title=document.title, version=document.version)

@@ -11,9 +11,20 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.documents.editing import Draft, Written
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.library import Library
+from pinakes.naming import asked_unnamed
 from pinakes.tools.declare import Reply, Tool, as_json, list_from, object_from, tool
 from pinakes.tools.errors import as_status, as_word
-from pinakes.tools.parameters import Collection, looking_in, meant, undefaulted
+from pinakes.tools.parameters import (
+    Changed,
+    Collection,
+    Contracted,
+    WrittenTo,
+    changing_in,
+    contracted,
+    looking_in,
+    meant,
+    undefaulted,
+)
 from pinakes.types import JSON
 
 TOO_MANY = "Batch size exceeds maximum"
@@ -122,6 +133,7 @@ class Statistics(Reply):
     sources_left_out: int = 0
     truncated: bool | SkipJsonSchema[None] = None
     next: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 class Listed(Reply):
@@ -137,6 +149,7 @@ class Collections(Reply):
     """The collections that there are."""
 
     collections: list[Listed]
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 @tool(toolset="manage", read_only=False, idempotent=True, error_data=as_status)
@@ -145,7 +158,7 @@ def ingest_document(
     title: Title,
     text: Annotated[str, Field(description="All of it; Markdown headings guide how it is cut.")],
     source: Annotated[str, Field(description="Where it comes from.")] = "manual",
-    collection: Annotated[str, Field(description="Made where it is new; empty = the default one.")] = "",
+    collection: WrittenTo = "",
     tags: Tags = [],  # noqa: B006 - pydantic copies it
     metadata: Metadata = {},  # noqa: B006
     summary: Annotated[str, Field(description="What it is about, if you know it; else one is made.")] = "",
@@ -187,7 +200,7 @@ def ingest_batch(
         BeforeValidator(list_from),
         Field(description="Documents as for ingest_document, at most 50.", json_schema_extra=_items),
     ],
-    collection: Annotated[str, Field(description="Of all of them; empty = the default one.")] = "",
+    collection: WrittenTo = "",
 ) -> Batch:
     """Add several documents at once; results has what became of each, in their order.
 
@@ -225,12 +238,12 @@ def update_document(
         _optional("Fields to set; the others stay."),
     ] = None,
     summary: Annotated[str | SkipJsonSchema[None], _optional("New summary.")] = None,
-    collection: Collection = "",
+    collection: Changed = "",
     if_version: Version = 0,
 ) -> Updated:
     """Change a document: only what is given changes. Give if_version to be sure that nobody else changed it."""
     _check_words(title, text)
-    with looking_in(library, collection, doc_id) as name:
+    with changing_in(library, collection, doc_id) as name:
         written = library.documents.update(
             doc_id,
             collection=name,
@@ -251,9 +264,9 @@ def update_document(
 
 
 @tool(toolset="manage", read_only=False, destructive=True, idempotent=True, error_data=as_word)
-def delete_document(library: Library, doc_id: DocId, collection: Collection = "", if_version: Version = 0) -> Deleted:
+def delete_document(library: Library, doc_id: DocId, collection: Changed = "", if_version: Version = 0) -> Deleted:
     """Take a document out. It can be restored for some time by the person who runs this."""
-    with looking_in(library, collection, doc_id) as name:
+    with changing_in(library, collection, doc_id) as name:
         library.documents.delete(doc_id, collection=name, if_version=if_version or None)
     return Deleted(doc_id=doc_id)
 
@@ -284,22 +297,24 @@ def get_document_metadata(library: Library, doc_id: DocId, collection: Collectio
 @tool(toolset="manage", error_data=as_word)
 def collection_stats(
     library: Library,
-    collection: Collection = "",
+    collection: Contracted = "",
     max_entries: Annotated[int, Field(description="Most tags, and most sources, named.", ge=0, le=100_000)] = 30,
 ) -> Statistics:
-    """Tell what a collection holds: documents, tokens, tags, sources, sizes, dates."""
-    named = meant(library, collection)
-    name = library.chosen(named)
+    """Tell what a collection holds, or several together: documents, tokens, tags, sources, sizes, dates."""
+    named, others = contracted(library, collection)
+    names = library.named(named)
     try:
-        stats = library.collecting.stats(name)
+        stats = library.collecting.stats(*names)
     except NotFound:
         if named:
             raise
-        return _NOTHING.model_copy(update={"collection": name})
+        return _NOTHING.model_copy(update={"collection": names[0], "notes": [library.naming.missing()]})
+    notes = [others] if others else [asked_unnamed(names)] if not named and len(names) > 1 else None
     told = Statistics.model_validate(stats, from_attributes=True)
     every = told.tag_distribution, told.source_distribution
     tags, sources = (_most_frequent(one, max_entries) for one in every)
     most = max(map(len, every))
+    how = f"collection_stats(collection={as_json(','.join(names))},max_entries={most})"
     return told.model_copy(
         update={
             "tag_distribution": tags,
@@ -307,7 +322,8 @@ def collection_stats(
             "tags_left_out": len(told.tag_distribution) - len(tags),
             "sources_left_out": len(told.source_distribution) - len(sources),
             "truncated": most > max_entries or None,
-            "next": f"collection_stats(collection={as_json(name)},max_entries={most})" if most > max_entries else None,
+            "next": how if most > max_entries else None,
+            "notes": notes,
         }
     )
 
@@ -319,8 +335,10 @@ def list_collections(library: Library) -> Collections:
         Listed(name=held.name, document_count=held.documents, total_tokens=held.tokens, description=held.description)
         for held in library.collecting.everything()
     ]
-    none = Listed(name=library.usual, document_count=0, total_tokens=0, description="")
-    return Collections(collections=listed or [none])
+    if listed:
+        return Collections(collections=listed)
+    none = Listed(name=library.naming.written, document_count=0, total_tokens=0, description="")
+    return Collections(collections=[none], notes=[library.naming.none_yet()])
 
 
 _NOTHING = Statistics(
@@ -347,7 +365,7 @@ def _most_frequent(counts: Mapping[str, int], most: int) -> dict[str, int]:
 
 def _written_to(library: Library, collection: str) -> str:
     """Return the collection that is written to, also where it is not there yet."""
-    return meant(library, collection) or library.usual
+    return meant(library, collection) or library.naming.written
 
 
 def _check_words(title: str | None, text: str | None) -> None:

@@ -18,7 +18,7 @@ from pinakes.search.explaining import MOST_DOCUMENTS, Arm, Explanation, Explanat
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
 from pinakes.tools.limits import most_items
-from pinakes.tools.parameters import Collection, asked_about, elsewhere, meant, undefaulted
+from pinakes.tools.parameters import Collection, meant, undefaulted
 from pinakes.types import JSON
 
 _MOST_ENTRIES = 1000
@@ -131,7 +131,8 @@ def explain_retrieval(
     where, name = {"tags": tags_filter} if tags_filter else None, meant(library, collection)
     try:
         told = whys(library.explain(query, doc_ids, name, filters=where))
-        return told.model_copy(update={"hint": elsewhere(library, told.not_found or ()) or None})
+        hint = library.naming.elsewhere(told.not_found or (), library.named(name))
+        return told.model_copy(update={"hint": hint or None})
     except NotFound:
         if name:
             raise
@@ -141,7 +142,7 @@ def explain_retrieval(
             collection=library.chosen(),
             explanations=[],
             candidates=0,
-            notes=[],
+            notes=[note] if (note := library.naming.missing()) else [],
             not_found=missing,
         )
 
@@ -173,7 +174,7 @@ def retrieval_log(
         tool=tool_filter,
         session=session_id,
         caller="" if who.scope == "admin" and who.collections is None else who.name,
-        collection=asked_about(library, collection),
+        collection=meant(library, collection) or "",
         outcome=outcome,
         since=since,
         text=text,

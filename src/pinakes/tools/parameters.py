@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
 from pydantic import Field
 
-from pinakes.catalog import briefs, collections
 from pinakes.errors import NotFound
 from pinakes.library import Library
+from pinakes.naming import DEFAULT, not_asked
 from pinakes.types import JSON
 
-Collection = Annotated[str, Field(description="Empty = the default one.")]
+Collection = Annotated[str, Field(description="Empty = the configured one, else all.")]
+Searched = Annotated[str, Field(description="One, several as `a,b`, `*` = all; empty = the configured one, else all.")]
+Contracted = Annotated[
+    str, Field(description="One, several as `a,b`, `*` = all; empty = the configured one, else `default`, else all.")
+]
+Changed = Annotated[str, Field(description="Empty = the configured one, else the only one, else `default`.")]
+WrittenTo = Annotated[str, Field(description="Made where it is new; empty = the configured one, else `default`.")]
 
 NOT_FOUND = "Document not found"
-
-_DEFAULT = "default"
 
 
 def undefaulted(schema: dict[str, JSON]) -> None:
@@ -26,53 +30,67 @@ def undefaulted(schema: dict[str, JSON]) -> None:
 
 
 def meant(library: Library, collection: str) -> str | None:
-    """Return the collection that is named, None for the usual one, which models like to call "default".
+    """Return the collection that is named, None where none is.
 
-    Where there is a collection that is called so, that one is meant. Of several with commas between them all are.
+    Models like to call the usual one "default": where there is a collection that is called so, that one is meant, else
+    it names none. Of several with commas between them all are meant.
     """
-    parts = [part.strip() for part in collection.split(",")]
-    if _DEFAULT in parts and not _has_default(library):
-        parts = [library.usual if part == _DEFAULT else part for part in parts]
+    parts, configured = [part.strip() for part in collection.split(",")], library.naming.configured
+    if DEFAULT in parts and not library.naming.has(DEFAULT):
+        usual = "" if parts == [DEFAULT] else DEFAULT
+        parts = [configured or usual if part == DEFAULT else part for part in parts]
     name = ",".join(parts)
-    return None if name in ("", library.usual) else name
+    return None if name in ("", configured) else name
 
 
-def asked_about(library: Library, collection: str) -> str:
-    """Return the collection that is named, "" where nothing is, which may be the same as all."""
-    return meant(library, collection) or (library.chosen() if collection.strip() else "")
+def contracted(library: Library, collection: str) -> tuple[str | None, str]:
+    """Return what is asked by a tool whose contract has the default "default", and a note on what is not, "" else.
+
+    Where no collection is named, and there is one that is called so, it alone is asked.
+    """
+    name = meant(library, collection)
+    names = [] if name or library.naming.configured else library.naming.visible()
+    if DEFAULT not in names:
+        return name, ""
+    others = [one for one in names if one != DEFAULT]
+    return DEFAULT, not_asked(others) if others else ""
 
 
 @contextmanager
-def looking_in(library: Library, collection: str, doc_id: str = "", *, several: bool = False) -> Iterator[str | None]:
-    """Give the collection in which a document is looked for; one that is not there is told in the same words always.
+def looking_in(
+    library: Library, collection: str, doc_id: str, *, several: bool = False, deleted: bool = False
+) -> Iterator[str | None]:
+    """Give the collection in which a document is looked for, None for all; what is not there is told in the same words.
 
     ``several``: ``collection`` may name more than one, as ``Library.named`` understands it. The hint says where else
-    there is a document ``doc_id``.
+    there is a document ``doc_id``, or was (``deleted``).
 
     Raises:
         NotFound: a collection was named that is not there, or the document is not.
     """
     name = meant(library, collection)
-    if name:
-        for one in library.named(name) if several else [name]:
-            library.collection(one)
+    looked_in = library.named(name) if several or not name else [name]
+    for one in looked_in if name else ():
+        library.collection(one)
     try:
         yield name
     except NotFound as error:
-        ids = [doc_id] if doc_id else []
-        raise NotFound(NOT_FOUND, hint=elsewhere(library, ids), ids=ids) from error
+        hint = library.naming.elsewhere([doc_id], looked_in, deleted=deleted)
+        raise NotFound(NOT_FOUND, hint=hint, ids=[doc_id]) from error
 
 
-def _has_default(library: Library) -> bool:
-    if library.usual == _DEFAULT:
-        return True
-    with library.shelves.catalog.read() as connection:
-        return collections.find(connection, _DEFAULT) is not None
+@contextmanager
+def changing_in(library: Library, collection: str, doc_id: str, *, deleted: bool = False) -> Iterator[str]:
+    """Give the one collection in which a document is changed; that another one has it is told in the hint.
 
-
-def elsewhere(library: Library, doc_ids: Sequence[str]) -> str:
-    """Return a hint where collections that the caller may use have documents of these ids, "" else."""
-    with library.shelves.catalog.read() as connection:
-        names = {one.id: one.name for one in collections.everything(connection)}
-        found = briefs.of_uids(connection, list(names), doc_ids) if doc_ids else {}
-    return " ".join(f"Give collection {names[one.collection_id]!r} for {uid!r}." for uid, one in found.items())
+    Raises:
+        NotFound: a collection was named that is not there, or the document is not.
+    """
+    name = library.chosen(meant(library, collection))
+    if meant(library, collection):
+        library.collection(name)
+    try:
+        yield name
+    except NotFound as error:
+        hint = library.naming.elsewhere([doc_id], [name], deleted=deleted)
+        raise NotFound(NOT_FOUND, hint=hint, ids=[doc_id]) from error

@@ -17,7 +17,7 @@ from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import as_json, object_from, tool
 from pinakes.tools.exactness import exactness
-from pinakes.tools.parameters import asked_about, meant
+from pinakes.tools.parameters import Collection, Searched, meant
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
 from pinakes.types import Blame as Lines
@@ -32,7 +32,6 @@ _MOST_NAMES = 1000
 
 _SHORTER = 0.8
 
-Collection = Annotated[str, Field(description="Collection; empty = the default one. `status` lists them.")]
 AsOf = Annotated[
     str, Field(description="As it was on this day (2026-01-31), at this time (UTC), tag or commit; empty = now.")
 ]
@@ -206,14 +205,15 @@ class StatusAnswer:
     """What each collection holds."""
 
     collections: tuple[CollectionStatus, ...]
+    note: str = ""
 
     def as_text(self) -> str:
-        if not self.collections:
-            return "There are no collections yet. Documents are added with: pinakes add PATH"
-        return "\n".join(_collection_line(status) for status in self.collections)
+        lines = [_collection_line(status) for status in self.collections]
+        return "\n".join([*lines, *([f"Note: {self.note}."] if self.note else [])])
 
     def as_data(self) -> dict[str, JSON]:
-        return {"collections": [_collection_data(status) for status in self.collections]}
+        data: dict[str, JSON] = {"collections": [_collection_data(status) for status in self.collections]}
+        return data | ({"notes": [self.note]} if self.note else {})
 
 
 @tool(toolset="search")
@@ -221,9 +221,7 @@ def search(
     library: Library,
     query: Annotated[str, Field(description="A question in plain words, or exact names and terms.", min_length=1)],
     top_k: Annotated[int, Field(description="How many passages.", ge=1)] = 5,
-    collection: Annotated[
-        str, Field(description="Collection, several as `a,b`, or `*` for all; empty = the default one.")
-    ] = "",
+    collection: Searched = "",
     mode: Annotated[
         Literal["default", "hybrid", "vector", "keyword", "auto"],
         Field(description="keyword for exact identifiers, vector for meaning alone, auto chooses; leave it for most."),
@@ -282,9 +280,10 @@ def read(
     blame: Blame = False,
 ) -> ReadAnswer:
     """Read a document, or some lines of it."""
-    name = library.chosen(meant(library, collection))
     lines = (start_line or 1, end_line or 10**9) if start_line or end_line else None
-    text = read_place(library, document, name, lines, version=version or None, as_of=as_of or None)
+    text = read_place(
+        library, document, meant(library, collection), lines, version=version or None, as_of=as_of or None
+    )
     if start_char > len(text.text):
         raise NotFound(
             f"These lines have no character {start_char}.", hint=f"They have {len(text.text)}, counted from 0."
@@ -301,13 +300,14 @@ def read(
         go_on |= again
     told, reason = library.blames.of_text(text) if blame else ((), "")
     shown = text.text[start_char:stop]
+    name = library.collection_of(text.document)
     return ReadAnswer(name, text, file_lines, shown, start_char, go_on, library.link(text), told, reason, again)
 
 
 @tool(toolset="search")
 def status(library: Library, collection: Collection = "") -> StatusAnswer:
     """List the collections: what is in them, where from, and whether all of it is indexed."""
-    return StatusAnswer(tuple(library.status(asked_about(library, collection) or None)))
+    return StatusAnswer(tuple(library.status(meant(library, collection))), library.naming.none_yet())
 
 
 def _cut(text: str, start: int) -> tuple[int, int]:

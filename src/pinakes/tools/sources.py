@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.library import Library
 from pinakes.tools.declare import Reply, tool
-from pinakes.tools.parameters import Collection, asked_about
+from pinakes.tools.parameters import Collection, meant
 from pinakes.types import JSON
 from pinakes.upkeep.syncing import Standing
 
@@ -22,16 +22,19 @@ class Sources(Reply):
     sources: list[dict[str, Any]]
     truncated: bool | SkipJsonSchema[None] = None
     next: str | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 @tool(toolset="search")
 def list_sources(library: Library, collection: Collection = "") -> Sources:
     """List what the collections are filled from: last sync, commit, documents, skipped and failed files, next run."""
-    every = library.syncing.everything(asked_about(library, collection) or None)
+    every = library.syncing.everything(meant(library, collection))
+    notes = [note] if not every and (note := library.naming.none_yet()) else None
     told = [as_data(one) for one in every]
     if not any(one["failing_left_out"] for one in told):
-        return Sources(sources=told)
-    return Sources(sources=told, truncated=True, next="The command `pinakes status --problems` names every file.")
+        return Sources(sources=told, notes=notes)
+    how = "The command `pinakes status --problems` names every file."
+    return Sources(sources=told, truncated=True, next=how, notes=notes)
 
 
 def as_data(one: Standing) -> dict[str, JSON]:

@@ -17,7 +17,7 @@ from pinakes.staged.retrieval import MERGES
 from pinakes.tools.declare import list_from, tool
 from pinakes.tools.errors import as_word
 from pinakes.tools.limits import TOP_K, most_items, usual_top_k
-from pinakes.tools.parameters import elsewhere, looking_in, meant, undefaulted
+from pinakes.tools.parameters import Contracted, Searched, contracted, looking_in, meant, undefaulted
 from pinakes.tools.staged_replies import (
     DocumentChunk,
     DocumentTexts,
@@ -52,7 +52,6 @@ Query = Annotated[str, Field(description="A question in plain words, or names an
 TopK = Annotated[
     int | SkipJsonSchema[None], Field(description="How many documents.", json_schema_extra=_defaults_to(TOP_K))
 ]
-Collection = Annotated[str, Field(description="Empty = the default one; `a,b` or `*` = several.")]
 TagsFilter = Annotated[
     list[str], BeforeValidator(list_from), Field(description="Only documents with any of these tags.")
 ]
@@ -65,7 +64,7 @@ def search_summaries(
     library: Library,
     query: Query,
     top_k: TopK = None,
-    collection: Collection = "",
+    collection: Contracted = "",
     min_score: MinScore = 0.0,
     tags_filter: TagsFilter = [],  # noqa: B006 - pydantic copies it
 ) -> SummaryHits:
@@ -75,17 +74,18 @@ def search_summaries(
     mean that there is probably no answer."""
     if not query.strip():
         return nothing(query)
+    name, others = contracted(library, collection)
     try:
         found = library.staged.summaries(
             query,
-            meant(library, collection),
+            name,
             top_k=_most(library, top_k),
             filters=_where(tags_filter),
             min_score=min_score,
         )
     except NotFound:
-        return _nothing_yet(library, collection, query)
-    return noted(hits(found, token_counter(library.settings.cache)), _on_top_k(library, top_k))
+        return _nothing_yet(library, name, query)
+    return noted(hits(found, token_counter(library.settings.cache)), _on_top_k(library, top_k), others)
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "hybrid", "documents"))
@@ -93,7 +93,7 @@ def hybrid_search(
     library: Library,
     query: Query,
     top_k: TopK = None,
-    collection: Collection = "",
+    collection: Contracted = "",
     semantic_weight: Annotated[
         float | SkipJsonSchema[None],
         Field(description="Weight of meaning.", json_schema_extra=_defaults_to(0.7)),
@@ -110,21 +110,23 @@ def hybrid_search(
     usual = library.settings.search
     semantic = usual.semantic_weight if semantic_weight is None else semantic_weight
     keyword = usual.keyword_weight if keyword_weight is None else keyword_weight
+    name, others = contracted(library, collection)
     try:
         found = library.staged.summaries(
             query,
-            meant(library, collection),
+            name,
             top_k=_most(library, top_k),
             mode="hybrid",
             filters=_where(tags_filter),
             weights=(semantic, keyword),
         )
     except NotFound:
-        return _nothing_yet(library, collection, query)
+        return _nothing_yet(library, name, query)
     return noted(
         hits(found, token_counter(library.settings.cache), scores=True),
         _on_top_k(library, top_k),
         _on_weights(semantic, keyword),
+        others,
     )
 
 
@@ -140,7 +142,7 @@ def multi_query_search(
         ),
     ],
     top_k: TopK = None,
-    collection: Collection = "",
+    collection: Contracted = "",
     fusion_method: Annotated[
         str,
         Field(description="rrf: by ranks; max: by the best score of each.", json_schema_extra={"enum": list(MERGES)}),
@@ -151,17 +153,18 @@ def multi_query_search(
     asked = check_merge(queries)
     method = fusion_method.strip().lower()
     unknown = "" if method in MERGES else f"there is no fusion_method {fusion_method!r}, but rrf and max: rrf was used"
+    name, others = contracted(library, collection)
     try:
         found = library.staged.several(
             asked,
-            meant(library, collection),
+            name,
             top_k=_most(library, top_k),
             merge="max" if method == "max" else "rrf",
             filters=_where(tags_filter),
         )
     except NotFound:
-        return _nothing_yet(library, collection, "; ".join(asked))
-    return noted(hits(found, token_counter(library.settings.cache)), unknown, _on_top_k(library, top_k))
+        return _nothing_yet(library, name, "; ".join(asked))
+    return noted(hits(found, token_counter(library.settings.cache)), unknown, _on_top_k(library, top_k), others)
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "similar", "documents"))
@@ -170,7 +173,7 @@ def find_similar(
     doc_id: DocId,
     top_k: TopK = None,
     exclude_same_source: Annotated[bool, Field(description="Leave out what comes from the same source.")] = False,
-    collection: Collection = "",
+    collection: Searched = "",
     tags_filter: TagsFilter = [],  # noqa: B006
 ) -> SummaryHits:
     """Find documents like one you have; that one is left out."""
@@ -197,7 +200,7 @@ def get_documents(
         ),
     ],
     include_chunks: Annotated[bool, Field(description="Also each chunk with its place.")] = False,
-    collection: Collection = "",
+    collection: Searched = "",
     max_tokens: Annotated[
         int,
         Field(description="Budget of the whole answer; cut after a section, says where to go on. 0 = as usual.", ge=0),
@@ -213,21 +216,24 @@ def get_documents(
     lines = (max(1, start_line), end_line) if start_line or end_line else None
     wanted, name = Wanted(section.strip(), lines, include_chunks, outline), meant(library, collection)
 
+    def elsewhere(missing: Sequence[str] | None) -> str | None:
+        return library.naming.elsewhere(missing or (), library.named(name)) or None
+
     def opened(room: int) -> DocumentTexts:
         found = library.staged.expand(doc_ids, name, max_tokens=room, wanted=wanted)
-        return _texts(library, doc_ids, found, wanted, max_tokens // _OUTLINE_SHARE)
+        texts = _texts(doc_ids, found, wanted, max_tokens // _OUTLINE_SHARE)
+        return texts.model_copy(update={"hint": elsewhere(texts.not_found)})
 
     try:
         return answer_within(max_tokens, opened, token_counter(library.settings.cache))
     except NotFound:
         if name:
             raise
-        return DocumentTexts(documents=[], total_tokens=0, not_found=doc_ids or None)
+        missing = library.naming.missing()
+        return DocumentTexts(documents=[], total_tokens=0, not_found=doc_ids or None, hint=missing or None)
 
 
-def _texts(
-    library: Library, doc_ids: Sequence[str], found: Expanded, wanted: Wanted, outline_tokens: int
-) -> DocumentTexts:
+def _texts(doc_ids: Sequence[str], found: Expanded, wanted: Wanted, outline_tokens: int) -> DocumentTexts:
     """Return the answer that opened documents are; ``outline_tokens``: most of all outlines, 0 = any number."""
     there = {one.document.uid for one in found.documents}.union(found.left_out)
     missing = [uid for uid in dict.fromkeys(doc_ids) if uid not in there]
@@ -240,7 +246,6 @@ def _texts(
         tokens_saved=max(0, found.full_tokens - found.tokens),
         left_out=list(found.left_out) or None,
         not_found=missing or None,
-        hint=elsewhere(library, missing) or None,
         truncated=bool(next_) or None,
         next=next_ or None,
     )
@@ -255,7 +260,7 @@ def get_document_chunk(
         Field(description="Its number from 0, as best_chunk.", json_schema_extra=undefaulted),
     ] = None,
     chunk_query: Annotated[str, Field(description="Instead of a number: what to look for in the document.")] = "",
-    collection: Collection = "",
+    collection: Searched = "",
     neighbours: Annotated[int, Field(description="Also so many before and after.", ge=0, le=MOST_NEIGHBOURS)] = 0,
 ) -> DocumentChunk:
     """Read one chunk of a document: cheapest. Give chunk_index or chunk_query."""
@@ -287,12 +292,12 @@ def _where(tags: Sequence[str]) -> Mapping[str, JSON]:
     return {"tags": list(tags)} if tags else {}
 
 
-def _nothing_yet(library: Library, collection: str, query: str) -> SummaryHits:
-    """Return the empty answer where the usual collection is not there yet, as before the first document.
+def _nothing_yet(library: Library, name: str | None, query: str) -> SummaryHits:
+    """Return the empty answer where what is asked is not there yet, as before the first document.
 
     Raises:
         NotFound: a collection was named that is not there.
     """
-    if meant(library, collection):
-        library.staged.records(collection)
-    return nothing(query)
+    if name:
+        library.staged.records(name)
+    return noted(nothing(query), library.naming.missing())

@@ -151,3 +151,55 @@ def test_one_that_does_not_answer_is_told_of(filled: Any) -> None:
     assert done.code == 0
     assert "warning: 'nowhere' did not answer" in done.err
     assert "There is no collection 'nowhere'" in done.err
+
+
+class TestNoneNamed:
+    """Without ``-c``: all are asked, documents are found wherever they are, and changes go to one alone."""
+
+    def test_a_search_asks_all_and_says_so(self, filled: Any) -> None:
+        for command in (["search"], ["query"], ["search", "--summaries"]):
+            done = filled(*command, "cider from apple trees")
+            assert "cider.md" in done.out
+            assert "no collection was named, so 2 collections were asked: cellar, orchard" in done.err
+        only = filled("search", "cider", "--set", "collection=orchard", "--json").document
+        assert (only["collection"], only["notes"]) == ("orchard", only["notes"])
+        assert not [note for note in only["notes"] if "was named" in note]
+
+    def test_a_document_is_found_where_it_is(self, filled: Any) -> None:
+        assert "kept in the cellar" in filled("read", "cider.md").out
+        assert "Cider" in filled("outline", "cider.md").out
+        assert filled("document", "show", "cider.md", "--json").document["collection"] == "cellar"
+        assert filled("document", "history", "cider.md").code == 0
+        told = filled("explain", "apple trees", "cider.md", "--json").document
+        assert [one["path"] for one in told["documents"]] == ["cider.md"]
+        assert told["collection"] == "cellar"
+        assert filled("read", "cider.md", "--set", "collection=orchard").code == 3
+
+    def test_a_path_that_two_have_is_not_taken_from_one(self, filled: Any, tmp_path: Path) -> None:
+        assert filled("add", tmp_path / "cellar", "-c", "copy").code == 0
+        done = filled("read", "cider.md")
+        assert done.code == 2
+        assert "2 collections have a document 'cider.md'." in done.err
+        assert "Name one: cellar, copy." in done.err
+
+    @pytest.mark.parametrize("change", [["update", "--tag", "old"], ["delete"]], ids=["update", "delete"])
+    def test_a_change_names_the_collection_that_has_the_document(self, filled: Any, change: list[str]) -> None:
+        before = filled("document", "show", "cider.md", "--json").document
+        done = filled("document", change[0], "cider.md", *change[1:])
+        assert done.code == 3
+        assert "There is one in collection 'cellar': -c cellar" in done.err
+        assert filled("document", "show", "cider.md", "--json").document == before
+        assert filled("document", change[0], "cider.md", *change[1:], "-c", "cellar").code == 0
+
+    def test_a_deleted_document_is_listed_and_restored(self, filled: Any) -> None:
+        [uid] = {filled("document", "delete", "cider.md", "-c", "cellar", "--json").document["uid"]}
+        assert uid in filled("document", "deleted").out
+        refused = filled("document", "restore", uid)
+        assert (refused.code, "cellar" in refused.err) == (3, True)
+        assert filled("document", "restore", uid, "-c", "cellar").code == 0
+
+    def test_a_new_document_goes_to_default(self, filled: Any, tmp_path: Path) -> None:
+        note = tmp_path / "note.md"
+        note.write_text("A note on cider.")
+        told = filled("document", "put", note, "--title", "Note", "--json").document
+        assert told["document"]["collection"] == "default"

@@ -185,11 +185,12 @@ def test_a_long_query_is_repeated_in_part_over_mcp_and_whole_over_http(
 )
 @pytest.mark.parametrize("where", ["nowhere", "other"])
 def test_an_unknown_id_is_named(tool: str, where: str, place: Place) -> None:
-    uid = "nobody"
+    uid, here = "nobody", {}
     if where == "other":
+        here = {"collection": "default"}
         [uid] = [one["doc_id"] for one in place.called("search_summaries", query="pump", collection="other")["results"]]
     extra = {"chunk_index": 0} if tool == "get_document_chunk" else {"title": "x"} if tool == "update_document" else {}
-    for told in (place.called(tool, doc_id=uid, **extra), place.over_http(tool, doc_id=uid, **extra)):
+    for told in (place.called(tool, doc_id=uid, **here, **extra), place.over_http(tool, doc_id=uid, **here, **extra)):
         assert told["error"] == "Document not found"
         assert told["not_found"] == [uid]
         assert ("Give collection 'other'" in told.get("hint", "")) is (where == "other")
@@ -199,7 +200,7 @@ def test_an_unknown_id_is_named(tool: str, where: str, place: Place) -> None:
 def test_unknown_ids_among_others_are_named(tool: str, place: Place) -> None:
     [known] = [one["doc_id"] for one in place.called("search_summaries", query="pump 3", top_k=1)["results"]]
     [other] = [one["doc_id"] for one in place.called("search_summaries", query="pump", collection="other")["results"]]
-    asked: dict[str, Any] = {"doc_ids": ["nobody", known, other, "nobody"]}
+    asked: dict[str, Any] = {"doc_ids": ["nobody", known, other, "nobody"], "collection": "default"}
     asked |= {"query": "pump"} if tool == "explain_retrieval" else {}
     for told in (place.called(tool, **asked), place.over_http(tool, **asked)):
         assert told["not_found"] == ["nobody", other]

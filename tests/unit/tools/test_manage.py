@@ -103,7 +103,8 @@ class TestIngesting:
             "hint": f"Give collection 'handbook' for {done['doc_id']!r}.",
             "not_found": [done["doc_id"]],
         }
-        assert answer(library, "get_document_metadata", doc_id=done["doc_id"]) == told
+        assert answer(library, "get_document_metadata", doc_id=done["doc_id"])["collection"] == "handbook"
+        assert answer(library, "get_document_metadata", doc_id=done["doc_id"], collection="default") == told
         assert answer(library, "update_document", doc_id=done["doc_id"], title="Mine") == told
         assert answer(library, "delete_document", doc_id=done["doc_id"], collection="default") == told
         assert (
@@ -338,7 +339,9 @@ class TestSeeing:
 
     def test_an_empty_home_has_one_empty_default_collection(self, library: Library) -> None:
         empty = {"name": "default", "document_count": 0, "total_tokens": 0, "description": ""}
-        assert answer(library, "list_collections") == {"collections": [empty]}
+        told = answer(library, "list_collections")
+        assert told["collections"] == [empty]
+        assert "no collections yet" in told["notes"][0]
         stats = answer(library, "collection_stats")
         assert (stats["collection"], stats["document_count"], stats["oldest_document"]) == ("default", 0, "")
         told = {"error": "Document not found", "not_found": [UNKNOWN]}

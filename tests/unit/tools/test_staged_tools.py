@@ -118,7 +118,10 @@ def test_six_descriptions_cost_few_tokens() -> None:
 def test_a_search_answers_with_summaries(library: Library) -> None:
     found = call(library, "search_summaries", query="earthworms at night")
     assert set(found) == {"query", "results", "total_candidates", "search_time_ms", "tokens_saved", "notes"}
-    assert found["notes"] == ["`tags: night` is a value of the field tags: write tags:night to filter"]
+    assert found["notes"] == [
+        "1 other collection was not asked: other; name them, or *",
+        "`tags: night` is a value of the field tags: write tags:night to filter",
+    ]
     assert found["total_candidates"] == 4
     assert found["search_time_ms"] > 0
     first = found["results"][0]
@@ -377,7 +380,7 @@ def test_a_chunk_is_read_by_number_or_question(library: Library) -> None:
         ({"chunk_index": 99}, "chunk_index out of range"),
         ({"chunk_index": -1}, "chunk_index out of range"),
         ({"chunk_index": 0, "doc_id": "nobody"}, "Document not found"),
-        ({"chunk_index": 0, "doc_id": "other"}, "Document not found"),
+        ({"chunk_index": 0, "doc_id": "other", "collection": "default"}, "Document not found"),
         ({"chunk_index": 0, "collection": "nowhere"}, "There is no collection 'nowhere'."),
     ],
 )
@@ -391,15 +394,20 @@ def test_a_chunk_that_cannot_be_read_is_told_in_the_words_promised(
     assert told["error"] == message
 
 
-def test_ids_of_another_collection_are_not_found(library: Library) -> None:
+def test_ids_of_another_collection_are_found_where_none_is_named(library: Library) -> None:
     [elsewhere] = call(library, "search_summaries", query="badgers", collection="other")["results"]
     assert elsewhere["collection"] == "other"
-    assert call(library, "get_documents", doc_ids=[elsewhere["doc_id"]])["documents"] == []
-    assert call(library, "get_documents", doc_ids=[elsewhere["doc_id"]], collection="*")["documents"]
+    here: dict[str, Any] = {"collection": "default"}
+    assert call(library, "get_documents", doc_ids=[elsewhere["doc_id"]], **here)["documents"] == []
+    for named in ({}, {"collection": "*"}):
+        [found] = call(library, "get_documents", doc_ids=[elsewhere["doc_id"]], **named)["documents"]
+        assert found["collection"] == "other"
     hint = f"Give collection 'other' for {elsewhere['doc_id']!r}."
     told = {"error": "Document not found", "not_found": [elsewhere["doc_id"]]}
-    assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == told | {"hint": hint}
-    opened = call(library, "get_documents", doc_ids=["nobody", elsewhere["doc_id"]])
+    assert call(library, "find_similar", doc_id=elsewhere["doc_id"], **here) == told | {"hint": hint}
+    similar = call(library, "find_similar", doc_id=elsewhere["doc_id"])
+    assert similar["notes"][0].startswith("only documents of 'other' were compared; 1 other collection was not asked")
+    opened = call(library, "get_documents", doc_ids=["nobody", elsewhere["doc_id"]], **here)
     assert (opened["not_found"], opened["hint"]) == (["nobody", elsewhere["doc_id"]], hint)
     with calling(Caller("agent", scope="write", collections=("default",))):
         assert call(library, "find_similar", doc_id=elsewhere["doc_id"]) == told
