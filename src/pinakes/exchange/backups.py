@@ -108,6 +108,7 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
     """Make a home at ``home``, where nothing is but perhaps an empty folder or one of models, of the backup ``file``.
 
     Everything is checked before anything is put in its place; the catalogue, which makes it a home, comes last.
+    Where that fails, nothing of it stays, nor folders that were made for it.
 
     Raises:
         NotFound: there is no such file.
@@ -119,18 +120,24 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
     with opened(file, KIND) as archive, storing(_WHAT):
         _check_empty(home)
         _check_room(home, archive)
+        made = [folder for folder in (home, *home.parents) if not folder.exists()]
         home.mkdir(parents=True, exist_ok=True)
         staging = home / f"{STAGING}{secrets.token_hex(4)}"
-        staging.mkdir(mode=0o700)
         try:
+            staging.mkdir(mode=0o700)
             _check_empty(home, staging)  # once more: another one may have begun at the same moment
             _unpack(archive, file, staging, on_step)
             on_step("checking", 0, 0)
             _adopt(staging, home, archive)
             held = _checked(staging / CATALOG)
             _put_in_place(staging, home)
-        finally:
+        except BaseException:
             shutil.rmtree(staging, ignore_errors=True)
+            with suppress(OSError):
+                for folder in made:
+                    folder.rmdir()  # which leaves what another process has put there
+            raise
+        shutil.rmtree(staging, ignore_errors=True)
         about, members = archive.manifest, archive.members
     seconds = round(time.perf_counter() - start, 2)
     of, software = str(about.get("created_at", "")), str(about.get("software", ""))
@@ -288,6 +295,13 @@ def _texts(value: JSON) -> Iterator[str]:
 
 
 def _put_in_place(staging: Path, home: Path) -> None:
+    """Move everything out of ``staging``, or nothing: where one cannot be moved, the others go back."""
     names = sorted((path.name for path in staging.iterdir()), key=lambda name: (name == CATALOG, name))
-    for name in names:
-        (staging / name).rename(home / name)
+    try:
+        for name in names:
+            (staging / name).rename(home / name)
+    except BaseException:
+        for name in names:
+            if not (staging / name).exists():
+                (home / name).rename(staging / name)
+        raise
