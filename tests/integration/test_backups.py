@@ -439,7 +439,6 @@ class TestRefusals:
         done: Restored = restore(file, new)
         assert done.documents == len(FILES)
 
-
     def test_folders_that_were_made_for_it_go_with_it_and_others_stay(self, file: Path, new: Path) -> None:
         damaged = rewritten(file, "catalog.db", b"no database at all" * 100)
         new.mkdir()

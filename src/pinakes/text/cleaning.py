@@ -38,7 +38,7 @@ _SECRET = re.compile(
 )
 """What is hidden besides what the table of credentials finds: in a log, too much is better than too little."""
 
-_PASSWORD_WORDS = "passphrase|passwd|password|passwort|kennwort|pwd"
+_PASSWORD_WORDS = "passphrase|passwd|password|passwort|kennwort|pwd"  # noqa: S105 - what they are called
 _CREDENTIAL_WORDS = f"credential|secret|token|{_KEYS}|secret_access_key"
 _ASKED = re.compile(
     rf"((?:{_PASSWORD_WORDS}|{_CREDENTIAL_WORDS})[\"']?\s*=\s*)(?:\"[^\"]{{4,}}\"|'[^']{{4,}}'|(?:[^\s\"',;&]|&(?![\w.-]+=)){{4,}})"
