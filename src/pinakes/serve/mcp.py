@@ -144,6 +144,7 @@ class _DeclaredTool(McpTool):
         return ToolResult(
             content=[TextContent(type="text", text=outcome.text)],
             structured_content=outcome.data if settings.mcp.structured_content else None,
+            meta=None if outcome.error is None else {"errorCode": outcome.error.code},
             is_error=outcome.failed,
         )
 
