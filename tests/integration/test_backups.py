@@ -374,7 +374,7 @@ class TestRefusals:
     def test_what_no_backup_holds_is_refused_and_nothing_is_made(self, file: Path, new: Path, name: str) -> None:
         with pytest.raises(Unreadable, match="has a member"):
             restore(rewritten(file, name, b"evil"), new)
-        assert left(new) == []
+        assert not new.exists()
         assert not (new.parent / "evil").exists()
 
     def test_a_damaged_catalogue_is_not_put_in_place(self, zoo: Library, file: Path, new: Path) -> None:
@@ -383,7 +383,7 @@ class TestRefusals:
         for data in (b"no database at all" * 100, bytes(catalog[:100]) + bytes(len(catalog) - 100)):
             with pytest.raises(CatalogueCorrupt):
                 restore(rewritten(file, "catalog.db", data), new)
-            assert left(new) == []
+            assert not new.exists()
 
     def test_a_newer_catalogue_is_refused(self, file: Path, new: Path, tmp_path: Path) -> None:
         with zipfile.ZipFile(file) as archive:
@@ -393,7 +393,7 @@ class TestRefusals:
         connection.close()
         with pytest.raises(PinakesError, match="newer Pinakes"):
             restore(rewritten(file, "catalog.db", (tmp_path / "catalog.db").read_bytes()), new)
-        assert left(new) == []
+        assert not new.exists()
 
     def test_a_cut_off_or_foreign_file_is_refused(self, zoo: Library, file: Path, new: Path, tmp_path: Path) -> None:
         zoo.exchange.export("zoo", tmp_path / "zoo.zip")
@@ -413,7 +413,7 @@ class TestRefusals:
         file.write_bytes(data)
         with pytest.raises(Unreadable):
             restore(file, new)
-        assert left(new) == []
+        assert not new.exists()
 
     def test_where_there_is_no_room_nothing_is_begun(
         self, file: Path, new: Path, monkeypatch: pytest.MonkeyPatch
@@ -435,9 +435,28 @@ class TestRefusals:
     def test_being_stopped_leaves_no_half_home(self, file: Path, new: Path, step: str) -> None:
         with pytest.raises(KeyboardInterrupt):
             restore(file, new, _stop_at(step))
-        assert left(new) == []
+        assert not new.exists()
         done: Restored = restore(file, new)
         assert done.documents == len(FILES)
+
+    def test_folders_that_were_made_for_it_go_with_it_and_others_stay(self, file: Path, new: Path) -> None:
+        damaged = rewritten(file, "catalog.db", b"no database at all" * 100)
+        new.mkdir()
+        for home in (new / "deep" / "home", new, new.parent / "other" / "home"):
+            with pytest.raises(CatalogueCorrupt):
+                restore(damaged, home)
+            assert (left(new), new.exists()) == ([], True)
+        assert not (new.parent / "other").exists()
+
+    def test_what_cannot_be_put_in_place_leaves_what_was_there_alone(self, file: Path, new: Path) -> None:
+        def somebody_writes(what: str, _done: int, _total: int) -> None:
+            if what == "checking":
+                write_files(new, {"evaluations/mine.json": "{}"})
+
+        with pytest.raises(StorageFull):
+            restore(rewritten(rewritten(file, "config.toml", b""), "evaluations/a.json", b"{}"), new, somebody_writes)
+        assert left(new) == ["evaluations"]
+        assert left(new / "evaluations") == ["mine.json"]
 
 
 def _stop_at(step: str) -> Callable[[str, int, int], None]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
+from pinakes.calls.caller import KEY_VARIABLE
 from pinakes.cli.session import Session
+from pinakes.types import JSON
 
 MOCK_PORT = 3001
 
@@ -17,17 +20,8 @@ def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
     settings = session.settings
 
     def on_ready(url: str) -> None:
-        from pinakes.serve.access import needs_keys
-
-        url = url.rstrip("/")
-        ask = json.dumps({"query": "how does it work?", "top_k": 3})
-        client = json.dumps({"mcpServers": {settings.server_name: {"url": f"{url}/mcp"}}})
-        session.screen.say(f"Pinakes serves {settings.home} at {url} (Ctrl+C stops it).")
-        session.screen.say(f"  ask        curl {url}/search -H 'Content-Type: application/json' -d '{ask}'")
-        session.screen.say(f"  MCP client {client}")
-        session.screen.say(f"  API        {url}/docs")
-        if needs_keys(settings.server):
-            session.screen.say(f"  keys       are needed; {session.command('keys', 'create', 'NAME')} makes one")
+        for line in banner(session, url.rstrip("/")):
+            session.screen.say(line)
 
     def on_mock_ready(url: str) -> None:
         session.screen.say(f"A mock of Pinakes answers at {url} (Ctrl+C stops it); {url}/routes lists what.")
@@ -36,6 +30,31 @@ def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
         serve_mock(settings, on_ready=on_mock_ready)
     else:
         serve_http(settings, reindex=reindex, on_ready=on_ready)
+
+
+def banner(session: Session, url: str) -> Iterator[str]:
+    """Yield what is said when a server answers at ``url``: how to ask it, from where, and with which key."""
+    from pinakes.serve.access import needs_keys
+    from pinakes.serve.guard import is_unspecified
+    from pinakes.serve.run import address_of_machine
+
+    settings = session.settings
+    keys = needs_keys(settings.server)
+    yield f"Pinakes serves {settings.home} at {url} (Ctrl+C stops it)."
+    if is_unspecified(settings.server.host):
+        url = url.replace("127.0.0.1", address_of_machine())
+        yield f"  elsewhere  {url} and by every other address of this machine"
+    header = f' -H "Authorization: Bearer ${KEY_VARIABLE}"' if keys else ""
+    ask = json.dumps({"query": "how does it work?", "top_k": 3})
+    client: dict[str, JSON] = {"url": f"{url}/mcp"}
+    if keys:
+        client["headers"] = {"Authorization": f"Bearer ${{{KEY_VARIABLE}}}"}
+    yield f"  ask        curl {url}/search{header} -H 'Content-Type: application/json' -d '{ask}'"
+    yield f"  MCP client {json.dumps({'mcpServers': {settings.server_name: client}})}"
+    yield f"  API        {url}/docs"
+    if keys:
+        make = session.command("keys", "create", "NAME")
+        yield f"  keys       are needed, as in these lines: {make} makes one; put it into {KEY_VARIABLE}"
 
 
 def offering(session: Session, toolsets: str | None, *, read_only: bool) -> Session:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -164,13 +165,14 @@ class BertEmbedder:
         installed = self._install()
         graph = installed.graph_folder(self._settings.precision)
         folder = graph.with_name(f"prior-{_PRIOR_FORMAT}-{graph.name}")
-        if not folders.intact(folder):
+        table = _loaded_prior(folder)
+        if table is None:
             with folders.exclusive(folder.parent, weights.LOCK_TIMEOUT_S):
-                if not folders.intact(folder):
+                table = _loaded_prior(folder)  # another process may have made it meanwhile
+                if table is None:
                     with folders.filled(folder, {"weights_sha256": installed.weights_sha256}) as unfinished:
                         _save_prior(unfinished / _PRIOR, self._alone(model))
-        with np.load(folder / _PRIOR, allow_pickle=False) as parts:
-            table: Float32 = parts["codes"] * parts["scale"].astype(np.float32)
+                    table = _read_prior(folder / _PRIOR)
         return table
 
     def _alone(self, model: _Model) -> Float32:
@@ -251,6 +253,22 @@ class BertEmbedder:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(threads, thread_name_prefix="pinakes-embed")
             return self._pool
+
+
+def _loaded_prior(folder: Path) -> Float32 | None:
+    """Return what ``_save_prior`` wrote into ``folder``, None where it is not there, or damaged."""
+    if not folders.intact(folder):
+        return None
+    try:
+        return _read_prior(folder / _PRIOR)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # whatever NumPy says of what is no archive
+        return None
+
+
+def _read_prior(path: Path) -> Float32:
+    with np.load(path, allow_pickle=False) as parts:
+        table: Float32 = parts["codes"] * parts["scale"].astype(np.float32)
+    return table
 
 
 def _save_prior(path: Path, vectors: Float32) -> None:

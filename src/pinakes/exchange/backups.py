@@ -109,6 +109,7 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
     """Make a home at ``home``, where nothing is but perhaps an empty folder or one of models, of the backup ``file``.
 
     Everything is checked before anything is put in its place; the catalogue, which makes it a home, comes last.
+    Where that fails, nothing of it stays, nor folders that were made for it.
 
     Raises:
         NotFound: there is no such file.
@@ -120,18 +121,24 @@ def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _tota
     with opened(file, KIND) as archive, storing(_WHAT):
         _check_empty(home)
         _check_room(home, archive)
+        made = [folder for folder in (home, *home.parents) if not folder.exists()]
         make_private(home)
         staging = home / f"{STAGING}{secrets.token_hex(4)}"
-        make_private(staging)
         try:
+            make_private(staging)
             _check_empty(home, staging)  # once more: another one may have begun at the same moment
             _unpack(archive, file, staging, on_step)
             on_step("checking", 0, 0)
             _adopt(staging, home, archive)
             held = _checked(staging / CATALOG)
             _put_in_place(staging, home)
-        finally:
+        except BaseException:
             shutil.rmtree(staging, ignore_errors=True)
+            with suppress(OSError):
+                for folder in made:
+                    folder.rmdir()  # which leaves what another process has put there
+            raise
+        shutil.rmtree(staging, ignore_errors=True)
         about, members = archive.manifest, archive.members
     seconds = round(time.perf_counter() - start, 2)
     of, software = str(about.get("created_at", "")), str(about.get("software", ""))
@@ -289,7 +296,14 @@ def _texts(value: JSON) -> Iterator[str]:
 
 
 def _put_in_place(staging: Path, home: Path) -> None:
+    """Move everything out of ``staging``, or nothing: where one cannot be moved, the others go back."""
     names = sorted((path.name for path in staging.iterdir()), key=lambda name: (name == CATALOG, name))
     (staging / CATALOG).chmod(PRIVATE_FILE)
-    for name in names:
-        (staging / name).rename(home / name)
+    try:
+        for name in names:
+            (staging / name).rename(home / name)
+    except BaseException:
+        for name in names:
+            if not (staging / name).exists():
+                (home / name).rename(staging / name)
+        raise

@@ -59,8 +59,10 @@ def read_manifest(folder: Path) -> Manifest | None:
 def intact(folder: Path, *, but: Collection[str] = ()) -> bool:
     """Say whether every file of ``folder``, ``but`` some, has the SHA-256 its manifest names. Reads them."""
     manifest = read_manifest(folder)
-    return manifest is not None and all(
-        sha256(folder / name) == digest for name, (_, digest) in manifest.files.items() if name not in but
+    return (
+        manifest is not None
+        and bool(manifest.files)
+        and all(sha256(folder / name) == digest for name, (_, digest) in manifest.files.items() if name not in but)
     )
 
 

@@ -172,6 +172,8 @@ def install(
     report = progress or _silent
     model = locate(settings, cache)
     if model is not None and _sound(model, verify) and folders.intact(model.graph_folder(settings.precision)):
+        if verify:
+            _remove_damaged(model.graph_folder(settings.precision))
         return model
     if model is None and not fetch:
         raise ModelUnavailable(f"The model {settings.model} is not installed.", hint=_hint(settings))
@@ -223,10 +225,24 @@ def status(settings: ModelSettings, cache: Path, *, verify: bool = True) -> dict
         answer |= {"converted": True, "graph_folder": str(graph), "graph_bytes": manifest.size_bytes}
     if verify:
         sound = folders.sha256(model.folder / convert.WEIGHTS) == model.weights_sha256
-        answer |= {"sha256_ok": sound, "graph_ok": folders.intact(graph) if manifest else None}
+        answer |= {"sha256_ok": sound, "graph_ok": _all_intact(graph) if manifest else None}
         if not sound:
             answer["problem"] = f"The weights are damaged. `{_command(settings)}` fetches them again."
     return answer
+
+
+def _all_intact(graph: Path) -> bool:
+    """Check a graph, and what was made of it and lies beside it under a longer name."""
+    return all(map(folders.intact, graph.parent.glob(f"*{graph.name}")))
+
+
+def _remove_damaged(graph: Path) -> None:
+    """Remove what was made of a graph and is damaged: it is made again when it is needed."""
+    with folders.exclusive(graph.parent, LOCK_TIMEOUT_S):
+        for made in graph.parent.glob(f"*-{graph.name}"):
+            if not folders.intact(made):
+                _log.warning("%s is damaged; it is made again when it is needed.", made)
+                shutil.rmtree(made, ignore_errors=True)
 
 
 def _parent(settings: ModelSettings, cache: Path) -> Path:

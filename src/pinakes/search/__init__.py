@@ -23,7 +23,7 @@ from pinakes.search.diversity import Diversity
 from pinakes.search.hits import hydrated
 from pinakes.search.parts import Parts
 from pinakes.search.passages import Passages
-from pinakes.search.ranking import Ranked, phrases_first, rank
+from pinakes.search.ranking import Ranked, bound, phrases_first, rank
 from pinakes.search.remembered import Holdings, QueryVectors
 from pinakes.search.request import FUSIONS, MODES, Request, check
 from pinakes.search.reranking import Reranking
@@ -189,7 +189,7 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
             with watch.stage("judge") as detail:
                 answerable, seen = judged(ranked, parts, passages)
                 detail |= seen
-    above = np.count_nonzero(ranked.scores >= request.min_score)
+    above = np.count_nonzero(ranked.scores >= bound(request.min_score))
     more = above == len(ranked.scores) > 0 and not _all_near_known(request, found)
     answer = Results(
         query=request.query,

@@ -41,14 +41,14 @@ class Ranked:
 
     def best(self, most: int, min_score: float) -> Ranked:
         """Return the first so many, less those below ``min_score``."""
-        kept = np.flatnonzero(self.scores >= min_score)[:most]
+        kept = np.flatnonzero(self.scores >= bound(min_score))[:most]
         return Ranked(self.candidates, self.rows[kept], self.scores[kept])
 
     def near(self, min_similarity: float) -> tuple[Ranked, list[str]]:
         """Return those with at least this cosine with the query, and say in words where that leaves nothing."""
         found = self.candidates.cosine
         cosine = np.zeros(len(self.rows), np.float32) if found is None else np.nan_to_num(found[self.rows], nan=0.0)
-        kept = np.flatnonzero(cosine >= min_similarity)
+        kept = np.flatnonzero(cosine >= bound(min_similarity))
         told = [too_far(float(cosine.max()), min_similarity)] if len(cosine) and not len(kept) else []
         return Ranked(self.candidates, self.rows[kept], self.scores[kept]), told
 
@@ -60,9 +60,14 @@ class Ranked:
 
     def doubts(self, min_score: float) -> list[str]:
         """Say in words that ``min_score`` leaves nothing, if so; the best score is rounded down, to be used instead."""
-        if not len(self.scores) or self.scores[0] >= min_score:
+        if not len(self.scores) or self.scores[0] >= bound(min_score):
             return []
         return [too_low(float(self.scores[0]), min_score)]
+
+
+def bound(least: float) -> np.float32:
+    """Return a least score as scores are compared with it, which are from -1 to 1: 1e300 has no place in 32 bits."""
+    return np.float32(min(max(least, -2.0), 2.0))
 
 
 def too_low(best: float, min_score: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -59,8 +60,20 @@ def check(request: Request) -> None:
         raise InvalidInput(f"Phrases cannot be {request.phrases!r}.", hint=f"Use one of {', '.join(PHRASE_USES)}.")
     if request.top_k < 1:
         raise InvalidInput(f"top_k cannot be {request.top_k}.", hint="Use 1 or more.")
+    check_least(min_score=request.min_score, min_similarity=request.min_similarity)
     if not 0 <= request.neighbours <= MOST_NEIGHBOURS:
         raise InvalidInput(f"neighbours cannot be {request.neighbours}.", hint=f"Use 0 to {MOST_NEIGHBOURS}.")
+
+
+def check_least(**named: float) -> None:
+    """Refuse a least score that is no number; one above all scores leaves nothing, which notes say.
+
+    Raises:
+        InvalidInput: it is NaN or infinite.
+    """
+    for name, least in named.items():
+        if not math.isfinite(least):
+            raise InvalidInput(f"{name} cannot be {least}.", hint="Use a number from 0 to 1.")
 
 
 def cleaned(query: str, most: int, notes: list[str]) -> str:

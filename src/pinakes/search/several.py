@@ -27,6 +27,7 @@ from pinakes.search.duplicates import Compared, comparable
 from pinakes.search.fitting import RANKS, SCORE, behind, fit
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
+from pinakes.search.request import check_least
 from pinakes.search.scoring import with_score
 from pinakes.settings import SearchSettings
 from pinakes.spelling import lacked_word
@@ -75,6 +76,7 @@ class Wanted:
         Raises:
             InvalidInput: more hits than ``search.max_top_k``.
         """
+        check_least(min_score=min_score)
         weights = settings.semantic_weight + settings.keyword_weight
         words = settings.keyword_weight / weights if weights else 0.5
         words /= 1 + settings.feedback_weight

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from pinakes.errors import NO_DESCRIPTORS, PinakesError, http_status, no_descriptors
+from pinakes.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http_status, no_descriptors
 from pinakes.library import Library
 from pinakes.serve import (
     access,
@@ -128,7 +128,7 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
     problems = [{name: entry[name] for name in ("type", "loc", "msg")} for entry in error.errors()]
     if envelope.of_this_interface(request.url.path):
         return envelope.refused(400, "INVALID_REQUEST", "The request cannot be used", problems)
-    return _json({"detail": problems}, 422)
+    return _json({"detail": problems, "code": InvalidInput.code}, 422)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -144,7 +144,7 @@ async def _broken_text(request: Request, _error: Exception) -> Response:
     what = "The request holds half a character (a lone surrogate)."
     if envelope.of_this_interface(request.url.path):
         return envelope.refused(400, "INVALID_REQUEST", what)
-    return _json({"detail": what}, 422)
+    return _json({"detail": what, "code": InvalidInput.code}, 422)
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:
@@ -153,7 +153,7 @@ async def _internal_error(request: Request, error: Exception) -> Response:
     if envelope.of_this_interface(request.url.path):
         return envelope.refused(500, "EXECUTION_ERROR", "An internal error. The server's log has the details.")
     what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"
-    return _json({"detail": f"{what}. The server's log has the details."}, 500)
+    return _json({"detail": f"{what}. The server's log has the details.", "code": PinakesError.code}, 500)
 
 
 def _json(content: dict[str, JSON], status: int, headers: Mapping[str, str] | None = None) -> Response:

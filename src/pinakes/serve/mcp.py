@@ -16,6 +16,7 @@ from pydantic import PrivateAttr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.embedders.tokens import token_counter
+from pinakes.serve import jsonrpc
 from pinakes.serve.greeting import instructions, version_of
 from pinakes.serve.material import offer_material
 from pinakes.serve.offers import Offers
@@ -23,11 +24,10 @@ from pinakes.serve.service import Service
 from pinakes.tools import Tool, tools_of
 from pinakes.tools.budgets import with_short_query, within_budget
 from pinakes.tools.limits import listing_for
+from pinakes.types import JSON
 
 PATH = "/mcp"
 
-_INVALID_REQUEST = -32600
-_NO_MESSAGE = "Invalid request: send one JSON-RPC 2.0 message, an object with jsonrpc, method and, for an answer, id."
 _HINT = "This is an MCP endpoint (streamable HTTP, no sessions): POST JSON-RPC messages here."
 
 
@@ -67,9 +67,27 @@ class McpRoute:
         if scope["type"] != "http" or scope["path"].rstrip("/") != PATH:
             await self._app(scope, receive, send)
         elif scope["method"] not in ("POST", "DELETE"):
-            await _refuse(send)
+            await _answer(send, 405, {"detail": _HINT}, allow=b"POST, DELETE")
         else:
-            await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, receive, _in_our_words(send))
+            body, again = await _read(receive)
+            wrong = jsonrpc.refused(body)
+            if wrong is not None:
+                await _answer(send, 400, wrong)
+            else:
+                await self._mcp({**scope, "path": PATH, "raw_path": PATH.encode()}, again, _in_our_words(send))
+
+
+async def _read(receive: Receive) -> tuple[bytes, Receive]:
+    """Return the body of a request, and what gives the messages that it came in once more."""
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    left = iter(messages)
+
+    async def again() -> Message:
+        return next(left, None) or await receive()
+
+    return b"".join(one.get("body", b"") for one in messages), again
 
 
 def _in_our_words(send: Send) -> Send:
@@ -93,18 +111,18 @@ def _in_our_words(send: Send) -> Send:
 
 def _worded(start: Message, body: bytes) -> tuple[Message, Message]:
     if b"validation error" in body:
-        error = {"code": _INVALID_REQUEST, "message": _NO_MESSAGE}
-        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        body = json.dumps(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, jsonrpc.NO_MESSAGE)).encode()
         kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
         start = {**start, "headers": [*kept, (b"content-length", str(len(body)).encode())]}
     return start, {"type": "http.response.body", "body": body}
 
 
-async def _refuse(send: Send) -> None:
-    body = json.dumps({"detail": _HINT}).encode()
-    headers = [(b"content-type", b"application/json"), (b"allow", b"POST, DELETE")]
-    await send({"type": "http.response.start", "status": 405, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _answer(send: Send, status: int, data: JSON, **headers: bytes) -> None:
+    """Answer in JSON, by ourselves."""
+    named = [(name.encode(), value) for name, value in headers.items()]
+    start = [(b"content-type", b"application/json"), *named]
+    await send({"type": "http.response.start", "status": status, "headers": start})
+    await send({"type": "http.response.body", "body": json.dumps(data).encode()})
 
 
 class _DeclaredTool(McpTool):
@@ -126,6 +144,7 @@ class _DeclaredTool(McpTool):
         return ToolResult(
             content=[TextContent(type="text", text=outcome.text)],
             structured_content=outcome.data if settings.mcp.structured_content else None,
+            meta=None if outcome.error is None else {"errorCode": outcome.error.code},
             is_error=outcome.failed,
         )
 

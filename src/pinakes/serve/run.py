@@ -257,6 +257,16 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def address_of_machine() -> str:
+    """Return the address by which other machines reach this one, 127.0.0.1 where it has no network. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("192.0.2.1", 9))  # an address that nobody has: it is routed as any other
+        except OSError:
+            return "127.0.0.1"
+        return str(asked.getsockname()[0])
+
+
 def _unbound(server: ServerSettings, error: OSError) -> PinakesError:
     place = f"{server.host}:{server.port}"
     if isinstance(error, PermissionError) or "in use" not in os.strerror(error.errno or 0).lower():

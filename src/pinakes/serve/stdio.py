@@ -13,15 +13,15 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 from pinakes.errors import PinakesError
+from pinakes.serve import jsonrpc
 from pinakes.serve.greeting import CAPABILITIES, PROTOCOL_VERSIONS, instructions, version_of
 from pinakes.settings import Settings
 from pinakes.types import JSON
 
 _CONCURRENT_CALLS = 8
-_PARSE_ERROR, _INVALID_REQUEST, _NO_SUCH_METHOD, _INTERNAL_ERROR = -32700, -32600, -32601, -32603
 
 
 class Upstream(Protocol):
@@ -86,10 +86,11 @@ class Relay:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            self._send(_error(None, _PARSE_ERROR, "This is not JSON."))
+            self._send(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "This is not JSON."))
             return
-        if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
-            self._send(_error(None, _INVALID_REQUEST, "This is not a JSON-RPC message."))
+        wrong = jsonrpc.refusal(message)
+        if wrong is not None:
+            self._send(wrong)
         elif "method" in message and "id" in message:
             self._request(message)
         elif message.get("method") == "notifications/cancelled":
@@ -102,11 +103,11 @@ class Relay:
     def _request(self, message: dict[str, JSON]) -> None:
         method, params = message["method"], message.get("params")
         if method == "initialize":
-            self._send(_result(message["id"], self._greeting(params if isinstance(params, dict) else {})))
+            self._send(jsonrpc.result(message["id"], self._greeting(params if isinstance(params, dict) else {})))
         elif method == "ping":
-            self._send(_result(message["id"], {}))
+            self._send(jsonrpc.result(message["id"], {}))
         elif method == "server/discover":
-            self._send(_error(message["id"], _NO_SUCH_METHOD, "Begin with initialize."))
+            self._send(jsonrpc.error(message["id"], jsonrpc.NO_SUCH_METHOD, "Begin with initialize."))
         else:
             self._calls.submit(self._answer, message)
 
@@ -127,7 +128,7 @@ class Relay:
             response = failure(self._settings, message, error)
         except Exception as error:  # noqa: BLE001 - the client must get an answer
             _say(f"{message['method']} failed: {error!r}")
-            response = _error(message["id"], _INTERNAL_ERROR, "An internal error.")
+            response = jsonrpc.error(message["id"], jsonrpc.INTERNAL_ERROR, "An internal error.")
         if json.dumps(message["id"]) not in self._cancelled:
             self._send(response)
 
@@ -144,13 +145,13 @@ class Relay:
 def failure(settings: Settings, message: dict[str, JSON], error: PinakesError) -> dict[str, JSON]:
     """Return the response to a request that no upstream answered: a failed tool call, or an error."""
     if message["method"] != "tools/call":
-        return _error(message["id"], _INTERNAL_ERROR, str(error))
+        return jsonrpc.error(message["id"], jsonrpc.INTERNAL_ERROR, str(error))
     from pinakes.tools.declare import told
 
     name = str((message.get("params") or {}).get("name"))
     template = {declared.name: declared.error for declared in settings.tools}.get(name, "{message}")
     content = [{"type": "text", "text": told(template, error)}]
-    return _result(message["id"], {"content": content, "isError": True})
+    return jsonrpc.result(message["id"], {"content": content, "isError": True})
 
 
 class _Opening:
@@ -183,14 +184,6 @@ def _open(settings: Settings, url: str | None) -> Upstream:
     from pinakes.serve import upstream
 
     return upstream.open_upstream(settings, url)
-
-
-def _result(request_id: Any, result: dict[str, JSON]) -> dict[str, JSON]:
-    return {"jsonrpc": "2.0", "id": request_id, "result": result}
-
-
-def _error(request_id: Any, code: int, text: str) -> dict[str, JSON]:
-    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}
 
 
 def _say(line: str) -> None:

@@ -26,6 +26,8 @@ CREDENTIALS_HINT = (
     "credential.helper`), an SSH key, or GIT_CONFIG_* variables; never put a password into the URL."
 )
 
+_CLONE_HINT = "A clone that is on this machine needs no network: pinakes add CLONE"
+
 _HARDENED = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -69,7 +71,7 @@ _COMPLAINTS = (
     (
         r"Could not resolve (host|hostname|proxy)|Name or service not known|unable to look up",
         "is on a host whose name cannot be resolved",
-        "Check the URL and the network.",
+        f"Check the URL and the network. {_CLONE_HINT}",
     ),
     (
         r"dubious ownership",
@@ -79,13 +81,13 @@ _COMPLAINTS = (
     (
         r"certificate|SSL|TLS|gnutls",
         "cannot be reached securely",
-        "Check the certificate; set http.sslCAInfo in the git configuration for a private authority.",
+        f"Check the certificate; set http.sslCAInfo in the git configuration for a private authority. {_CLONE_HINT}",
     ),
     (
         r"Failed to connect|Could not connect|Couldn't connect|unable to connect|Connection (refused|reset|timed out|"
         r"closed)|Network is unreachable|No route to host|Operation too slow|timed out|hung up|early EOF",
         "does not answer",
-        "Check the URL and the network, then try again.",
+        f"Check the URL and the network, then try again. {_CLONE_HINT}",
     ),
     (
         r"update url base from redirection|returned error: 30[1-8]",
@@ -142,7 +144,8 @@ class Git:
             except subprocess.TimeoutExpired as error:
                 raise SourceError(
                     f"{self.location!r} did not answer: git {arguments[0]} was stopped after {limit:g} s.",
-                    hint="Check the network; `ingest.git_timeout_s` sets the limit for large repositories.",
+                    hint="Check the network; `ingest.git_timeout_s` sets the limit for large repositories. "
+                    + _CLONE_HINT,
                 ) from error
             finally:
                 _kill(process)

@@ -28,6 +28,7 @@ from pinakes.search.documents import FoundDocument, best_documents, in_order, si
 from pinakes.search.duplicates import named_versions
 from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.search.passages import Passages
+from pinakes.search.request import check_least
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
 from pinakes.staged.found import Found, FoundSummaries
@@ -98,6 +99,7 @@ class Staged:
             InvalidInput, InvalidFilter: the query or a filter cannot be used.
         """
         start = time.perf_counter()
+        check_least(min_score=min_score)
         question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score, phrases)
         answers, notes = self._ask(self._library.naming.asked(collection), question)
         named = named_versions(query, question.where) if len(answers) > 1 else None
@@ -119,6 +121,7 @@ class Staged:
             as ``summaries``.
         """
         start = time.perf_counter()
+        check_least(min_score=min_score)
         depth = max(_DEPTH, top_k)
         question = _Question("", depth, _parsed(filters), self._weights(None), None, min_score)
         asked = self._library.naming.asked(collection)
@@ -151,6 +154,7 @@ class Staged:
             NotFound: there is no such document in the collection.
         """
         start = time.perf_counter()
+        check_least(min_score=min_score)
         records = self.records(collection)
         with self._shelves.catalog.read() as connection:
             reference = expanding.only(briefs.of_uids(connection, [one.id for one in records], [uid]), uid)

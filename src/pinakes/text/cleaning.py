@@ -38,6 +38,17 @@ _SECRET = re.compile(
 )
 """What is hidden besides what the table of credentials finds: in a log, too much is better than too little."""
 
+_PASSWORD_WORDS = "passphrase|passwd|password|passwort|kennwort|pwd"  # noqa: S105 - what they are called
+_CREDENTIAL_WORDS = f"credential|secret|token|{_KEYS}|secret_access_key"
+_ASKED = re.compile(
+    rf"((?:{_PASSWORD_WORDS}|{_CREDENTIAL_WORDS})[\"']?\s*=\s*)(?:\"[^\"]{{4,}}\"|'[^']{{4,}}'|(?:[^\s\"',;&]|&(?![\w.-]+=)){{4,}})"
+    rf"|((?:{_PASSWORD_WORDS})(?::\s*|\s+|\s+is\s+))(?=\S*\d)(?=\S*[a-z])[^\s\"',;]{{6,}}"
+    rf"|((?:{_CREDENTIAL_WORDS})(?::\s*|\s+|\s+is\s+))"
+    r"(?:[0-9a-f]{32,}|(?=\S*\d)(?-i:(?=\S*[A-Z]))(?-i:(?=\S*[a-z]))[^\s\"',;]{12,})",
+    re.IGNORECASE,
+)
+"""A secret behind the word for it, as people write them into questions."""
+
 _DETECTOR = Detector()
 _LOGIN = re.compile(r"(\w+://)[^\s/@]+@")
 _IN_ADDRESS = re.compile(rf"([?&#](?:sig|[\w.%-]*(?:{_WORDS}|key|signature|token)s?)=)[^\s&#\"']+", re.IGNORECASE)
@@ -72,6 +83,7 @@ class Cleaner:
             head = head.replace(secret, _HIDDEN)
         for found in reversed(_DETECTOR.find(head)):
             head = head[: found.start] + _HIDDEN + head[found.end :]
+        head = _ASKED.sub(lambda found: f"{found[1] or found[2] or found[3]}{_HIDDEN}", head)
         head = _LOGIN.sub(rf"\1{_HIDDEN}@", _IN_ADDRESS.sub(rf"\1{_HIDDEN}", _SECRET.sub(_HIDDEN, head)))
         return head if len(text) <= most else f"{head[:most]}… ({len(text)} characters)"
 

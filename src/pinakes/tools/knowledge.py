@@ -25,7 +25,7 @@ from pinakes.readers.titles import markdown_title
 from pinakes.text.suspicion import is_suspicious
 from pinakes.tools.chunk_ids import chunk_id, place_of
 from pinakes.tools.declare import Tool, object_from, tool
-from pinakes.tools.knowledge_base import COLLECTION, SOURCE_FIELD, existing, found, remove_at, removed
+from pinakes.tools.knowledge_base import COLLECTION, SOURCE_FIELD, existing, found, remove_at, removed, source_at
 from pinakes.tools.knowledge_replies import (
     ChunkSource,
     Collections,
@@ -146,8 +146,8 @@ def manage_knowledge(
     sourceId: Annotated[  # noqa: N803 - clients call it so
         str,
         Field(
-            description=f"ingest: the source it belongs to, else {USER_PROVIDED!r}; search: only chunks of it; "
-            f"deleteBySource: the source to remove. The same as metadata.{SOURCE_FIELD}.",
+            description=f"ingest: the source it belongs to, else the one it had, or {USER_PROVIDED!r}; "
+            f"search: only chunks of it; deleteBySource: the source to remove. The same as metadata.{SOURCE_FIELD}.",
             max_length=_MOST_CHARS,
         ),
     ] = "",
@@ -218,7 +218,9 @@ def _emptied(library: Library, asked: _Asked) -> KnowledgeReply:
 
 
 def _put(library: Library, asked: _Asked) -> KnowledgeReply:
-    metadata = {**asked.metadata, SOURCE_FIELD: _source(asked) or USER_PROVIDED}
+    named = _source(asked)
+    kept = "" if named else source_at(library, asked.uri)
+    metadata = {**asked.metadata, SOURCE_FIELD: named or kept or USER_PROVIDED}
     kind, language = _kind(_name(asked.uri))
     written = library.documents.put(
         asked.content,
@@ -232,6 +234,7 @@ def _put(library: Library, asked: _Asked) -> KnowledgeReply:
     )
     count = written.document.chunk_count
     notes = [f"The chunks are found by words only: {written.degraded}"] if written.degraded else []
+    notes += [f"The document stays one of the source {kept!r}."] if kept not in ("", USER_PROVIDED) else []
     notes += map(str, written.notes)
     return KnowledgeReply(
         operation="ingest",

@@ -56,7 +56,20 @@ def found(library: Library, query: str, limit: int, *, uri_filter: str = "", sou
         uids = _uids(library, record, where, is_meant)
         results = ask(filters=(Condition(BY_ID, any_of=uids),)) if uids else results
         results = replace(results, hits=tuple(filter(is_meant, results.hits)))
+    if uri_filter and not only_at and not uri_filter.endswith("/"):
+        note = f"no document has the URL {uri_filter!r}: all whose URL begins with it were searched"
+        results = replace(results, notes=(note, *results.notes))
     return results
+
+
+def source_at(library: Library, uri: str) -> str:
+    """Return the source of the document at ``uri``, "" where there is none."""
+    record = existing(library)
+    if record is None:
+        return ""
+    with library.shelves.catalog.read() as connection:
+        at = [one for one in documents.find(connection, record.id, uri) if one.uri == uri]
+    return str(at[0].metadata.get(SOURCE_FIELD) or "") if at else ""
 
 
 def _copies(library: Library, record: CollectionRecord, results: Results) -> Iterable[DocumentRecord]:

@@ -263,10 +263,13 @@ def get_document_chunk(
     collection: Searched = "",
     neighbours: Annotated[int, Field(description="Also so many before and after.", ge=0, le=MOST_NEIGHBOURS)] = 0,
 ) -> DocumentChunk:
-    """Read one chunk of a document: cheapest. Give chunk_index or chunk_query."""
+    """Read one chunk of a document: cheapest. Give chunk_index or chunk_query, not both."""
     with looking_in(library, collection, doc_id, several=True) as name:
         found = library.staged.passage(doc_id, name, number=chunk_index, query=chunk_query, neighbours=neighbours)
-    return passage(found, token_counter(library.settings.cache))
+    chunk = passage(found, token_counter(library.settings.cache))
+    if chunk_index is None or not chunk_query.strip():
+        return chunk
+    return chunk.model_copy(update={"notes": ["chunk_query was not looked at, for chunk_index is given: give one."]})
 
 
 def _most(library: Library, top_k: int | None) -> int:

@@ -171,6 +171,7 @@ class DocumentChunk(Reply):
     neighbours: list[NeighbourChunk] | SkipJsonSchema[None] = None
     tokens_saved: int = 0
     suspicious: bool | SkipJsonSchema[None] = None
+    notes: list[str] | SkipJsonSchema[None] = None
 
 
 def hits(found: FoundSummaries, counter: TokenCounter, *, scores: bool = False) -> SummaryHits:

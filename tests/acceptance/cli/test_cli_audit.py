@@ -41,6 +41,20 @@ def test_calls_are_shown_a_line_each(orchard: Any) -> None:
     assert "INVALID_INPUT: top_k cannot be 99." in orchard("audit", "--outcome", "failed").out
 
 
+def test_a_password_in_a_question_is_nowhere_in_the_home(orchard: Any, home: Path) -> None:
+    orchard("search", "why is the password Tr0ub4dor3 rejected")
+    orchard("call", "search", "-a", "query=DB_PASSWORD=Tr0ub4dor3 fails")
+    orchard("read", "password=Tr0ub4dor3.md")
+    entries = orchard("audit", "--json").document["entries"]
+    assert [entry["params"].get("query") for entry in entries[1:3]] == [
+        "DB_PASSWORD=*** fails",
+        "why is the password *** rejected",
+    ]
+    kept = [path for path in home.rglob("*") if path.is_file()]
+    assert kept
+    assert not [path for path in kept if b"Tr0ub4dor3" in path.read_bytes()]
+
+
 def test_options_narrow_what_is_shown(orchard: Any) -> None:
     orchard("search", "apple")
     orchard("search", "pears and plums", "-c", "default")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ from tokenizers import Tokenizer
 from pinakes.embedders import EMBEDDERS, open_embedder
 from pinakes.embedders.bert import BertEmbedder
 from pinakes.errors import InvalidInput, InvalidSetting, ModelUnavailable
+from pinakes.models import folders, weights
 from pinakes.settings import EmbeddingSettings
 
 TEXTS = ["the quick brown fox", "a lazy dog jumps over it!", "index", "search engines, every word of it. " * 2]
@@ -215,3 +218,38 @@ def test_words_too_long_to_come_again_are_counted_alike(embedder: BertEmbedder, 
     text = " ".join(["dog" * 50, "fox", "漢字" * 200, "dog" * 50, "fox"])
     for _ in range(2):
         assert embedder.token_starts(text).tolist() == one_pass(folder, text)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "gone", "no manifest", "empty manifest", "no archive", "a file"])
+def test_damaged_vectors_of_single_tokens_are_made_again(folder: Path, tmp_path: Path, damage: str) -> None:
+    settings = EmbeddingSettings(model="acme/tiny", path=folder)
+    expected = tiny(folder, tmp_path).prior()
+    [prior] = tmp_path.rglob("prior.npz")
+    _damage(prior, damage)
+    assert weights.status(settings, tmp_path)["graph_ok"] is (damage == "no archive")
+    assert np.array_equal(tiny(folder, tmp_path).prior(), expected)
+    assert weights.status(settings, tmp_path)["graph_ok"] is True
+    _damage(prior, "flip")
+    weights.install(settings, tmp_path, verify=True)
+    assert weights.status(settings, tmp_path)["graph_ok"] is True
+    assert np.array_equal(tiny(folder, tmp_path).prior(), expected)
+
+
+def _damage(prior: Path, how: str) -> None:
+    data, manifest = prior.read_bytes(), prior.with_name("manifest.json")
+    if how == "cut":
+        prior.write_bytes(data[:50])
+    elif how == "flip":
+        prior.write_bytes(data[:100] + b"\0\1\2\3" + data[104:])
+    elif how in ("gone", "empty manifest"):
+        prior.unlink()
+    elif how == "no manifest":
+        manifest.unlink()
+    elif how == "a file":
+        shutil.rmtree(prior.parent)
+        prior.parent.write_text("x")
+    if how in ("empty manifest", "no archive"):
+        manifest.write_text(json.dumps({"files": {}, "facts": {}}))
+    if how == "no archive":  # as its manifest says it is, and yet none
+        prior.write_bytes(b"nothing that NumPy reads")
+        manifest.write_text(json.dumps({"files": {"prior.npz": (24, folders.sha256(prior))}, "facts": {}}))

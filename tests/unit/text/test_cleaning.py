@@ -117,10 +117,40 @@ def test_what_looks_like_a_key_is_hidden(text: str) -> None:
         "https://example.org/a?b=c#d@e",
         "https://example.org/a?owning-sig=sig-auth&tokenize=yes",
         "task_struct and risk-assessment-of-something-long",
+        "what does the token v1beta1 of KEP-1205 mean",
+        "the secret TokenRequestProjection, and a token limit of 4096",
+        "what does a password reset do? the password is not accepted",
+        "path:docs token:abc api_key: rotate",
     ],
 )
 def test_words_about_keys_are_no_keys(text: str) -> None:
     assert clean(query=text)["query"] == text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why does password=@@ fail",
+        "my password is @@",
+        "login fails with the password @@!",
+        "PASSWORD @@ rejected",
+        "pwd @@ denied",
+        "password: @@",
+        "passwort: @@",
+        "export DB_PASSWORD='correct @@' does not work",
+        "SERVICE_TOKEN=@@",
+        "AWS_SECRET_ACCESS_KEY=@@",
+        "curl -u admin:@@ https://example.org",
+        "postgres://admin:@@@db/x refused",
+    ],
+)
+def test_a_secret_in_a_question_is_hidden_and_its_words_stay(question: str) -> None:
+    for secret in ("Tr0ub4dor&3x", "hunter2hunter2"):
+        asked = question.replace("@@", secret)
+        for kept in (clean(query=asked)["query"], clean(queries=[asked])["queries"][0], Cleaner().text(asked, 200)):
+            assert secret[:6] not in kept
+            assert "***" in kept
+            assert kept.split("***")[0] == asked[: kept.index("***")]
 
 
 def test_a_key_that_is_cut_off_leaves_no_part_behind() -> None:

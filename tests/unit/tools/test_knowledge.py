@@ -228,6 +228,19 @@ def test_a_document_that_says_of_no_source_is_the_users(library: Library) -> Non
     assert call(library, "deleteBySource", sourceId="user-provided")["chunksDeleted"] == 1
 
 
+def test_a_document_that_is_known_keeps_its_source_until_another_is_named(library: Library) -> None:
+    call(library, "ingest", content=DEPLOY, uri=A, sourceId="docs")
+    again = call(library, "ingest", content=BACKUP, uri=A)
+    assert again["notes"] == ["The document stays one of the source 'docs'."]
+    other = call(library, "ingest", content=DEPLOY, uri=f"{A}.other", metadata={"team": "platform"})
+    assert "notes" not in other
+    assert uris(call(library, "search", query="deploy", sourceId="docs")) == {A}
+    assert "notes" not in call(library, "ingest", content=BACKUP, uri=A, sourceId="user-provided")
+    assert call(library, "deleteBySource", sourceId="docs")["chunksDeleted"] == 0
+    call(library, "ingest", content=BACKUP, uri=A, metadata={"sourceIdentifier": "docs"})
+    assert call(library, "deleteBySource", sourceId="docs")["chunksDeleted"] == 1
+
+
 def test_the_source_is_one_value_under_two_names(library: Library) -> None:
     call(library, "ingest", content=DEPLOY, uri=A, sourceId="docs")
     call(library, "ingest", content=BACKUP, uri=B, metadata={"sourceIdentifier": "docs"})
@@ -318,7 +331,11 @@ def test_an_address_filters_by_itself_or_as_a_beginning(library: Library, uri_fi
         call(library, "ingest", content=DEPLOY, uri=f"https://example.org/{uri}")
     call(library, "ingest", content=DEPLOY, uri="2024 report")
     call(library, "ingest", content=DEPLOY, uri="2025 report")
-    assert uris(call(library, "search", query="deploy", uriFilter=uri_filter)) == expected
+    answer = call(library, "search", query="deploy", uriFilter=uri_filter)
+    assert uris(answer) == expected
+    meant = uri_filter.endswith("/") or uri_filter in expected
+    told = f"no document has the URL {uri_filter!r}: all whose URL begins with it were searched"
+    assert (told in answer.get("notes", ())) is not meant
 
 
 def test_a_chunk_is_returned_in_full_while_it_is_there(library: Library) -> None:

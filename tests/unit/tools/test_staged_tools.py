@@ -367,6 +367,8 @@ def test_a_chunk_is_read_by_number_or_question(library: Library) -> None:
     assert found["neighbours"][0]["chunk_index"] == found["chunk_index"] - 1
     both = call(library, "get_document_chunk", doc_id=uid, chunk_index=1, chunk_query="three")
     assert both["chunk_index"] == 1
+    assert both["notes"] == ["chunk_query was not looked at, for chunk_index is given: give one."]
+    assert "notes" not in found | first
     last = call(library, "get_document_chunk", doc_id=uid, chunk_index=first["total_chunks"] - 1)
     assert last["has_next"] is False
     assert last["tokens_saved"] > 0
