@@ -16,7 +16,9 @@ def home(tmp_path: Path) -> str:
     notes = tmp_path / "notes"
     notes.mkdir()
     for number in range(8):
-        (notes / f"n{number}.md").write_text(f"# Note {number}\n\nApples number {number} ripen in week {number * 7} of a year with {number * 31} days.\n")
+        (notes / f"n{number}.md").write_text(
+            f"# Note {number}\n\nApples number {number} ripen in week {number * 7} of a year with {number * 31} days.\n"
+        )
     home = str(tmp_path / "home")
     run("--home", home, "add", str(notes), "--set", "embedding.provider=deterministic")
     return home
