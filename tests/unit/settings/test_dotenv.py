@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,17 @@ import pytest
 from pinakes.cli.entry import run
 from pinakes.errors import InvalidSetting
 from pinakes.settings import dotenv, load
+
+
+@pytest.fixture(autouse=True)
+def logging_is_put_back() -> Iterator[None]:
+    """A command sets up logging for its process, which is here that of all tests."""
+    root, ours = logging.getLogger(), logging.getLogger("pinakes")
+    before = root.level, ours.level, root.handlers[:]
+    yield
+    root.handlers[:] = before[2]
+    root.setLevel(before[0])
+    ours.setLevel(before[1])
 
 
 @pytest.fixture
