@@ -48,7 +48,7 @@ def _read(file: Path) -> dict[str, str]:
     try:
         with file.open("rb") as stream:
             lines = stream.read(_MOST_BYTES).decode("utf-8-sig").splitlines()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSetting(f"{file} cannot be read: {error}.", hint="Mend or remove the file.") from error
