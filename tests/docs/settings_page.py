@@ -37,10 +37,13 @@ INTRODUCTION = """\
 Where a setting is given in several places, the later wins:
 
 1. its default
-2. the profile (`--profile NAME`, or the setting `profile`): a shipped one, or a path to a TOML or YAML file
-3. `config.toml` in the home folder
-4. the environment: `PINAKES_`, then the name in capitals, two underscores for a dot
-5. `--set NAME=VALUE`, and options of their own such as `--home` and `--port`
+2. the profile (`--profile NAME`, or the setting `profile`): a shipped one, or a path to a TOML or YAML file,
+   with `NAME.local.yaml` (or `.toml`) beside it
+3. `config.toml`, `config.yaml` and `config.local.yaml` in the home folder
+4. `.env` in the folder of the profile file, then that in the home: `PINAKES_…` and the keys of embedding providers
+   (`OPENAI_API_KEY`, …: for the commands, not for `Library`), no other names; no other folder has one that is read
+5. the environment: `PINAKES_`, then the name in capitals, two underscores for a dot
+6. `--set NAME=VALUE`, and options of their own such as `--home` and `--port`
 
 ```console
 $ pinakes config search.top_k

@@ -305,7 +305,7 @@ def _config_file(session: Session) -> str:
     return "\n".join(text) + "\n"
 
 
-_LAYERS = "# defaults, profile, this file, environment (PINAKES_SEARCH__TOP_K), arguments (--set search.top_k=5)."
+_LAYERS = "# defaults, profile, files of the home, .env, environment (PINAKES_SEARCH__TOP_K), --set search.top_k=5."
 
 
 def _toml(value: JSON) -> str:

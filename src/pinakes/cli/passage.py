@@ -19,6 +19,10 @@ _NARROWEST = 40
 _MARGIN = "    "
 _MARK = "bold yellow"
 _MOST_DUPLICATES = 3
+_STEP = " › "
+_COLUMNS = " | "
+_LONGEST_PART = 60
+_LONGEST_BREADCRUMB = 120
 
 
 def blocks(hit: Hit, screen: Console) -> Iterator[Text]:
@@ -44,6 +48,27 @@ def blocks(hit: Hit, screen: Console) -> Iterator[Text]:
 def one_line(text: Any) -> str:
     """Return ``text`` in one line, without what would steer the terminal."""
     return printable(" ".join(str(text).split()))
+
+
+def breadcrumb(title: str, headings: Sequence[str]) -> str:
+    """Return the title and the headings of a passage in one line, long ones cut.
+
+    The last heading is kept, of the others the first and as many of the last as there is room for. Names of columns
+    are not cut: without them the rows of a table say nothing.
+    """
+    last = [one_line(part) for part in headings[-1:]]
+    kept = [part if _COLUMNS in part else _cut(part, _LONGEST_PART) for part in last]
+    between = [_cut(one_line(part), _LONGEST_PART) for part in headings[:-1]]
+    first = _cut(one_line(title), _LONGEST_PART)
+    room = _LONGEST_BREADCRUMB - len(first) - sum(map(len, kept))
+    while between and len(between[-1]) + len(_STEP) <= room:
+        room -= len(between[-1]) + len(_STEP)
+        kept.insert(0, between.pop())
+    return _STEP.join([first, *(["…"] if between else []), *kept])
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _surroundings(neighbour: Neighbour, digits: int, screen: Console) -> Iterator[Text]:

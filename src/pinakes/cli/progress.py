@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, elsewhere a line every ten seconds, nothing when quiet."""
+"""Progress on stderr: a bar on a terminal, elsewhere a line every five seconds, nothing when quiet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pinakes.cli.screen import Screen, printable
 if TYPE_CHECKING:
     from pinakes.ingest import Event
 
-LINE_EVERY_S = 10.0
+LINE_EVERY_S = 5.0
+FOUND_BY_WORDS = "what is read can be found by words"
 _MEGABYTE = 1_000_000
 
 Show: TypeAlias = Callable[[str, float, float], None]
@@ -115,6 +116,8 @@ class Course:
         if self._embedding_since is not None:
             parts.append(f"{self._embedded:,} chunks embedded")
             parts += self._rate(self._embedded, self._embedding_since)
+            if self._committed:
+                parts.append(FOUND_BY_WORDS)
         elif self._stage == "index":
             parts.append("building the index")
         else:

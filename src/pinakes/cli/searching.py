@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.blaming import of_hit, of_text
-from pinakes.cli.passage import blocks, one_line
+from pinakes.cli.passage import blocks, breadcrumb, one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
@@ -52,8 +52,12 @@ def search(session: Session, question: Question, *, explain: bool = False) -> No
     screen.document(asdict(results))
     if screen.as_json:
         return
-    for rank, hit in enumerate(results.hits, start=1):
+    shown = question.top_k or session.settings.search.shown
+    for rank, hit in enumerate(results.hits[:shown], start=1):
         _show_hit(screen, rank, hit, explain, _of(hit, results))
+    if len(results.hits) > shown:
+        more, least = len(results.hits) - shown, results.hits[-1].score
+        screen.say(f"{more} more with scores down to {least:.3f}; --top-k {len(results.hits)} shows them")
     if explain:
         _show_trace(screen, results)
     _say_about(screen, results)
@@ -171,7 +175,7 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: st
     screen.show(
         Text.assemble((f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (place, "cyan"), (f"  [{arms}]", "dim"))
     )
-    screen.show(Text("    " + one_line(" › ".join([hit.title, *headings])), "bold"))
+    screen.show(Text("    " + breadcrumb(hit.title, headings), "bold"))
     if hit.changed:
         gone = hit.source_state == "missing"
         screen.show(Text(f"    file {'is gone' if gone else 'changed'} since it was indexed", "yellow"))

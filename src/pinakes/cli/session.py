@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,12 +84,16 @@ class Session:
         Raises:
             InvalidSetting, InvalidName: see ``pinakes.settings.load``.
         """
-        from pinakes.settings import load
+        from pinakes.settings import dotenv, load
 
         values = {name.replace(".", "__"): value for name, value in self.given.items()}
         home = self.common.home or values.pop("home", None)
         profile = self.common.profile or values.pop("profile", None)
-        return load(home=home, profile=profile, **values | self._overrides)
+        settings = load(home=home, profile=profile, **values | self._overrides)
+        for name, value in dotenv.read(settings.home, settings.profile).items():
+            if name in dotenv.KEYS:
+                os.environ.setdefault(name, value)  # one home a process, so no other has it
+        return settings
 
     def with_settings(self, **overrides: Any) -> Session:
         """Return a session with settings that options of its own give; None means not given."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 
 from pinakes.analysis import Analyzer, Place
+from pinakes.search.companions import has_deeper, is_key, is_of_table, is_table_row, owner, tells, values
 from pinakes.types import ContextLine, Span
 
 _USUAL_LINES = 3
@@ -133,32 +135,84 @@ def _by_row(rows: Sequence[str], places: Sequence[Place]) -> dict[int, list[Plac
 def _chosen(
     rows: Sequence[str], places: Mapping[int, Sequence[Place]], most: int, said: Collection[str]
 ) -> Collection[int]:
-    """Return which rows to show: first those that have terms the ones before lack, then those with most terms."""
-    found = {
-        row: frozenset[str]().union(*(terms for _, terms in those))
-        for row, those in places.items()
-        if rows[row].strip(_HEADING) not in said
-    }
+    """Return which rows to show: first those that have terms the ones before lack, then those with most terms.
+
+    Each with the rows without which it would say something else than the text: see ``companions``.
+    """
+    every = {row: frozenset[str]().union(*(terms for _, terms in those)) for row, those in places.items()}
+    found = {row: terms for row, terms in every.items() if rows[row].strip(_HEADING) not in said}
     matching = sorted(found, key=lambda row: -len(found[row]))
+    shown = _Shown(rows, said, most)
     missing = frozenset[str]().union(*found.values())
-    chosen: dict[int, None] = {}
+    for row in _answers(rows, every, missing):
+        shown.add(row)
     for row in matching:
-        if missing.isdisjoint(found[row]) or len(chosen) == most:
-            continue
-        chosen[row] = None
-        missing -= found[row]
-    start, wanted = min(chosen, default=0), min(most, _USUAL_LINES)
+        if not missing.isdisjoint(found[row]) and shown.add(row):
+            missing -= found[row]
+    shown.add_values([row for row in matching if row in shown.rows])
+    start, wanted = min(shown.rows, default=0), min(most, _USUAL_LINES)
+    in_table = any(is_of_table(rows, row, said) for row in shown.rows)
     for row in (*matching, *range(start, len(rows)), *reversed(range(start))):
-        if len(chosen) >= wanted:
+        if len(shown.rows) >= wanted:
             break
-        if _tells(rows[row], said):
-            chosen[row] = None
-    return chosen or [row for row, text in enumerate(rows) if text.strip()][:wanted]
+        # Other rows of a table would be read as answers.
+        if row in found:
+            shown.add(row)
+        elif _tells(rows[row], said) and not (in_table and is_table_row(rows[row])):
+            shown.add_alone(row)
+    return shown.rows or [row for row, text in enumerate(rows) if text.strip()][:wanted]
+
+
+def _answers(rows: Sequence[str], found: Mapping[int, frozenset[str]], elsewhere: frozenset[str]) -> Iterator[int]:
+    """Yield the first row below each heading that is said beside the passage and has words no other row has."""
+    for row, terms in found.items():
+        if not terms <= elsewhere:
+            yield from islice(values(rows, row), 1)
+
+
+class _Shown:
+    """The rows that are shown of ``rows``, at most ``most``."""
+
+    def __init__(self, rows: Sequence[str], said: Collection[str], most: int) -> None:
+        self.rows: dict[int, None] = {}
+        self._all = rows
+        self._said = said
+        self._most = most
+
+    def add(self, row: int) -> bool:
+        """Show a row with those it needs beside it; False where there is no place for it, or not for it alone."""
+        of = owner(self._all, row, self._said)
+        first = islice(values(self._all, row), 1) if is_key(self._all, row) else ()
+        wanted = dict.fromkeys([row, *first, *([] if of is None else [of])])
+        new = [one for one in wanted if one not in self.rows]
+        if len(self.rows) + len(new) > self._most and self.rows:
+            return False
+        self.rows |= dict.fromkeys(new[: self._most])
+        return True
+
+    def add_alone(self, row: int) -> None:
+        """Show a row, unless it is of something that is not shown."""
+        if owner(self._all, row, self._said) in (None, *self.rows):
+            self.rows[row] = None
+
+    def add_values(self, keys: Iterable[int]) -> None:
+        """Show more of what those of ``keys`` stand for that are keys, as long as there is place."""
+        for row in keys:
+            if is_key(self._all, row):
+                limit = self._most
+            elif has_deeper(self._all, row):
+                limit = min(self._most, _USUAL_LINES)
+            else:
+                continue
+            for one in values(self._all, row):
+                if len(self.rows) >= limit:
+                    break
+                self.rows[one] = None
 
 
 def _tells(row: str, said: Collection[str]) -> bool:
     """Say whether a row has words, other than those that are said beside the passage anyway."""
-    return any(map(str.isalnum, row)) and row.strip(_HEADING) not in said
+    return tells(row) and row.strip(_HEADING) not in said
 
 
 def _line(number: int, text: str, places: Sequence[Place]) -> ContextLine:

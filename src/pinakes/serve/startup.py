@@ -12,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from pinakes.cli.progress import LINE_EVERY_S, Course
 from pinakes.errors import ModelMismatch, ModelUnavailable, NotFound, PinakesError
 from pinakes.ingest import Event, Report
 from pinakes.library import CollectionStatus, Library
@@ -58,6 +59,9 @@ class Startup:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-startup", daemon=True)
         self._events: dict[str, Event] = {}
+        self._course = Course()
+        self._said = 0.0
+        self._by_words: set[str] = set()
         self._warm = threading.Event()
         self.model_loaded = False
         self.failure: PinakesError | None = None
@@ -88,8 +92,9 @@ class Startup:
         return self.failure is None and bool(self._waiting)
 
     def ready(self, collection: str, wait_s: float = 0) -> bool:
-        """Say whether ``collection`` can be searched in full; wait for models and indexes, not for documents."""
-        return collection not in self._waiting and self._warm.wait(wait_s) and self.failure is None
+        """Say whether ``collection`` can be searched, at least by words; wait for models, not for documents."""
+        there = collection not in self._waiting or collection in self._by_words
+        return there and self._warm.wait(wait_s) and self.failure is None
 
     def progress(self) -> dict[str, JSON]:
         """Return stage → done and total of what is going on."""
@@ -100,7 +105,8 @@ class Startup:
         event, fetched = self._events.get("read") or self._events.get("scan"), self._events.get("fetch")
         if event is None or not event.total:
             return f"{fetched.done} of {fetched.total} pages fetched" if fetched else ""
-        return f"{event.done} of {event.total} files read"
+        read = f"{event.done} of {event.total} files read"
+        return self._course.words() if "embed" in self._events and event.done else read
 
     def _run(self) -> None:
         try:
@@ -187,10 +193,11 @@ class Startup:
 
     def _read(self, name: str) -> list[PinakesError]:
         """Read the sources of a collection; return what went wrong."""
-        start = time.perf_counter()
+        start = self._said = time.perf_counter()
         self._announce(name)
+        self._course = Course()
         try:
-            reports = self._library.sync(name, self._note)
+            reports = self._library.sync(name, lambda event: self._note(event, name))
             if self._reindex:
                 self._library.reindex(name, on_event=self._note)
         finally:
@@ -227,11 +234,29 @@ class Startup:
         coming = any(one.watch or one.schedule or one.kind == "push" for one in every)
         return coming or settings.knowledge_base.enabled
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: Event, name: str = "") -> None:
+        """Take note of what happens; what is being embedded in a first ingest of ``name`` is found by words."""
         self._check()
         self._events[event.stage] = event
+        self._course.see(event)
+        if (
+            event.stage == "embed"
+            and name
+            and not self._reindex
+            and name not in self._by_words
+            and self._has_words(name)
+        ):
+            self._by_words.add(name)
         if event.stage == "read" and event.done and event.done % _FILES_PER_LINE == 0:
             self._say(f"  {event.done} of {event.total} files read")
+            self._said = time.perf_counter()
+        elif time.perf_counter() - self._said >= LINE_EVERY_S:
+            self._said = time.perf_counter()
+            self._say(f"  {self._course.words()}")
+
+    def _has_words(self, name: str) -> bool:
+        """Say whether the keyword index of a collection has passages."""
+        return bool(self._library.shelves.index(name)[1].describe().get("keyword_chunks"))
 
     def _check(self) -> None:
         if self._stop.is_set():

@@ -1,4 +1,6 @@
-"""The settings in force. Later wins: defaults, profile, ``<home>/config.toml``, environment, arguments.
+"""The settings in force. Later wins: defaults, profile, the files of the home, ``.env``, environment, arguments.
+
+The files of the home are ``config.toml``, ``config.yaml`` and ``config.local.yaml``; of each setting the last one wins.
 
 A variable of the environment is named like its setting: ``PINAKES_SEARCH__TOP_K``.
 """
@@ -20,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from pinakes.errors import InvalidName, InvalidSetting
-from pinakes.settings import knowledge_sources
+from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section
 from pinakes.settings.metadata import MetadataRule
 from pinakes.settings.outside import WebhookSettings
@@ -35,6 +37,7 @@ ENV_PREFIX = "PINAKES_"
 _NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SERVICE_.*|PORT(_\d.*)?)")
 """Read elsewhere, or set by container runtimes for a service that is called pinakes."""
 
+_OWN_FILES = ("config.toml", "config.yaml", "config.local.yaml")
 _EXPLAINED = "Without it, `pinakes config` explains it; so does docs/settings.md."
 _TEXTS = {"home": "a path", "cache": "a path", "profile": "a name or a path"}
 """Settings that are used before all of them are put together and checked."""
@@ -66,16 +69,17 @@ def load(
     """
     env = _from_environment(os.environ if environment is None else environment)
     chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
-    file = chosen_home / "config.toml"
-    own = _read_file(file) if file.is_file() else {}
+    own = [(str(file), _read_file(file)) for name in _OWN_FILES if (file := chosen_home / name).is_file()]
+    named = next((layer["profile"] for _, layer in reversed(own) if layer.get("profile")), "")
+    chosen_profile = profile or env.get("profile") or named
     layers: list[tuple[str, Mapping[str, Any]]] = [
-        (str(file), own),
+        *own,
+        (".env", _from_dotenv(chosen_home, chosen_profile) if environment is None else {}),
         ("environment", env),
         ("arguments", _nest(overrides)),
     ]
     for origin, layer in layers:
         _check_names(layer, origin)
-    chosen_profile = profile or env.get("profile") or own.get("profile") or ""
     merged: dict[str, Any] = {}
     if chosen_profile:
         merged = read_profile(chosen_profile)
@@ -129,6 +133,11 @@ def read_profile(name: str) -> dict[str, Any]:
         if not path.is_file():
             raise InvalidName(f"Profile file {name!r} does not exist.", hint="Check the path.")
         found, origin = _read_file(path), name
+        local = path.with_name(f"{path.stem}.local{path.suffix}")
+        if local.is_file():
+            own = _read_file(local)
+            _check_names(own, str(local))
+            found = _merge(found, own)
     elif name in profiles():
         shipped = resources.files("pinakes.profiles").joinpath(f"{name}.toml")
         found, origin = tomllib.loads(shipped.read_text("utf-8")), f"profile {name}"
@@ -161,14 +170,26 @@ def _lines(model: type[BaseModel], values: BaseModel | None, prefix: str) -> Ite
             yield SettingLine(prefix + name, variable, info.default, value, info.description or "")
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+def _from_dotenv(home: Path, profile: object) -> dict[str, Any]:
+    """Return the settings in files ``.env``. Home and profile are chosen before these are read."""
+    found = _from_environment(dotenv.read(home, profile if isinstance(profile, str) else ""), ".env")
+    for name in ("home", "profile"):
+        if name in found:
+            raise InvalidSetting(
+                f"{ENV_PREFIX}{name.upper()} cannot be set in a file .env: it says where that file is.",
+                hint="Set it in the environment.",
+            )
+    return found
+
+
+def _from_environment(environment: Mapping[str, str], origin: str = "environment") -> dict[str, Any]:
     known = {line.variable: line for line in table()}
     found: dict[str, Any] = {}
     for variable, text in environment.items():
         if not variable.startswith(ENV_PREFIX) or _NOT_OURS.fullmatch(variable):
             continue
         if variable not in known:
-            raise unknown(variable, list(known), "environment")
+            raise unknown(variable, list(known), origin)
         line = known[variable]
         found[line.name.replace(".", "__")] = written(line.default, text)
     return _nest(found)

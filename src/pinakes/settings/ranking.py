@@ -21,6 +21,9 @@ class SearchSettings(Section):
     """How questions are answered."""
 
     top_k: int = Field(10, ge=1, description="Results when the caller does not say.")
+    shown: int = Field(
+        5, ge=1, description="Hits that `pinakes search` shows people; it counts the others, and `--top-k` shows them."
+    )
     max_top_k: int = Field(50, ge=1, description="Most results a caller may ask for.")
     min_score: float = Field(0, ge=0, le=1, description="Lower scores are left out; a caller may ask for more.")
     max_query_chars: int = Field(2000, ge=1, description="A longer query is cut here, and the answer says so.")

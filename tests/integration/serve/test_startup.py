@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,46 @@ def test_who_asks_after_a_failed_start_is_told_why(tmp_path: Path) -> None:
 def _called(running: Running, name: str, arguments: dict[str, object]) -> str:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
     return str(running.client.post("/mcp", json=message).json()["result"]["content"][0]["text"])
+
+
+class _Slow(DeterministicEmbedder):
+    """An embedder that waits after two batches until the test lets it go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches, self.go_on = 0, threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        if len(texts) > 1:
+            self.batches += 1
+            if self.batches > 2:
+                assert self.go_on.wait(60)
+        return super().embed(texts)
+
+
+def test_while_a_first_ingest_embeds_words_are_answered_and_it_is_said(tmp_path: Path) -> None:
+    home, notes = tmp_path / "home", tmp_path / "notes"
+    notes.mkdir()
+    for number in range(40):
+        body = "\n\n".join(f"Apples {number} {part} ripen in autumn, pears before. " * 6 for part in range(9))
+        (notes / f"n{number}.md").write_text(f"# Note {number}\n\n{body}\n")
+    configure_folder(home, str(notes), "folder")
+    with Library(settings_for(home, server__port=0, toolsets=["search"], ingest__batch_chunks=16)) as library:
+        library.shelves.embedder = slow = _Slow()
+        startup = Startup(library, say=silent)
+        running = Running(create_app(library, startup=startup), library.settings)
+        try:
+            startup.start()
+            deadline = time.monotonic() + 30
+            while (answer := running.client.post("/search", json={"query": "apples"})).status_code == 503:
+                assert time.monotonic() < deadline
+            told = answer.json()
+            assert startup.reading
+            assert told["results"]
+            assert any("still being read" in note and "found by words" in note for note in told["notes"])
+            assert "Apples" in _called(running, "search_keps", {"query": "apples"})
+            assert running.client.get("/health").json()["status"] == "starting"
+        finally:
+            slow.go_on.set()
+            running.stop()
+            startup.stop()

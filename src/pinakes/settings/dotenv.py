@@ -1,0 +1,61 @@
+"""Variables from files ``.env``: in the home, and in the folder of the file that ``profile`` names.
+
+Only these two are read, never one of a source or of the working directory, which others may have written.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pinakes.errors import InvalidSetting
+
+KEYS = frozenset(
+    {
+        "AZURE_OPENAI_API_KEY",
+        "EMBEDDING_AZURE_API_VERSION",
+        "EMBEDDING_AZURE_DEPLOYMENT",
+        "EMBEDDING_AZURE_ENDPOINT",
+        "EMBEDDING_AZURE_OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "HF_TOKEN",
+        "HUGGINGFACE_API_KEY",
+        "OPENAI_API_KEY",
+        "TOGETHER_API_KEY",
+    }
+)
+"""What is taken from such a file beside our own settings: keys and addresses of embedding providers."""
+
+_MOST_BYTES = 65_536
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)")
+_QUOTED = re.compile(r"\s*(?:\"([^\"]*)\"|'([^']*)')\s*(?:#.*)?")
+
+
+def read(home: Path, profile: str) -> dict[str, str]:
+    """Return the variables of both files, those of the home winning.
+
+    Raises:
+        InvalidSetting: a file cannot be read.
+    """
+    folders = [home]
+    if profile.endswith((".toml", ".yaml", ".yml")):
+        folders.insert(0, Path(profile).expanduser().absolute().parent)
+    return {name: value for folder in folders for name, value in _read(folder / ".env").items()}
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        with file.open("rb") as stream:
+            lines = stream.read(_MOST_BYTES).decode("utf-8-sig").splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSetting(f"{file} cannot be read: {error}.", hint="Mend or remove the file.") from error
+    return {found[1]: _value(found[2]) for found in map(_LINE.fullmatch, lines) if found}
+
+
+def _value(text: str) -> str:
+    if quoted := _QUOTED.fullmatch(text):
+        return quoted[1] if quoted[1] is not None else quoted[2]
+    return re.split(r"\s#", text, maxsplit=1)[0].strip()
