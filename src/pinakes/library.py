@@ -195,8 +195,7 @@ class Library:
             ModelMismatch: the collection was embedded by another model.
         """
         meant = self.naming.asked(collection, as_of, beside=generation == "beside")
-        wanted = Wanted.of(self.settings.search, query, filters, top_k, min_score)
-        most, least = wanted.of_each(len(meant.names), self.settings.search.max_top_k)
+        wanted, most, least = Wanted.among(len(meant.names), self.settings.search, query, filters, top_k, min_score)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
         ask = partial(answered_by, self.shelves, request, beside=generation == "beside")

@@ -97,7 +97,7 @@ def test_every_tool_that_ranks_documents_gives_versions_one_place(tmp_path: Path
         staged, proxy = library.staged, library.read("proxy.md").document.uid
         version = library.read("v1.2/install.md").document.uid
         for found, copies in (
-            (staged.several(["install the agent", "download a package", "run the setup"], top_k=9), 3),
+            (staged.several(["install the agent", "download a package", "run the setup"], "default", top_k=9), 3),
             (staged.similar(proxy, top_k=9), 3),
             (staged.similar(version, top_k=9), 2),
             (staged.summaries("install the agent", "*", top_k=9), 4),

@@ -685,6 +685,6 @@ class TestSharing:
     def test_collections_do_not_see_each_other(self, filled: Library, tmp_path: Path) -> None:
         write_files(tmp_path / "other", {"a.md": "Zebras graze.\n"})
         filled.add(str(tmp_path / "other"), "other")
-        assert filled.search("zebras", mode="keyword").hits == ()
+        assert filled.search("zebras", "default", mode="keyword").hits == ()
         assert [hit.collection for hit in filled.search("zebras heron", "other").hits] == ["other"]
         assert filled.verify() == {"default": [], "other": []}

@@ -226,7 +226,7 @@ def test_identical_text_is_embedded_once(counting: Library, docs: Path) -> None:
     counting.add(str(docs))
     counting.add(str(docs), "another")
     assert embedded(counting) == []
-    [hit] = counting.search("very same words", mode="vector").hits
+    [hit] = counting.search("very same words", "default", mode="vector").hits
     assert len(hit.duplicates) == 5
     assert whole(counting)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import zlib
 from collections import Counter
@@ -35,6 +34,7 @@ from progressive_support import (
 from pinakes import follow, ingest, shelves
 from pinakes.approximation import Map, Tokens
 from pinakes.catalog import changes
+from pinakes.indexes import checksums
 from pinakes.ingest import Event
 from pinakes.library import Library
 from pinakes.testing import ReferenceIndex
@@ -306,9 +306,9 @@ class TestVerify:
         parts["matrix"][5] = -parts["matrix"][5]
         for name in ("exact", "matrix"):
             np.save(folder / f"{name}.npy", parts[name])
-        about = json.loads((folder / "about.json").read_text())
+        about = checksums.unsealed((folder / "about.json").read_text())
         about["checksum"] = reduce(lambda sum_, part: zlib.crc32(part.tobytes(), sum_), parts.values(), 0)
-        (folder / "about.json").write_text(json.dumps(about))
+        (folder / "about.json").write_text(checksums.sealed(about))
         found = progressive().verify()["default"]
         assert [(one.problem, one.count) for one in found] == [
             ("vector differs", 1),

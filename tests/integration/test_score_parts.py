@@ -148,7 +148,7 @@ class TestSeveralCollections:
                 assert made_of(hit) == pytest.approx(hit.score, abs=NEAR)
                 seen |= set(hit.score_parts)
         assert "phrases" in seen
-        assert ("collections" in seen) == (fusion == "weighted" or mode != "hybrid")
+        assert "collections" in seen
 
 
 class TestDocuments:

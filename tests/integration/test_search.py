@@ -211,17 +211,17 @@ def test_more_than_the_settings_allow_is_refused(filled: Library, open_library: 
         library.search("heron", top_k=4)
 
 
-def test_no_collection_means_the_default_one_or_the_only_one(library: Library, docs: Path) -> None:
+def test_no_collection_means_all_there_are(library: Library, docs: Path) -> None:
     place = str(write_files(docs, texts(3)))
     library.add(place, "birds")
     assert library.search("heron").collection == "birds"
     assert library.read("file0.md").document.path == "part0/file0.md"
     library.add(place, "more")
-    with pytest.raises(NotFound, match="'default'") as caught:
-        library.search("heron")
-    assert "birds, more" in caught.value.hint
+    found = library.search("heron")
+    assert found.collection == "birds, more"
+    assert "no collection was named, so 2 collections were asked: birds, more" in found.notes
     library.add(place)
-    assert library.search("heron").collection == "default"
+    assert library.search("heron").collection == "birds, default, more"
 
 
 @pytest.mark.parametrize("mode", MODES)

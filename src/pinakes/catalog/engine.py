@@ -217,6 +217,8 @@ def _create(file: Path) -> None:
                 metadata.create_all(connection, checkfirst=False)
                 _version.create(connection)
                 connection.execute(_version.insert().values(version_num=HEAD))
+            with translated(), closing(engine.raw_connection()) as raw:  # what is only in its log would not be linked
+                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             engine.dispose()
         with storing("The catalogue"), suppress(FileExistsError):

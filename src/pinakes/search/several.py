@@ -83,6 +83,20 @@ class Wanted:
         most, named = allowed(top_k, settings), versions_named(query, filters)
         return cls(most, min_score, settings.fold_duplicates, words, named)
 
+    @classmethod
+    def among(
+        cls,
+        collections: int,
+        settings: SearchSettings,
+        query: str,
+        filters: Mapping[str, JSON] | Filter | None,
+        top_k: int | None,
+        min_score: float,
+    ) -> tuple[Wanted, int, float]:
+        """Return what ``of`` returns, and what ``of_each`` of so many collections does."""
+        wanted = cls.of(settings, query, filters, top_k, min_score)
+        return wanted, *wanted.of_each(collections, settings.max_top_k)
+
     def of_each(self, collections: int, limit: int) -> tuple[int, float]:
         """Return how many hits, with what score, each of so many collections is asked for.
 
