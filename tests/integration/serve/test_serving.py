@@ -278,7 +278,8 @@ def test_an_unexpected_failure_shows_no_internals(home: Path) -> None:
     finally:
         running.stop()
     assert answer.status_code == 500
-    assert answer.json() == {"detail": "Search failed: an internal error. The server's log has the details."}
+    detail = "Search failed: an internal error. The server's log has the details."
+    assert answer.json() == {"detail": detail, "code": "INTERNAL_ERROR"}
 
 
 def test_the_default_model_answers_over_http(request: pytest.FixtureRequest, tmp_path: Path, corpus: Path) -> None:
