@@ -44,7 +44,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "generation": (collections, "next_generation"),
     "old folder": (rebuilding.Rebuilder, "_drop_folders"),
     "model": (BertEmbedder, "embed"),
-    "sample": (progressive, "keeping"),
+    "sample": (progressive, "embed_and_keep"),
     "map": (approximation.Map, "save"),
     "map file": (Path, "replace"),
     "waiting": (changes, "record_waiting"),

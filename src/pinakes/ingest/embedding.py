@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -17,6 +18,8 @@ from pinakes.machine.ctrl_c import held_back
 from pinakes.ports import Embedder, Remote
 from pinakes.types import Float32
 from pinakes.wording import counted
+
+Result = TypeVar("Result")
 
 _EMBEDDED_PER_EVENT = 64
 _MOST_WANTED = 64
@@ -88,6 +91,26 @@ def _asked(
     return vectors
 
 
+def embed_and_keep(
+    catalog: Catalog,
+    collection: CollectionRecord,
+    embedder: Embedder,
+    texts: Mapping[bytes, str],
+    refused: dict[bytes, str],
+) -> Generator[Event, None, CollectionRecord]:
+    """Embed ``texts`` of a collection and store their vectors; return it, of which ``embedder`` is the model then.
+
+    Raises:
+        ModelUnavailable: as ``embed``.
+    """
+    kept = keeping(catalog, collection, embedder)
+    with undisturbed(embedder):
+        vectors = yield from embed(embedder, texts, refused, kept)
+        if not isinstance(embedder, Remote):
+            kept(vectors)
+    return bind(catalog, collection, embedder) if collection.model_id is None else collection
+
+
 def undisturbed(embedder: Embedder) -> AbstractContextManager[object]:
     """Give a block in which vectors are made and stored before Ctrl+C is heeded.
 
@@ -130,14 +153,14 @@ def _one_by_one(embedder: Embedder, texts: Mapping[bytes, str], refused: dict[by
     return vectors
 
 
-def drained(events: Iterator[Event]) -> dict[bytes, Float32]:
-    """Run ``embed`` to its end; return what it returns."""
+def drained(events: Generator[Event, None, Result]) -> Result:
+    """Run a flow to its end; return what it returns."""
     while True:
         try:
             next(events)
         except StopIteration as end:
-            vectors: dict[bytes, Float32] = end.value
-            return vectors
+            result: Result = end.value
+            return result
 
 
 def readable(text: str, embedder: Embedder) -> str:
@@ -232,11 +255,8 @@ class Waiting:
                 self.embed_summaries()
                 return False
             texts = {key: text for _, key, text in rows}
-            kept = keeping(self.catalog, self.collection, self.embedder)
-            with undisturbed(self.embedder):
-                kept((yield from embed(self.embedder, texts, self.refused, kept)))
-                if self.collection.model_id is None:
-                    self.collection = bind(self.catalog, self.collection, self.embedder)
+            given = self.catalog, self.collection, self.embedder
+            self.collection = yield from embed_and_keep(*given, texts, self.refused)
             self.follow(len(rows))
             self._done += len(rows)
             yield Event("index", self._done, max(self._done, total))
@@ -262,9 +282,7 @@ class Waiting:
             ModelUnavailable: the model cannot be loaded or does not answer.
         """
         while texts := self._summaries():
-            kept = keeping(self.catalog, self.collection, self.embedder)
-            with undisturbed(self.embedder):
-                kept(drained(embed(self.embedder, texts, self.refused, kept)))
+            drained(embed_and_keep(self.catalog, self.collection, self.embedder, texts, self.refused))
 
     def _summaries(self) -> dict[bytes, str]:
         collection_id, model_id = self.collection.id, self.collection.model_id

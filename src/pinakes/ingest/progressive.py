@@ -16,7 +16,7 @@ from pinakes.approximation import Map, Tokens
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, ModelUnavailable, storing
-from pinakes.ingest.embedding import bind, embed, keeping, undisturbed, waits
+from pinakes.ingest.embedding import embed_and_keep, waits
 from pinakes.ingest.report import Event
 from pinakes.permissions import make_private
 from pinakes.ports import Embedder, Index, Vocabulary
@@ -233,11 +233,7 @@ def _sampled(
     missing = [key for key in texts if key not in known]
     for start in range(0, len(missing), _KEPT_AT_ONCE):
         part = {key: texts[key] for key in missing[start : start + _KEPT_AT_ONCE]}
-        kept = keeping(catalog, collection, embedder)
-        with undisturbed(embedder):
-            kept((yield from embed(embedder, part, refused, kept)))
-            if collection.model_id is None:
-                collection = bind(catalog, collection, embedder)
+        collection = yield from embed_and_keep(catalog, collection, embedder, part, refused)
     with catalog.read() as connection:
         model_id = collections.model_id(connection, embedder.fingerprint)
         found = embeddings.of_keys(connection, model_id, [key for key in texts if key not in refused])
