@@ -26,6 +26,7 @@ from pinakes.search.diversity import Diversity
 from pinakes.search.documents import best_documents
 from pinakes.search.excerpts import asked
 from pinakes.search.explanation import Evidence, explained, ordinal
+from pinakes.search.explanation import standing as standing_of
 from pinakes.search.hits import hydrated
 from pinakes.search.matches import Match, matched
 from pinakes.search.own_summaries import SummaryVectors
@@ -262,7 +263,7 @@ class _Explaining:
         wording = self._wordings.get(record.id)
         words = matched(self._words, self._rarity, record.title, record.path, wording, record.summary)
         evidence = Evidence(
-            terms=words.terms,
+            words=standing_of(self._words, words.terms),
             scores=Scores(
                 cosine=vector.score if vector else None,
                 bm25=keyword.score if keyword else None,
@@ -306,7 +307,7 @@ class _Explaining:
             missing=words.missing,
             overlap=len(words.there) / len(self._words.words) if self._words.words else 0.0,
             left_out=left_out,
-            text=f"{standing} {explained(self._words, evidence, sure)}{summary}",
+            text=f"{standing} {explained(evidence, sure)}{summary}",
         )
 
     def _widened(self) -> Ranked:

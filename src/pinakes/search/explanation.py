@@ -14,13 +14,13 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a hit: the terms of each of its parts, its scores, its ranks in the two arms, from 1.
+    """What is known of a hit: where the words of the query stand (``standing``), its scores, its ranks in the two arms.
 
-    ``asked`` counts the passages that each arm ranked; a hit that is not among them has no rank there. ``boosts``: what
-    else its score was changed by, as shares of it. ``phrases``: those of the query that it has.
+    Ranks count from 1. ``asked`` counts the passages that each arm ranked; a hit that is not among them has no rank
+    there. ``boosts``: what else its score was changed by, as shares of it. ``phrases``: those of the query that it has.
     """
 
-    terms: Mapping[str, frozenset[str]]
+    words: Mapping[str, Sequence[str]]
     scores: Scores
     ranks: Mapping[str, int]
     asked: Mapping[str, int]
@@ -29,9 +29,9 @@ class Evidence:
     phrases: Sequence[str] = ()
 
 
-def explained(query: Asked, evidence: Evidence, word: ConfidenceWord) -> str:
+def explained(evidence: Evidence, word: ConfidenceWord) -> str:
     """Return such as 'Good match: has "rotate" (heading, text), lacks "yearly"; 1st of 40 by words (BM25 8.1) …'."""
-    parts = [_words(query, evidence.terms), *_arms(evidence)]
+    parts = [_words(evidence.words), *_arms(evidence)]
     if evidence.phrases:
         parts.insert(0, f"has the phrase {_some([repr(phrase) for phrase in evidence.phrases])}")
     if evidence.boosts:
@@ -41,24 +41,23 @@ def explained(query: Asked, evidence: Evidence, word: ConfidenceWord) -> str:
     return f"{word.capitalize()} match: {'; '.join(part for part in parts if part)}."
 
 
-def coverage(query: Asked, there: Mapping[str, frozenset[str]]) -> float | None:
-    """Return the share of the words of a query that stand anywhere; None where it has none."""
-    return sum(map(bool, _places(query, there).values())) / len(query.words) if query.words else None
-
-
-def _places(query: Asked, there: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
-    """Return word of the query → where it stands. A compound is there whole, or by all of its parts."""
+def standing(query: Asked, there: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
+    """Return word of the query → where it stands, by the terms there: a compound whole, or by all its parts."""
     return {
         word: [name for name, terms in there.items() if whole in terms or (parts and terms.issuperset(parts))]
         for word, (whole, *parts) in query.words.items()
     }
 
 
-def _words(query: Asked, there: Mapping[str, frozenset[str]]) -> str:
+def coverage(words: Mapping[str, Sequence[str]]) -> float | None:
+    """Return the share of the words of a query that stand anywhere; None where it has none."""
+    return sum(map(bool, words.values())) / len(words) if words else None
+
+
+def _words(words: Mapping[str, Sequence[str]]) -> str:
     """Say which words of the query stand where."""
-    places = _places(query, there)
-    found = [f'"{word}" ({", ".join(where)})' for word, where in places.items() if where]
-    lacking = [f'"{word}"' for word, where in places.items() if not where]
+    found = [f'"{word}" ({", ".join(where)})' for word, where in words.items() if where]
+    lacking = [f'"{word}"' for word, where in words.items() if not where]
     if not found:
         return "has none of the query's words" if lacking else ""
     return f"has {_some(found)}, lacks {_some(lacking)}" if lacking else f"has {_some(found)}"

@@ -22,7 +22,7 @@ from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
 from pinakes.search.duplicates import named_versions, repetitions
 from pinakes.search.excerpts import Asked, Excerpt, excerpt
-from pinakes.search.explanation import Evidence, coverage, explained
+from pinakes.search.explanation import Evidence, coverage, explained, standing
 from pinakes.search.neighbours import surrounded
 from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.ranking import Ranked
@@ -151,8 +151,9 @@ class _View:
         phrases = () if self.found.phrases is None else self.found.phrases.of(row)
         boosts = {} if self.found.lift is None else self.found.lift.of(row)
         page, page_end = pages_of(passage.pages, passage.start, passage.end)
+        words = standing(self.query, {**terms_beside(passage), "text": shown.terms})
         evidence = Evidence(
-            terms={**terms_beside(passage), "text": shown.terms},
+            words=words,
             scores=scores,
             ranks={name: ranks[passage.id] for name, ranks in self.ranks.items() if passage.id in ranks},
             asked={name: len(ranks) for name, ranks in self.ranks.items()},
@@ -183,7 +184,7 @@ class _View:
             match=_KINDS.get(arms, "hybrid"),
             confidence=round(sure, 4),
             confidence_word=word,
-            explanation=explained(self.query, evidence, word),
+            explanation=explained(evidence, word),
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
             suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
@@ -191,7 +192,7 @@ class _View:
             page_end=page_end,
             phrases=phrases,
             score_parts={} if self.found.scoring is None else self.found.scoring.of(row),
-            coverage=coverage(self.query, evidence.terms),
+            coverage=coverage(words),
         )
 
     def _chunk_index(self, passage: Any) -> int:

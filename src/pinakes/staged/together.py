@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.search.documents import FoundDocument, in_order
-from pinakes.search.explanation import coverage
+from pinakes.search.explanation import coverage, standing
 from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, behind, fit
 from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.scoring import plus
@@ -58,7 +58,7 @@ def _fit(answer: Answer, passages: Passages) -> float:
         {**terms_beside(row), "text": frozenset[str]().union(*(those for _, those in places[one]))}
         for one, row in rows.items()
     ]
-    shares = [share for there in terms if (share := coverage(passages.query, there)) is not None]
+    shares = [share for there in terms if (share := coverage(standing(passages.query, there))) is not None]
     return fit(shares, None, by_words=answer.by_words)
 
 

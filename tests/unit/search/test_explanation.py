@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pinakes.search.excerpts import asked, terms_of
-from pinakes.search.explanation import Evidence, explained
+from pinakes.search.explanation import Evidence, explained, standing
 from pinakes.types import Scores
 
 
@@ -19,8 +19,9 @@ def sentence(
 ) -> str:
     found = {"keyword": 100, "vector": 100}
     terms = {name: terms_of(text) for name, text in there.items()}
-    evidence = Evidence(terms, Scores(**scores), places, {name: found[name] for name in found}, approximate)
-    return explained(asked(query), evidence, "good")
+    words = standing(asked(query), terms)
+    evidence = Evidence(words, Scores(**scores), places, {name: found[name] for name in found}, approximate)
+    return explained(evidence, "good")
 
 
 def test_the_sentence_names_words_places_and_ranks() -> None:
