@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,3 +31,14 @@ def _statements_compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(catalogue, "create_engine", sharing)
         yield
+
+
+@pytest.fixture
+def logging_is_put_back() -> Iterator[None]:
+    """A command sets up logging for its process, which is here that of all tests."""
+    root, ours = logging.getLogger(), logging.getLogger("pinakes")
+    before = root.level, ours.level, root.handlers[:]
+    yield
+    root.handlers[:] = before[2]
+    root.setLevel(before[0])
+    ours.setLevel(before[1])

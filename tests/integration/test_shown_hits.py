@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +10,7 @@ import pytest
 from pinakes.cli.entry import run as call
 from pinakes.cli.passage import breadcrumb
 
-
-@pytest.fixture(autouse=True)
-def logging_is_put_back() -> Iterator[None]:
-    """A command sets up logging for its process, which is here that of all tests."""
-    root, ours = logging.getLogger(), logging.getLogger("pinakes")
-    before = root.level, ours.level, root.handlers[:]
-    yield
-    root.handlers[:] = before[2]
-    root.setLevel(before[0])
-    ours.setLevel(before[1])
+pytestmark = pytest.mark.usefixtures("logging_is_put_back")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ Only these two are read, never one of a source or of the working directory, whic
 
 from __future__ import annotations
 
-import re
+import io
 from pathlib import Path
 
 from pinakes.errors import InvalidSetting
@@ -28,8 +28,6 @@ KEYS = frozenset(
 """What is taken from such a file beside our own settings: keys and addresses of embedding providers."""
 
 _MOST_BYTES = 65_536
-_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)")
-_QUOTED = re.compile(r"\s*(?:\"([^\"]*)\"|'([^']*)')\s*(?:#.*)?")
 
 
 def read(home: Path, profile: str) -> dict[str, str]:
@@ -47,15 +45,12 @@ def read(home: Path, profile: str) -> dict[str, str]:
 def _read(file: Path) -> dict[str, str]:
     try:
         with file.open("rb") as stream:
-            lines = stream.read(_MOST_BYTES).decode("utf-8-sig").splitlines()
+            text = stream.read(_MOST_BYTES).decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSetting(f"{file} cannot be read: {error}.", hint="Mend or remove the file.") from error
-    return {found[1]: _value(found[2]) for found in map(_LINE.fullmatch, lines) if found}
+    from dotenv import dotenv_values
 
-
-def _value(text: str) -> str:
-    if quoted := _QUOTED.fullmatch(text):
-        return quoted[1] if quoted[1] is not None else quoted[2]
-    return re.split(r"\s#", text, maxsplit=1)[0].strip()
+    found = dotenv_values(stream=io.StringIO(text), interpolate=False)
+    return {name: value for name, value in found.items() if value is not None}

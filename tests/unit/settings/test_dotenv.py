@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +11,7 @@ from pinakes.cli.entry import run
 from pinakes.errors import InvalidSetting
 from pinakes.settings import dotenv, load
 
-
-@pytest.fixture(autouse=True)
-def logging_is_put_back() -> Iterator[None]:
-    """A command sets up logging for its process, which is here that of all tests."""
-    root, ours = logging.getLogger(), logging.getLogger("pinakes")
-    before = root.level, ours.level, root.handlers[:]
-    yield
-    root.handlers[:] = before[2]
-    root.setLevel(before[0])
-    ours.setLevel(before[1])
+pytestmark = pytest.mark.usefixtures("logging_is_put_back")
 
 
 @pytest.fixture
