@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 _NOT_WRITTEN: Final = "Nothing was written."
 _IN_PART: Final = "It was written, in whole or in part."
 _UNKNOWN: Final = "It may have been written or not."
-_LOOK: Final = "Look whether it is there before you send it again."
+LOOK: Final = "Look whether it is there before you send it again."
 
 
 class Interrupt:
@@ -54,7 +54,7 @@ class Interrupt:
         assert self._reason is not None
         if not self._writes:
             return self._reason
-        hint = self._reason.hint if became == _NOT_WRITTEN else f"{_LOOK} {self._reason.hint}"
+        hint = self._reason.hint if became == _NOT_WRITTEN else f"{LOOK} {self._reason.hint}"
         return Busy(f"{self._reason.message} {became}", hint=hint)
 
     def run(self, work: Callable[[], Result]) -> Result:

@@ -29,14 +29,13 @@ from pinakes.catalog import keys
 from pinakes.catalog.keys import Key
 from pinakes.errors import PinakesError, RateLimited, Refused, Unauthorized, http_status
 from pinakes.serve import websocket
-from pinakes.serve.envelope import PREFIX, as_response, of_this_interface, refused
+from pinakes.serve.envelope import PREFIX, about, as_response, of_this_interface, refused
 from pinakes.serve.guard import is_loopback
 from pinakes.serve.mcp import PATH as MCP
 from pinakes.serve.pages import refused_page
 from pinakes.serve.service import Service
 from pinakes.settings import ServerSettings
 from pinakes.tools.declare import described
-from pinakes.types import JSON
 
 NEEDED: Final[Mapping[str, caller.Scope | None]] = {
     "GET /": "read",
@@ -215,14 +214,14 @@ def scope_for(scope: Scope) -> caller.Scope | None:
 def refusal(path: str, error: PinakesError, need: caller.Scope) -> Response:
     """Return ``error`` as clients of the interface at ``path`` expect it."""
     status, headers = http_status(error), _headers(error, need)
-    about: dict[str, JSON] = {"code": error.code, "hint": error.hint, "retryable": error.retryable}
+    told = about(error)
     if of_this_interface(path):
         code = "FORBIDDEN" if status == 403 else error.code
-        return refused(status, code, error.message, {name: about[name] for name in ("hint", "retryable")}, headers)
+        return refused(status, code, error.message, {name: told[name] for name in ("hint", "retryable")}, headers)
     if path.rstrip("/") == MCP:
-        told = {"code": _RPC_REFUSED, "message": error.message, "data": about}
-        return as_response({"jsonrpc": "2.0", "id": None, "error": told}, status, headers)
-    return as_response({"detail": error.message, **about}, status, headers)
+        refusal_of_rpc = {"code": _RPC_REFUSED, "message": error.message, "data": told}
+        return as_response({"jsonrpc": "2.0", "id": None, "error": refusal_of_rpc}, status, headers)
+    return as_response({"detail": error.message, **told}, status, headers)
 
 
 def _headers(error: PinakesError, need: caller.Scope) -> dict[str, str]:

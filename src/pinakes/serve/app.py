@@ -119,8 +119,7 @@ async def _our_error(request: Request, error: Exception) -> Response:
         return envelope.failed(error)
     status = http_status(error)
     failed = "Search failed: " if status == 500 and request.url.path == "/search" else ""
-    told = {"code": error.code, "hint": error.hint, "retryable": error.retryable}
-    return _json({"detail": failed + error.message, **told}, status)
+    return _json({"detail": failed + error.message, **envelope.about(error)}, status)
 
 
 async def _invalid_request(request: Request, error: Exception) -> Response:

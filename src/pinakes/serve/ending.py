@@ -6,11 +6,11 @@ import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pinakes.calls import interrupt
 from pinakes.errors import Busy, http_status
-from pinakes.serve.envelope import as_response
+from pinakes.serve.envelope import about, as_response
 
 _MESSAGE = "The server ended before this was done. What was to be written may have been written or not."
-_HINT = "Look whether it is there before you send it again."
 
 
 class Ending:
@@ -34,6 +34,6 @@ class Ending:
             if scope["type"] != "http":
                 raise
             if not started:
-                error = Busy(_MESSAGE, hint=_HINT)
-                told = {"detail": error.message, "code": error.code, "hint": error.hint, "retryable": error.retryable}
+                error = Busy(_MESSAGE, hint=interrupt.LOOK)
+                told = {"detail": error.message, **about(error)}
                 await as_response(told, http_status(error), {"connection": "close"})(scope, receive, send)

@@ -71,6 +71,11 @@ def refused(
     return as_response({"success": False, "error": error, "meta": _meta()}, status, headers)
 
 
+def about(error: PinakesError) -> dict[str, JSON]:
+    """Return what interfaces tell of an error beside its message."""
+    return {"code": error.code, "hint": error.hint, "retryable": error.retryable}
+
+
 def failed(error: PinakesError) -> Response:
     """Return what went wrong in a route of this interface."""
     details = {"hint": error.hint, "retryable": error.retryable}

@@ -29,7 +29,7 @@ from pinakes.library import Library
 from pinakes.serve import websocket
 from pinakes.serve.app import assembled
 from pinakes.serve.connections import Connections
-from pinakes.serve.envelope import PREFIX, failed, of_this_interface, wrapped
+from pinakes.serve.envelope import PREFIX, about, failed, of_this_interface, wrapped
 from pinakes.serve.knowledge import SearchRequest
 from pinakes.serve.mcp import PATH as MCP
 from pinakes.serve.openapi import ANY_TOOL
@@ -160,7 +160,7 @@ class Answers:
         missing = NoFixture(f"{method} {path}")
         if of_this_interface(path):
             return failed(missing)
-        return _json({"detail": missing.message, "code": missing.code, "hint": missing.hint, "retryable": False}, 501)
+        return _json({"detail": missing.message, **about(missing)}, 501)
 
     def _who(self, route: str) -> str:
         if route in self._fixtures.routes:

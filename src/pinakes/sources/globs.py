@@ -16,8 +16,9 @@ from pathspec import GitIgnoreSpec, PathSpec
 
 from pinakes.errors import InvalidSetting
 from pinakes.patterns import MOST_CHARS, MOST_WILDCARDS, compiled
+from pinakes.settings.refusals import shortened
 from pinakes.types import Skipped
-from pinakes.wording import counted, quoted
+from pinakes.wording import counted
 
 IGNORE_FILES = (".gitignore", ".pinakesignore")
 """Read in every folder, in this order: the second may take back what the first left out."""
@@ -206,7 +207,7 @@ def _expand(given: str, setting: str, exists: Callable[[str], bool]) -> list[str
         for text in texts:
             _Line(text)
     except ValueError as error:
-        told = quoted(given)
+        told = shortened(given)
         raise InvalidSetting(f"{told} cannot be used as an {setting} pattern: {error}.", hint=_HINT) from error
     return texts
 
@@ -254,7 +255,7 @@ def _ignore_line(raw: str, folder: str, unused: list[str]) -> _Line | None:
     try:
         return _Line(text, folder)
     except ValueError as error:  # git passes over a line it cannot parse, so do we
-        unused.append(f"{quoted(text)}, {error}")
+        unused.append(f"{shortened(text)}, {error}")
         return None
 
 
