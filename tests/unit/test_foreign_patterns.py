@@ -21,7 +21,6 @@ BOUNDED = {
     "pinakes.metadata.rules": "escaped names; expressions of the operator's own settings, on names and headings",
     "pinakes.patterns": "parts of names in atomic groups",
     "pinakes.readers.html": "the escaped name of a site",
-    "pinakes.serve.mock": "escaped paths of our own routes",
     "pinakes.settings.metadata": "checks expressions of the operator's own settings",
     "pinakes.settings.sections": "checks patterns of secrets for RE2, which is linear",
     "pinakes.sources.forges": "constants of that module",

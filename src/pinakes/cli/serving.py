@@ -13,7 +13,7 @@ MOCK_PORT = 3001
 
 
 def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
-    """Serve HTTP until stopped, ``mock``: with fixed answers."""
+    """Serve HTTP until stopped, ``mock``: samples."""
     from pinakes.serve import serve as serve_http
     from pinakes.serve import serve_mock
 
@@ -24,7 +24,7 @@ def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
             session.screen.say(line)
 
     def on_mock_ready(url: str) -> None:
-        session.screen.say(f"A mock of Pinakes answers at {url} (Ctrl+C stops it); {url}/routes lists what.")
+        session.screen.say(f"A mock of Pinakes answers at {url} (Ctrl+C stops it); {url}/routes lists its routes.")
 
     if mock:
         serve_mock(settings, on_ready=on_mock_ready)

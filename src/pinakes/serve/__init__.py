@@ -26,7 +26,7 @@ def serve(settings: Settings, *, reindex: bool = False, on_ready: Callable[[str]
 
 
 def serve_mock(settings: Settings, *, on_ready: Callable[[str], None]) -> None:
-    """Serve fixed answers, without documents, model and home, until SIGINT or SIGTERM; else as ``serve``."""
+    """Serve samples from a folder that is gone afterwards, without a model; else as ``serve``."""
     from pinakes.serve.mock import run
 
     run(settings, on_ready=on_ready)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 
 from pinakes.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http_status, no_descriptors
 from pinakes.library import Library
@@ -60,14 +59,9 @@ def create_app(
     connections: Connections | None = None,
 ) -> FastAPI:
     """Return the application that serves ``library``; closing the library is the caller's business."""
-    server = library.settings.server
-    workers = Workers(server.search_timeout_s, server.write_timeout_s)
-    return assembled(Service(library, workers, startup, instance_id, local_key, connections))
-
-
-def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
-    """Return the application over ``service``; ``inner`` see what passed the guard, before the routes do."""
-    settings = service.settings
+    settings = library.settings
+    workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
+    service = Service(library, workers, startup, instance_id, local_key, connections)
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -84,7 +78,6 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        middleware=list(inner),
     )
     api.state.workers, api.state.ending = service.workers, service.ending
     for routes in (pages.routes(service, api), knowledge.routes(service), monitoring.routes(service)):

@@ -11,16 +11,14 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-from mock_fixtures import DOCUMENTS, chat_model
 from schemathesis import GenerationMode
 from schemathesis.checks import load_all_checks
 from schemathesis.schemas import APIOperation
 from serve_support import Running
 
-from pinakes.library import Library
 from pinakes.serve.app import create_app
+from pinakes.serve.mock import sampled
 from pinakes.settings import load
-from pinakes.testing import write_files
 from pinakes.tools import TOOLS
 
 EXAMPLES = 4
@@ -35,25 +33,12 @@ DOCUMENTS_OF_THE_API = ("/openapi.json", "/api/v1/openapi")
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Serve every tool over a few documents."""
-    folder = tmp_path_factory.mktemp("api")
-    write_files(folder, DOCUMENTS)
     load_all_checks()
-    with chat_model() as url:
-        chosen = load(
-            home=folder / "home",
-            environment={},
-            embedding__provider="deterministic",
-            server__port=0,
-            toolsets=sorted({tool.toolset for tool in TOOLS}),
-            summary__writer="extractive",
-            chat__url=url,
-            chat__model="example",
-        )
-        with Library(chosen) as library:
-            library.add(str(folder / "documents"))
-            running = Running(create_app(library), chosen)
-            yield running
-            running.stop()
+    chosen = load(home=tmp_path_factory.mktemp("api"), environment={}, server__port=0)
+    with sampled(chosen) as library:
+        running = Running(create_app(library), library.settings)
+        yield running
+        running.stop()
 
 
 def operations(server: Running) -> list[APIOperation[Any, Any, Any, Any]]:
