@@ -45,7 +45,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 """What the system answers when a disk, a quota or the largest file size is used up."""
@@ -67,6 +67,11 @@ class PinakesError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What interfaces tell beside the code and the message."""
+        return {"hint": self.hint, "retryable": self.retryable}
 
 
 class InvalidInput(PinakesError):
@@ -113,6 +118,16 @@ class NotFound(PinakesError):
     def __init__(self, message: str, *, hint: str = "", ids: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
         self.ids = tuple(ids)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Those of every error, and ``ids`` as ``not_found``."""
+        return super().details | self.not_found
+
+    @property
+    def not_found(self) -> dict[str, Any]:
+        """``ids`` as a field of answers, none where there are none."""
+        return {"not_found": list(self.ids)} if self.ids else {}
 
 
 class Conflict(PinakesError):

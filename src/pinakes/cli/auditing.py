@@ -156,6 +156,7 @@ def explain(
         error = NotFound(
             f"There is no document {', '.join(map(repr, found.unknown))} in {found.collection!r}.",
             hint="`pinakes search` shows paths and ids.",
+            ids=found.unknown,
         )
         if not session.screen.as_json:
             session.screen.fail(error.message, error.hint)

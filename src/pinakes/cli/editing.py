@@ -221,7 +221,8 @@ def _to_change(library: Library, reference: str, collection: str | None) -> tupl
         if there == name:
             raise
         message = f"There is no document {reference!r} in collection {name!r}, which is the one that is changed."
-        raise NotFound(message, hint=f"There is one in collection {there!r}: -c {shlex.quote(there)}") from error
+        hint = f"There is one in collection {there!r}: -c {shlex.quote(there)}"
+        raise NotFound(message, hint=hint, ids=[reference]) from error
 
 
 def _known(library: Library, reference: str, collection: str | None) -> tuple[str | None, str]:

@@ -89,8 +89,7 @@ class Screen:
 
     def error_document(self, error: PinakesError) -> dict[str, JSON]:
         """Return what JSON says about ``error``."""
-        told = {"code": error.code, "message": error.message, "hint": self.placed(error.hint)}
-        return {**told, "retryable": error.retryable}
+        return {"code": error.code, "message": error.message, **error.details, "hint": self.placed(error.hint)}
 
     def _labelled(self, label: str, style: str, words: str) -> None:
         from rich.text import Text

@@ -352,7 +352,7 @@ def unknown(uid: str, *, deleted: bool = False, elsewhere: str = "") -> NotFound
     if elsewhere:
         return NotFound(f"There is no document {uid!r} in the collection that is changed.", hint=elsewhere, ids=[uid])
     hint = f"It was deleted; to have it back: pinakes document restore {uid}" if deleted else ""
-    return NotFound(f"There is no document {uid!r}.", hint=hint or "`pinakes search --json` shows ids.")
+    return NotFound(f"There is no document {uid!r}.", hint=hint or "`pinakes search --json` shows ids.", ids=[uid])
 
 
 def check_not_of_files(connection: Connection, collection_id: int, found: Sequence[DocumentRecord]) -> None:

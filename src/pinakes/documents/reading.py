@@ -181,7 +181,7 @@ def _nothing(connection: Connection, records: Sequence[CollectionRecord], refere
     paths = [path for record in records for path in documents.paths(connection, record.id)]
     near = [path for path, _, _ in process.extract(reference, paths, limit=3, score_cutoff=60)]
     hint = f"Did you mean {' or '.join(near)}?" if near else "`pinakes search` shows paths and ids."
-    return NotFound(f"There is no document {reference!r}.", hint=hint)
+    return NotFound(f"There is no document {reference!r}.", hint=hint, ids=[reference])
 
 
 def _whole(connection: Connection, document: DocumentRecord, masking: Masking, lines: tuple[int, int] | None) -> Text:
@@ -196,7 +196,8 @@ def _cut(document: DocumentRecord, text: str, lines: tuple[int, int] | None, num
     total = there.total
     first, last = lines or (1, total)
     if not 1 <= first <= last or first > total:
-        raise NotFound(f"{document.path} has no lines {first} to {last}.", hint=f"It has {total} lines from 1.")
+        what = f"line {first}" if first > total else f"lines {first} to {last}"
+        raise NotFound(f"{document.path} has no {what}.", hint=f"It has {total} lines from 1.")
     if lines is None:
         return Text(document, text, 1, total, total, tuple(numbers))
     start, end = there.span(first, last)

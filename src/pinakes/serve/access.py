@@ -214,14 +214,13 @@ def scope_for(scope: Scope) -> caller.Scope | None:
 def refusal(path: str, error: PinakesError, need: caller.Scope) -> Response:
     """Return ``error`` as clients of the interface at ``path`` expect it."""
     status, headers = http_status(error), _headers(error, need)
-    told = about(error)
     if of_this_interface(path):
         code = "FORBIDDEN" if status == 403 else error.code
-        return refused(status, code, error.message, {name: told[name] for name in ("hint", "retryable")}, headers)
+        return refused(status, code, error.message, error.details, headers)
     if path.rstrip("/") == MCP:
-        refusal_of_rpc = {"code": _RPC_REFUSED, "message": error.message, "data": told}
+        refusal_of_rpc = {"code": _RPC_REFUSED, "message": error.message, "data": about(error)}
         return as_response({"jsonrpc": "2.0", "id": None, "error": refusal_of_rpc}, status, headers)
-    return as_response({"detail": error.message, **told}, status, headers)
+    return as_response({"detail": error.message, **about(error)}, status, headers)
 
 
 def _headers(error: PinakesError, need: caller.Scope) -> dict[str, str]:

@@ -73,13 +73,12 @@ def refused(
 
 def about(error: PinakesError) -> dict[str, JSON]:
     """Return what interfaces tell of an error beside its message."""
-    return {"code": error.code, "hint": error.hint, "retryable": error.retryable}
+    return {"code": error.code, **error.details}
 
 
 def failed(error: PinakesError) -> Response:
     """Return what went wrong in a route of this interface."""
-    details = {"hint": error.hint, "retryable": error.retryable}
-    return refused(http_status(error), error.code, error.message, details)
+    return refused(http_status(error), error.code, error.message, error.details)
 
 
 def unhandled(status: int, path: str, headers: Mapping[str, str] | None) -> Response:

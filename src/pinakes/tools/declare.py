@@ -419,7 +419,7 @@ def told(template: str, error: PinakesError) -> str:
 
 def described(error: PinakesError) -> dict[str, JSON]:
     """Return ``error`` as data."""
-    return {"code": error.code, "message": error.message, "hint": error.hint, "retryable": error.retryable}
+    return {"code": error.code, "message": error.message, **error.details}
 
 
 def as_json(data: JSON, indent: int | None = None) -> str:

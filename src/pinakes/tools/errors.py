@@ -62,7 +62,7 @@ def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) ->
     if unforeseen is not None:
         return {"error": worded(unforeseen)}
     told: dict[str, JSON] = {"error": error.message, **({"hint": error.hint} if error.hint else {})}
-    return told | ({"not_found": list(error.ids)} if isinstance(error, NotFound) and error.ids else {})
+    return told | _not_found(error)
 
 
 def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
@@ -71,9 +71,9 @@ def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) ->
 
 
 def as_code(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
-    """Tell of ``error`` as ``{"error": {"code", "message", "retryable"}}``; see ``CODES``."""
+    """Tell of ``error`` as ``{"error": {"code", "message", "retryable"}}``, with unknown ids; see ``CODES``."""
     code = code_of(error)
-    return {"error": {"code": code, "message": str(error), "retryable": code in RETRYABLE}}
+    return {"error": {"code": code, "message": str(error), "retryable": code in RETRYABLE, **_not_found(error)}}
 
 
 def code_of(error: PinakesError) -> str:
@@ -83,6 +83,10 @@ def code_of(error: PinakesError) -> str:
     if isinstance(error, Busy) and isinstance(error.__context__, TimeoutError):
         return "SEARCH_TIMEOUT"
     return next((CODES[cls] for cls in type(error).__mro__ if cls in CODES), "INTERNAL_ERROR")
+
+
+def _not_found(error: PinakesError) -> dict[str, JSON]:
+    return error.not_found if isinstance(error, NotFound) else {}
 
 
 def surprise(error: PinakesError) -> BaseException | None:

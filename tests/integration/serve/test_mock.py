@@ -128,6 +128,18 @@ def test_what_was_never_there_is_not_found(mock: Running) -> None:
     assert mock.client.get("/api/v1/never").json()["error"]["code"] == "NOT_FOUND"
 
 
+IDS = {"doc_id": "never", "doc_ids": ["never"], "document": "never", "content_id": "never"}
+
+
+@pytest.mark.parametrize("name", [tool.name for tool in TOOLS if set(IDS) & set(tool.parameters.model_fields)])
+def test_ids_that_are_not_known_are_named_in_a_field_of_their_own(mock: Running, name: str) -> None:
+    known = next(tool for tool in TOOLS if tool.name == name).parameters.model_fields
+    given = {**arguments_for(mock, name), **{one: value for one, value in IDS.items() if one in known}}
+    told = called(mock, name, **given)
+    where = told["error"] if isinstance(told.get("error"), dict) else told
+    assert where["not_found"] == ["never"], told
+
+
 def test_questions_are_answered_from_the_first_passage(mock: Running) -> None:
     asked = mock.client.post("/api/v1/knowledge/ask", json={"query": "What is deployed by the pipeline?"}).json()
     assert asked["data"]["answer"] == f"{PUSHED['content'].splitlines()[-1]} [1]"

@@ -21,10 +21,8 @@ from jsonschema import Draft202012Validator
 from serve_support import Running, settings_for
 
 from pinakes.library import Library
-from pinakes.serve.app import assembled, create_app
+from pinakes.serve.app import create_app
 from pinakes.serve.rest import MODELS
-from pinakes.serve.service import Service
-from pinakes.serve.work import Workers
 from pinakes.tools import tools_of
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.limits import listing_for
@@ -50,12 +48,6 @@ def listen(library: Library, words: str) -> Heard:
     return Heard(words=words, tool="an ear")
 
 
-def listening(library: Library, write_timeout_s: float = 30) -> Running:
-    """Start a server that has one more tool."""
-    service = Service(library, Workers(30, write_timeout_s))
-    return Running(assembled(service), library.settings)
-
-
 @pytest.fixture(scope="module")
 def library(home: Path) -> Iterator[Library]:
     with Library(settings_for(home, server__port=0, toolsets=("search",), tools=())) as opened:
@@ -74,7 +66,7 @@ def ear(library: Library, monkeypatch: pytest.MonkeyPatch) -> Any:
     from pinakes.serve import rest
 
     monkeypatch.setattr(rest, "tools_of", lambda settings: (*tools_of(settings), listen))
-    server = listening(library)
+    server = Running(create_app(library), library.settings)
     yield server
     server.stop()
 
@@ -252,28 +244,32 @@ def test_a_client_that_leaves_in_the_middle_harms_nothing(server: Running) -> No
     assert post(server, SEARCH, {"query": "CRD"})["data"]["result"]["passages"]
 
 
-def test_calls_that_write_have_time_and_threads_of_their_own(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_write_have_time_and_threads_of_their_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pinakes.serve import mcp, rest
 
     for interface in (mcp, rest):
         monkeypatch.setattr(interface, "tools_of", lambda settings: (*tools_of(settings), listen))
     RELEASED.clear()
-    server = listening(library, write_timeout_s=0.05)
-    try:
-        for _ in range((os.cpu_count() or 1) + 2):
-            error = post(server, "/api/v1/tools/listen", {"words": "wait"})["error"]
-            assert (error["code"], error["retryable"]) == ("BUSY", True)
-            assert "server.write_timeout_s" in error["hint"]
-        params = {"name": "listen", "arguments": {"words": "wait"}}
-        over_mcp = server.client.post(
-            "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        )
-        assert over_mcp.json()["result"]["isError"] is True
-        assert "server.write_timeout_s" in over_mcp.json()["result"]["content"][0]["text"]
-        assert post(server, SEARCH, {"query": "CRD"})["data"]["result"]["passages"]
-    finally:
-        RELEASED.set()
-        server.stop()
+    chosen = settings_for(home, server__port=0, server__write_timeout_s=0.05, toolsets=("search",), tools=())
+    with Library(chosen) as library:
+        server = Running(create_app(library), chosen)
+        try:
+            write_past_the_time(server)
+        finally:
+            RELEASED.set()
+            server.stop()
+
+
+def write_past_the_time(server: Running) -> None:
+    for _ in range((os.cpu_count() or 1) + 2):
+        error = post(server, "/api/v1/tools/listen", {"words": "wait"})["error"]
+        assert (error["code"], error["retryable"]) == ("BUSY", True)
+        assert "server.write_timeout_s" in error["hint"]
+    params = {"name": "listen", "arguments": {"words": "wait"}}
+    over_mcp = server.client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    assert over_mcp.json()["result"]["isError"] is True
+    assert "server.write_timeout_s" in over_mcp.json()["result"]["content"][0]["text"]
+    assert post(server, SEARCH, {"query": "CRD"})["data"]["result"]["passages"]
 
 
 def test_the_tools_are_listed_with_their_schemas(server: Running, library: Library) -> None:
