@@ -25,7 +25,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class FailedFile:
-    """A file that could not be read, and why; ``document_id`` is what it gave before."""
+    """A file that was not indexed, and why; ``document_id`` is what it gave before."""
 
     path: str
     reason: str
@@ -99,11 +99,15 @@ def chunk_ids(connection: Connection, document_id: int) -> list[int]:
 
 
 def failed(connection: Connection, collection_id: int, path: str = "") -> list[FailedFile]:
-    """Return the files of a collection that could not be read the last time, or the one at ``path``."""
+    """Return the files of a collection that were not indexed the last time, or the one at ``path``.
+
+    Not those that another source of the collection holds.
+    """
     query = (
         select(files.c.path, func.coalesce(files.c.reason, "").label("reason"), files.c.document_id)
         .select_from(files.join(sources))
-        .where(sources.c.collection_id == collection_id, files.c.status == "error")
+        .where(sources.c.collection_id == collection_id, files.c.status != "indexed")
+        .where(files.c.code.is_distinct_from(HELD))
         .order_by(files.c.path)
     )
     rows = connection.execute(query.where(files.c.path == path) if path else query)

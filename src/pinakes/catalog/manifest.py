@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, case, delete, func, select, update
@@ -31,6 +31,16 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that a document was read from; see ``Stamp``."""
+
+    document_id: int
+    path: str
+    fingerprint: str
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FileLine:
     """One file of a source; all from ``uid`` on only where it gave a document."""
 
@@ -50,6 +60,15 @@ def stamps(connection: Connection, uids: Iterable[str]) -> dict[str, Stamp | Non
     parts = (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
     rows = (row for part in parts for row in connection.execute(_STAMPS, {"uids": part}))
     return {row.uid: None if row.kind is None else Stamp(*row[1:]) for row in rows}
+
+
+def read_files(connection: Connection, source_id: int, document_id: int | None = None) -> Iterator[ReadFile]:
+    """Yield the files of a source that documents were read from, or that of one document."""
+    query = select(files.c.document_id, files.c.path, files.c.fingerprint, files.c.content_hash)
+    query = query.where(files.c.source_id == source_id, files.c.status == "indexed", files.c.document_id.is_not(None))
+    if document_id is not None:
+        query = query.where(files.c.document_id == document_id)
+    yield from (ReadFile(*row) for row in connection.execute(query))
 
 
 def lines(

@@ -257,6 +257,7 @@ def get_index_status(
     one = contents.status_of(library, content_id, meant(library, collection)) if content_id else None
     every = contents.overview(library, meant(library, collection)) if include_stats else None
     none = library.naming.none_yet() if include_stats else ""
+    notes = dict.fromkeys(note for told in (one, every) if told is not None for note in told.notes)
     return StatusReply(
         content_status=None
         if one is None
@@ -272,7 +273,7 @@ def get_index_status(
             status_breakdown=StatusBreakdown(**every.statuses),
             embedding_models=[ModelCount(model=name, count=count) for name, count in every.models.items()],
         ),
-        notes=[none] if none else None,
+        notes=[*notes, *([none] if none else [])] or None,
     )
 
 

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
@@ -21,35 +21,49 @@ from pinakes.documents.editing import FileContent, Written
 from pinakes.documents.following import catch_up
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
-from pinakes.types import Document, Metadata, ReadingNote
+from pinakes.types import Document, Metadata, ReadingNote, SourceState
 from pinakes.upkeep.placing import Placed, placed
+from pinakes.upkeep.staleness import outdated
 
 Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
-"""Of a content: all of it is embedded; some of it waits for that; it could not be read; it could not be read again,
-and what is there is what it was before."""
+"""Of a content: all of it is embedded; some of it waits for that; it was not indexed; its file is another now, is gone
+or could not be read again, and what is there is what it was before."""
+
+_STALE: Mapping[SourceState, str] = {
+    "changed": "its file has changed since it was read: pinakes sync",
+    "missing": "its file is gone: pinakes sync removes the document",
+}
 
 STANDINGS: tuple[Standing, ...] = ("completed", "pending", "failed", "stale")
 
 
 @dataclass(frozen=True, slots=True)
 class ContentStatus:
-    """How one content stands. ``indexed_at`` is UTC in ISO form, None while it is not completed."""
+    """How one content stands. ``indexed_at`` is UTC in ISO form, None while it is not completed.
+
+    ``notes`` say what is not known of the file that it was read from.
+    """
 
     content_id: str
     status: Standing
     indexed_at: str | None = None
     error: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """How all contents stand. ``by_type`` and ``statuses`` each add up to ``total``; ``models``: vectors by each."""
+    """How all contents stand. ``by_type`` and ``statuses`` each add up to ``total``; ``models``: vectors by each.
+
+    ``notes`` say what is not known of files that documents were read from.
+    """
 
     total: int
     vectors: int
     by_type: Mapping[str, int]
     statuses: Mapping[str, int]
     models: Mapping[str, int]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +119,7 @@ def index(
         [stored] = documents.find(connection, record.id, written.document.uid)
     if again:
         embed_s += _embed(library, record, stored.id)
-    status = standing(library, record, stored)
+    status = _standing(library, record, stored)
     return Indexed(
         status=status,
         previous=place.uid,
@@ -119,7 +133,7 @@ def index(
 
 
 def status_of(library: Library, reference: str, collection: str | None = None) -> ContentStatus:
-    """Return how the content with this id, uri or path stands, also a file that could not be read.
+    """Return how the content with this id, uri or path stands, also a file that was not indexed.
 
     Raises:
         NotFound: there is no such content or collection.
@@ -134,11 +148,15 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
         if not broken:
             raise
         return ContentStatus(reference, "failed", error=broken[0].reason)
-    return standing(library, library.collection(library.collection_of(document)), document)
+    record = library.collection(library.collection_of(document))
+    look = outdated(library.shelves, record, document)
+    if state := look.states.get(document.id):
+        return ContentStatus(document.uid, "stale", document.updated_at, _STALE[state])
+    return replace(_standing(library, record, document), notes=look.untold)
 
 
-def standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
-    """Return how a document of a collection stands."""
+def _standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
+    """Return how a document of a collection stands, whatever became of its file."""
     with library.shelves.catalog.read() as connection:
         waiting = contents.waiting(connection, document.id, record.model_id)
         broken = contents.failed(connection, record.id, document.path)
@@ -157,6 +175,7 @@ def overview(library: Library, collection: str | None = None) -> Overview:
         NotFound: there is no such collection.
     """
     by_type, statuses, models = Counter[str](), Counter[str](), Counter[str]()
+    notes: list[str] = []
     shelves = library.shelves
     for record in library.collections(collection):
         if not caller.current().sees(record.name):
@@ -167,7 +186,9 @@ def overview(library: Library, collection: str | None = None) -> Overview:
         with shelves.catalog.read() as connection:
             held = shelves.holdings.totals(connection, record, vectors)
             broken = contents.failed(connection, record.id)
-        stale = {one.document_id for one in broken if one.document_id is not None}
+        look = outdated(shelves, record)
+        notes += look.untold
+        stale = {one.document_id for one in broken if one.document_id is not None} | look.states.keys()
         failed = [one.path for one in broken if one.document_id is None]
         by_type.update(held.by_type)
         by_type.update(content_type("code" if readers.language_of(path) else "text", path) for path in failed)
@@ -182,6 +203,7 @@ def overview(library: Library, collection: str | None = None) -> Overview:
         by_type={name: by_type[name] for name in CONTENT_TYPES},
         statuses={name: statuses[name] for name in STANDINGS},
         models=dict(models),
+        notes=tuple(notes),
     )
 
 

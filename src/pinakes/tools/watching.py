@@ -13,7 +13,7 @@ from pinakes.catalog.manifest import FileLine
 from pinakes.errors import NeedsOcr, NoText
 from pinakes.library import Library
 from pinakes.shelves import Shelves
-from pinakes.sources.stamp import size_of
+from pinakes.sources.stamp import size_of, state_of
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.errors import as_word
 from pinakes.upkeep.watched import Beacon, Watched, knowledge_base, start_over
@@ -31,7 +31,10 @@ _FAILING = (NeedsOcr.code, NoText.code)
 
 
 class KnowledgeFile(Reply):
-    """What is known of one file; all but the first, second and last only where it gave a document."""
+    """What is known of one file; all but the first, second and last only where it gave a document.
+
+    ``changed``: it is another now, or gone, and that was not read yet.
+    """
 
     relative_path: str
     status: Literal["indexed", "skipped", "error"]
@@ -40,6 +43,7 @@ class KnowledgeFile(Reply):
     file_size: int | SkipJsonSchema[None] = None
     indexed_at: str | SkipJsonSchema[None] = None
     updated_at: str | SkipJsonSchema[None] = None
+    changed: bool | SkipJsonSchema[None] = None
     error: str | SkipJsonSchema[None] = None
 
 
@@ -158,7 +162,7 @@ def _manifest(shelves: Shelves, watched: Watched, most: int, offset: int, only: 
             return Manifest(total_files=0, total_indexed=0, total_skipped=0, total_errors=0, files=[])
         counts = manifest.counts(connection, ours.id, _FAILING)
         listed = manifest.lines(connection, ours.id, most, _FAILING, offset=offset, only=only)
-        files = [_file(line) for line in listed]
+        files = [_file(line, str(watched.root)) for line in listed]
     total = sum(counts.values())
     return Manifest(
         total_files=total,
@@ -171,7 +175,8 @@ def _manifest(shelves: Shelves, watched: Watched, most: int, offset: int, only: 
     )
 
 
-def _file(line: FileLine) -> KnowledgeFile:
+def _file(line: FileLine, root: str) -> KnowledgeFile:
+    state = state_of(root, line.path, line.fingerprint, line.digest) if line.uid else "unknown"
     return KnowledgeFile(
         relative_path=line.path,
         status=line.status,
@@ -180,6 +185,7 @@ def _file(line: FileLine) -> KnowledgeFile:
         file_size=size_of(line.fingerprint),
         indexed_at=line.created_at,
         updated_at=line.updated_at,
+        changed=state in ("changed", "missing") or None,
         error=_words(line.reason) if line.reason else None,
     )
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from pinakes.catalog import sources
+from pinakes.catalog import manifest, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.holders import HELD
+from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import PinakesError
 from pinakes.ingest.entries import vanished
 from pinakes.shelves import Shelves
+from pinakes.sources.heads import is_at
 from pinakes.sources.stamp import state_of
-from pinakes.types import Item, Scan
+from pinakes.sources.urls import local_path
+from pinakes.types import Item, Scan, SourceState
 from pinakes.upkeep import sourcing
 from pinakes.upkeep.sourcing import in_force
 from pinakes.upkeep.syncing import Place, Syncing
 
+_LOOK_S: Final = 0.3
 _UNREAD: Final = "It was not read yet. Read it: pinakes sync"
 
 
@@ -46,6 +52,48 @@ class Stale:
     def count(self) -> int:
         """How many files a sync would read, or remove the documents of."""
         return len(self.changed) + len(self.missing) + len(self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Documents whose files are not as they were read: id → how their file is now. ``untold``: where not all is known.
+
+    What a source keeps though its file is gone is not among them.
+    """
+
+    states: Mapping[int, SourceState]
+    untold: tuple[str, ...]
+
+
+def outdated(shelves: Shelves, record: CollectionRecord, document: DocumentRecord | None = None) -> Outdated:
+    """Look at the files that the documents of a collection were read from, or at that of one ``document``.
+
+    Only at those on this machine, and no longer than ``_LOOK_S``: files that are new are not found, nothing is asked.
+    """
+    states: dict[int, SourceState] = {}
+    untold: list[str] = []
+    until = time.monotonic() + _LOOK_S
+    with shelves.catalog.read() as connection:
+        for kept in sources.everything(connection, record.id):
+            files = manifest.read_files(connection, kept.id, document.id if document else None)
+            if kept.kind == "git" and _moved_on(kept) and next(files, None) is not None:
+                untold.append(f"{kept.location} has commits that were not read yet: pinakes sync")
+            if kept.kind != "folder":
+                continue
+            keeps, place = sourcing.keeps_gone(shelves.settings, record.name, kept), Path(kept.location).expanduser()
+            for number, one in enumerate(files):
+                if time.monotonic() > until:
+                    untold.append(f"{kept.location}: only {number:,} files were looked at: pinakes status --stale")
+                    break
+                state = state_of(str(place.absolute()), one.path, one.fingerprint, one.digest)
+                if state == "changed" or (state == "missing" and not keeps):
+                    states[one.document_id] = state
+    return Outdated(states, tuple(untold))
+
+
+def _moved_on(kept: SourceRecord) -> bool:
+    """Say whether a repository on this machine has commits that were not read."""
+    return local_path(kept.location) is not None and not is_at(kept.location, kept.state)
 
 
 def stale(shelves: Shelves, record: CollectionRecord) -> list[Stale]:
