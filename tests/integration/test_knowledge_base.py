@@ -275,3 +275,16 @@ def test_sources_of_collections_are_followed_where_the_settings_say_so(
     finally:
         assert watching.stop()
     assert library.status("notes")[0].sources[0]["followed"] is None
+
+
+def test_reading_anew_with_another_model_changes_nothing_and_names_the_command(
+    open_library: OpenLibrary, folder: Path
+) -> None:
+    write_files(folder, {"keys.md": "# Keys\n\nRotate them.\n"})
+    with open_library(**ON) as library:
+        read(library)
+    other = {"embedding__provider": "onnx", "embedding__path": str(folder.parent / "no-model")}
+    with open_library(**ON, **other) as library:
+        told = resync(library)
+        assert "pinakes reindex --embed -c default" in told["hint"]
+        assert status(library)["manifest"]["total_indexed"] == 1
