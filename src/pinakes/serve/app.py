@@ -47,6 +47,7 @@ _TAGS = [
     {"name": "tools", "description": "What agents can do, over plain HTTP."},
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
 ]
+_KNOWLEDGE_TAG = {"name": "knowledge", "description": "The knowledge base of a platform team."}
 _PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
 _API_PATHS = frozenset({asking.PATH, events.PATH, sources.PATH})
 
@@ -68,6 +69,7 @@ def create_app(
 def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
     """Return the application over ``service``; ``inner`` see what passed the guard, before the routes do."""
     settings = service.settings
+    keeps_knowledge = manage_knowledge.toolset in settings.toolsets
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -80,7 +82,7 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
         title=settings.server_title,
         description=_DESCRIPTION,
         version=version_of(settings),
-        openapi_tags=_TAGS,
+        openapi_tags=[*_TAGS, _KNOWLEDGE_TAG] if keeps_knowledge else _TAGS,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -89,7 +91,7 @@ def assembled(service: Service, inner: Sequence[Middleware] = ()) -> FastAPI:
     api.state.workers, api.state.ending = service.workers, service.ending
     for routes in (pages.routes(service, api), knowledge.routes(service), monitoring.routes(service)):
         api.include_router(routes)
-    if manage_knowledge.toolset in settings.toolsets:
+    if keeps_knowledge:
         api.include_router(platform.routes(service))
     api.include_router(asking.routes(service))
     api.include_router(events.routes(service))

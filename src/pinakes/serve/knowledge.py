@@ -21,6 +21,8 @@ from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 
 MODES = ["hybrid", "vector", "keyword"]
+QUESTION = "how does it work?"
+"""What examples ask: whatever the documents are about, a search finds something."""
 RRF = "Reciprocal Rank Fusion (RRF)"
 
 
@@ -35,14 +37,7 @@ class SearchRequest(BaseModel):
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={
-            "example": {
-                "query": "How does Kubernetes handle CRD versioning?",
-                "search_type": "hybrid",
-                "top_k": 5,
-                "filters": {"sig_name": "sig-api-machinery"},
-            }
-        },
+        json_schema_extra={"example": {"query": QUESTION, "search_type": "hybrid", "top_k": 5}},
     )
 
     query: Annotated[str, AfterValidator(_text), Field(description="A question in plain words, or exact terms.")]
