@@ -31,15 +31,22 @@ DOCUMENTS = {
     "documents/empty.md": "",
 }
 SIG_AUTH = "enhancements/keps/sig-auth/1205-bound-service-account-tokens"
-SIG_API = "enhancements/keps/sig-api-machinery/2558-crd-versioning"
+SIG_API = "enhancements/keps/sig-api-machinery/598-crd-conversion-webhook"
 PROPOSALS = {
-    f"{SIG_AUTH}/README.md": "# KEP-1205: Bound Service Account Tokens\n\n## Summary\n\n"
-    "Authentication tokens of service accounts are bound to a pod and expire.\n",
+    f"{SIG_AUTH}/README.md": "# Bound Service Account Tokens\n\n## Summary\n\n"
+    "This KEP describes an API that would allow workloads running on Kubernetes to request JSON Web Tokens that are "
+    "audience, time and eventually key bound. It introduces bound service account tokens for authentication.\n",
     f"{SIG_AUTH}/kep.yaml": "title: Bound Service Account Tokens\nkep-number: 1205\nowning-sig: sig-auth\n"
     "status: implemented\nstage: stable\ncreation-date: 2019-08-06\n",
-    f"{SIG_API}/README.md": "# KEP-2558: Versions of custom resources\n\n## Summary\n\n"
-    "How does Kubernetes handle CRD versioning? The schema of a CustomResourceDefinition has versions.\n",
+    f"{SIG_API}/README.md": "# CustomResourceDefinition Conversion Webhook\n\n## Summary\n\n"
+    "This document proposes a detailed plan for adding support for version-conversion of Kubernetes resources defined "
+    "via Custom Resource Definitions (CRD). The API Server is extended to call out to a webhook. Some of this is "
+    "boilerplate that we expect tools like Kubebuilder will handle for the user; see Custom Resource Definition "
+    "Versioning.\n",
+    f"{SIG_API}/kep.yaml": "title: CustomResourceDefinition Conversion Webhook\nkep-number: 598\n"
+    "owning-sig: sig-api-machinery\nstatus: implemented\nstage: stable\ncreation-date: 2019-04-25\n",
 }
+"""Two proposals of the real repository (Apache-2.0), shortened."""
 KERNEL = {
     "linux/mm/slab.c": "/* Memory is allocated from slabs; an error is handled by the caller. */\n"
     "void *slab_alloc(int size)\n{\n\treturn 0;\n}\n",
