@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of
+from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of, text_of
 from docs_shell import Shell
 
 NETWORK, DOCKER, AFTER = "needs the network", "needs a container engine", "follows a command that is not run"
@@ -30,7 +30,8 @@ NOT_RUN = {
     "pinakes add Confluence-space-export.zip -c wiki": EXPORT,
     "pinakes add Notion-export.zip -c notes": EXPORT,
     "pinakes add ~/exports/old-wiki --kind confluence -c wiki": EXPORT,
-    "pip install 'pinakes[ocr]'": NETWORK,
+    "pip install '.[ocr]'": NETWORK,
+    "git pull && pip install .": NETWORK,
     "pinakes summarize": "needs a language model",
     'pinakes ask "How often are the signing keys rotated?"': "needs a language model",
     "docker compose up -d": DOCKER,
@@ -77,6 +78,14 @@ def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> Non
 def test_what_is_not_run_is_still_shown() -> None:
     shown = {command.line for page in PAGES for command in commands(page)}
     assert set(NOT_RUN) - shown == set()
+
+
+def test_nothing_that_is_shown_installs_what_a_registry_calls_pinakes() -> None:
+    """The name may be somebody else's there: Pinakes comes from a clone or a wheel."""
+    asking = re.compile(
+        r"(?:pip|pipx|uv tool|uvx) (?:install|inject|run|download)(?!.*--no-index)[^`\n#]*\bpinakes\b(?!\.)"
+    )
+    assert [line for line in text_of().splitlines() if asking.search(line)] == []
 
 
 def test_every_make_target_that_is_shown_is_in_the_makefile() -> None:
