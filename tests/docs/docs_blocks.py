@@ -50,6 +50,21 @@ def commands(page: Path) -> list[Command]:
     return [command for block in blocks(page, "console") for command in _commands(block)]
 
 
+def tables(page: Path, first: str) -> list[dict[str, str]]:
+    """Return the rows, title → cell, of the tables whose first column is called ``first``."""
+    rows: list[dict[str, str]] = []
+    titles: list[str] = []
+    for line in without_blocks(page).splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] if line.startswith("|") else []
+        if not cells:
+            titles = []
+        elif not titles:
+            titles = cells
+        elif titles[0] == first and not set(line) <= set("|-"):
+            rows.append(dict(zip(titles, cells, strict=False)))
+    return rows
+
+
 def links(page: Path) -> list[str]:
     return _LINK.findall(without_blocks(page))
 

@@ -304,7 +304,7 @@ def serve(
         bool, typer.Option("--no-auth", help="Allow an address that other machines reach, without authentication.")
     ] = False,
     mock: Annotated[
-        bool, typer.Option("--mock", help="Give fixed answers, for building a client; port 3001 where none is named.")
+        bool, typer.Option("--mock", help="Give recorded answers, for building a client; port 3001 where none is named.")
     ] = False,
     toolsets: Toolsets = None,
     read_only: ReadOnly = False,
