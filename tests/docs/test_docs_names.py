@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,18 @@ SETTINGS = {line.name: line for line in table()}
 SECTIONS = {name.partition(".")[0] for name in SETTINGS if "." in name}
 CODES = {error.code: error for error in ERRORS}
 _FILE_ENDINGS = {"json", "jsonl", "db", "md", "toml", "yaml"}
+NOT_IN_ONE_PIECE = {
+    "boosted by vendor",
+    "the rerank endpoint",
+    "open user configuration",
+    "ignore all previous instructions",
+    "which enhancement made service account tokens expire, and how far is it?",
+    "tests of the scheduler",
+    "pinakes, with tests",
+    "command not found",
+}
+"""What stands in italics and is no message of ours, or is put together of parts."""
+_VALUES = re.compile(r"…|: |\. |\b[NX]\b|[\d+(][\d,.%]*|'[^']*'")
 _UNITS = {
     "s": 1,
     "ms": 1,
@@ -146,6 +160,35 @@ def test_the_page_for_platform_teams_says_what_there_is_for_kubernetes_and_qdran
     assert (list(INDEXES), manifests) == (["local"], [])
     assert [row["you have"].split()[0] for row in rows] == ["a", "a", "Qdrant"]
     assert all(word in rows[-1]["here is"] for word in ("Tantivy", "FAISS"))
+
+
+@pytest.mark.parametrize("page", READERS, ids=name_of)
+def test_messages_that_are_quoted_are_those_of_the_program(page: Path) -> None:
+    quoted = re.findall(r"(?<![*\w`/])\*([^*\n`|]+(?:\n[^*\n`|]+)?)\*(?![*\w`/])", without_blocks(page))
+    wrong = []
+    for message in quoted:
+        parts = (_plain(part) for part in _VALUES.split(message))
+        wrong += [
+            part
+            for part in parts
+            if len(part.split()) >= 3 and part not in _messages() and part not in NOT_IN_ONE_PIECE
+        ]
+    assert wrong == []
+
+
+@cache
+def _messages() -> str:
+    """Return all texts of the program, one a line."""
+    trees = [ast.parse(file.read_text("utf-8")) for file in (ROOT / "src").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    joined = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
+    texts = ["".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts) for parts in joined]
+    texts += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return "\n".join(map(_plain, texts))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).rstrip(".").lower()
 
 
 def test_nothing_is_said_to_lose_nothing() -> None:
