@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from docs_blocks import ROOT, blocks
 from docs_shell import Shell, environment_of
 from scanned_page import scanned
 
@@ -54,10 +55,15 @@ KERNEL = {
 }
 
 
+DECLARED = next(block for block in blocks(ROOT / "docs" / "living-sources.md", "text") if "apiVersion" in block)
+"""The KnowledgeSource document that the page shows and then imports."""
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A reader's home: documents, a scan, a git repository, some enhancement proposals."""
     project = {"project/README.md": "# Project\n\nA project with a tag.\n"}
+    (tmp_path / "handbook.yaml").write_text(DECLARED)
     scans = tmp_path / "scans"
     scans.mkdir()
     (scans / "lease.pdf").write_bytes(scanned("The lease of the cellar ends in May."))

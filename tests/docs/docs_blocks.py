@@ -79,10 +79,11 @@ def disagreement(expected: str, printed: str) -> str:
     """Say where ``printed`` is not what a document promises, "" when it is.
 
     JSON must have the same keys, texts, counts and items; scores, sizes and times may differ. ``…`` stands for
-    anything in texts and in other lines, as a line for any lines, at the end of a list for any items.
+    anything in texts and in other lines, as a line for any lines, at the end of a list or an object for any more of them.
     """
     if expected.startswith("{"):
         decode = json.JSONDecoder().raw_decode
+        expected = re.sub(r"(?<=[,\[] )…(?=\])|(?<=\[)…(?=\])", '"…"', re.sub(r"…(?=\})", '"…": 0', expected))
         wanted, end = decode(expected)
         found, rest = decode(printed)
         return _different(wanted, found, "") or disagreement(expected[end:].strip(), printed[rest:].strip())
@@ -104,6 +105,8 @@ def _commands(block: str) -> Iterator[Command]:
 
 def _different(wanted: Any, found: Any, place: str) -> str:
     if isinstance(wanted, dict) and isinstance(found, dict):
+        if "…" in wanted:
+            found = {name: value for name, value in found.items() if name in wanted} | {"…": 0}
         if wanted.keys() != found.keys():
             return f"{place} has the keys {sorted(found)}, not {sorted(wanted)}"
         differences = (_different(wanted[name], found[name], f"{place}.{name}") for name in wanted)
