@@ -79,7 +79,7 @@ def disagreement(expected: str, printed: str) -> str:
     """Say where ``printed`` is not what a document promises, "" when it is.
 
     JSON must have the same keys, texts, counts and items; scores, sizes and times may differ. ``…`` stands for
-    anything in texts and in other lines, as a line for any lines, at the end of a list or an object for any more of them.
+    anything in texts and in other lines, as a line for any lines, at the end of a list or an object for the rest.
     """
     if expected.startswith("{"):
         decode = json.JSONDecoder().raw_decode
