@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import runpy
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
+from chat_server import serving
 from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of, text_of
 from docs_shell import Shell
 
@@ -33,7 +36,6 @@ NOT_RUN = {
     "pip install '.[ocr]'": NETWORK,
     "git pull && pip install .": NETWORK,
     "pinakes summarize": "needs a language model",
-    'pinakes ask "How often are the signing keys rotated?"': "needs a language model",
     "docker compose up -d": DOCKER,
     "docker compose exec knowledge-server pinakes add /data": DOCKER,
     "docker compose logs -f": DOCKER,
@@ -44,6 +46,7 @@ NOT_RUN = {
 """All that is shown and not run, and why. Of ``make TARGET`` it is checked that the target is there."""
 
 BEFORE = {
+    "docs/ask.md": "pinakes add ~/documents",
     "docs/formats.md": "pinakes add ~/documents",
     "docs/kep.md": "pinakes add enhancements --profile kep",  # so that the server need not fetch the repository
     "docs/ranking.md": "pinakes add ~/documents",
@@ -57,11 +60,30 @@ BEFORE = {
 _EMPTY = re.compile(r"nothing found(?! that is better)|\"total_results\":0|\"isError\":true")
 """An answer without content; ``tune`` says that nothing is better."""
 
+ASKING = {"docs/ask.md", "docs/http.md"}
+"""Pages that ask a language model. Here it is a program that repeats the passage which says what to do."""
+_TOLD = re.compile(r"\[(\d+)\](?:(?!\[\d+\]).)*?(Revoke it at once[^.]*)\.", re.DOTALL)
+
 WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
-def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> None:
+def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(repeated) if name_of(page) in ASKING else nullcontext() as model:
+        if model is not None:
+            for name, value in (("PINAKES_CHAT__URL", model.url), ("PINAKES_CHAT__MODEL", "repeating")):
+                monkeypatch.setenv(name, value)
+                shell.environment = {**shell.environment, name: value}
+        run_all(page, shell)
+
+
+def repeated(request: dict[str, Any]) -> str:
+    found = _TOLD.search(request["messages"][-1]["content"])
+    assert found is not None, request
+    return f"{found[2]} [{found[1]}]."
+
+
+def run_all(page: Path, shell: Shell) -> None:
     if prepare := BEFORE.get(name_of(page)):
         assert shell.run(prepare).code == 0
     for command in commands(page):
