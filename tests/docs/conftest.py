@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import export_samples
 import pytest
 from docs_blocks import ROOT, blocks
 from docs_shell import Shell, environment_of
@@ -63,6 +64,10 @@ DECLARED = next(block for block in blocks(ROOT / "docs" / "living-sources.md", "
 def home(tmp_path: Path) -> Path:
     """A reader's home: documents, a scan, a git repository, some enhancement proposals."""
     project = {"project/README.md": "# Project\n\nA project with a tag.\n"}
+    export_samples.zipped(export_samples.slack(tmp_path / "slack"), tmp_path / "slack-export.zip")
+    export_samples.zipped(export_samples.notion(tmp_path / "notion"), tmp_path / "Notion-export.zip")
+    old_wiki = export_samples.confluence_html(tmp_path / "exports" / "old-wiki")
+    export_samples.zipped(old_wiki, tmp_path / "Confluence-space-export.zip")
     (tmp_path / "handbook.yaml").write_text(DECLARED)
     scans = tmp_path / "scans"
     scans.mkdir()

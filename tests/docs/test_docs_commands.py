@@ -14,7 +14,6 @@ from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of, te
 from docs_shell import Shell
 
 NETWORK, DOCKER, AFTER = "needs the network", "needs a container engine", "follows a command that is not run"
-EXPORT = "needs an export of another system"
 NOT_RUN = {
     "git clone https://github.com/pinakes/pinakes && cd pinakes": NETWORK,
     "git clone --depth 1 https://github.com/kubernetes/enhancements": NETWORK,
@@ -29,10 +28,6 @@ NOT_RUN = {
     "pinakes add https://docs.example.org/guide/install.html -c docs": NETWORK,
     'pinakes add https://docs.example.org/sitemap.xml -c docs --include "/guide/**"': NETWORK,
     "pinakes add https://docs.example.org/guide --kind http -c docs": NETWORK,
-    "pinakes add slack-export.zip -c chat": EXPORT,
-    "pinakes add Confluence-space-export.zip -c wiki": EXPORT,
-    "pinakes add Notion-export.zip -c notes": EXPORT,
-    "pinakes add ~/exports/old-wiki --kind confluence -c wiki": EXPORT,
     "pip install '.[ocr]'": NETWORK,
     "git pull && pip install .": NETWORK,
     "pinakes summarize": "needs a language model",
