@@ -105,6 +105,15 @@ def test_nothing_that_is_shown_installs_what_a_registry_calls_pinakes() -> None:
     assert [line for line in text_of().splitlines() if asking.search(line)] == []
 
 
+@pytest.mark.parametrize("words", ["config", "tools", "model status"])
+def test_commands_that_need_no_home_are_named_and_make_none(words: str, shell: Shell) -> None:
+    [said] = re.findall(r"shows; ([^.]*)\s+work without one", text_of("docs/cli.md"))
+    assert shell.run(f"pinakes {words} --home nowhere").code == 0
+    assert f"`{words.split()[0]}`" in said
+    assert not (shell.home / "nowhere").exists()
+    assert shell.run("pinakes audit --home nowhere").code == 3
+
+
 def test_every_make_target_that_is_shown_is_in_the_makefile() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     shown = {word for page in PAGES for word in re.findall(r"(?:`|\$ )make ([a-z]+)", page.read_text("utf-8"))}
