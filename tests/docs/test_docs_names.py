@@ -81,7 +81,7 @@ def test_defaults_in_parentheses_are_those_of_the_settings(page: Path) -> None:
 @pytest.mark.parametrize("page", READERS, ids=name_of)
 def test_figures_before_the_name_of_a_setting_are_its_default(page: Path) -> None:
     found = re.findall(
-        r"(?<!/ )\b(\d[\d,]*(?:\.\d+)?(?: (?:s|ms|minutes|%)\b)?)[^\d|`(]{0,40}\(`([a-z_]+\.[a-z_]+)`(?!, `)",
+        r"(?<!/ )(?<![\d.,])(\d[\d,]*(?:\.\d+)?(?: (?:s|ms|minutes|%)\b)?)[^\d|`(]{0,40}\(`([a-z_]+\.[a-z_]+)`(?!, `)",
         page.read_text("utf-8"),
     )
     assert [one for one in found if one[1] in SETTINGS and _number(one[0]) != SETTINGS[one[1]].default] == []
