@@ -68,7 +68,10 @@ class SearchRequest(BaseModel):
     explain: Annotated[bool, Field(description="Say why each passage is there, and where the words stand.")] = False
     as_of: Annotated[
         str | None,
-        Field(description="The documents as they were at the end of this day (2026-01-31) or at this time, UTC."),
+        Field(
+            description="The documents as they were at the end of this day (2026-01-31) or at this time, UTC; or at a "
+            "branch, tag or commit at which a collection holds the same repository."
+        ),
     ] = None
 
     refresh: Annotated[
