@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from docs_blocks import PAGES, ROOT, name_of, tables, text_of, without_blocks
 from test_docs_completeness import COMMANDS, ERRORS
 from typer.main import get_command
 
+from pinakes import Library
 from pinakes.cli.app import app
 from pinakes.errors import exit_code, http_status
 from pinakes.indexes import INDEXES
@@ -198,6 +200,14 @@ def _messages() -> str:
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).rstrip(".").lower()
+
+
+def test_what_the_library_is_said_to_have_is_there(tmp_path: Path) -> None:
+    named = set(re.findall(r"\blibrary((?:\.[a-z_]+)+)\b(?!/)", text_of(*(name_of(page) for page in READERS))))
+    with Library(load(home=tmp_path, environment={}, embedding__provider="deterministic")) as library:
+        assert {"status", "documents.put"} <= {name.removeprefix(".") for name in named}
+        for name in named:
+            attrgetter(name.removeprefix("."))(library)
 
 
 def test_nothing_is_said_to_lose_nothing() -> None:
