@@ -136,7 +136,7 @@ def search(
     ],
     collection: Several = None,
     top_k: Annotated[
-        int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages; `search.shown` when not given.")
+        int | None, typer.Option("--top-k", "-k", metavar="N", help="Show N; else `search.shown`.")
     ] = None,
     mode: Annotated[
         Literal["hybrid", "vector", "keyword", "auto"] | None,
