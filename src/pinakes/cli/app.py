@@ -135,9 +135,7 @@ def search(
         typer.Argument(metavar="QUERY", help='In plain words; "a phrase", -word and field:value have a meaning.'),
     ],
     collection: Several = None,
-    top_k: Annotated[
-        int | None, typer.Option("--top-k", "-k", metavar="N", help="Show N; else `search.shown`.")
-    ] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="So many; else search.shown.")] = None,
     mode: Annotated[
         Literal["hybrid", "vector", "keyword", "auto"] | None,
         typer.Option("--mode", help="By words and meaning (hybrid), meaning (vector), words (keyword), or auto."),
