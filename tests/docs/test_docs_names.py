@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from docs_blocks import PAGES, ROOT, name_of, tables, text_of, without_blocks
 from test_docs_completeness import COMMANDS, ERRORS
+from test_docs_hints import messages
 from typer.main import get_command
 
 from pinakes import Library
@@ -38,6 +38,7 @@ NOT_IN_ONE_PIECE = {
     "ignore all previous instructions",
     "which enhancement made service account tokens expire, and how far is it?",
     "tests of the scheduler",
+    "to the letter",
     "pinakes, with tests",
     "command not found",
 }
@@ -189,13 +190,7 @@ def test_messages_that_are_quoted_are_those_of_the_program(page: Path) -> None:
 
 @cache
 def _messages() -> str:
-    """Return all texts of the program, one a line."""
-    trees = [ast.parse(file.read_text("utf-8")) for file in (ROOT / "src").rglob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    joined = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
-    texts = ["".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts) for parts in joined]
-    texts += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return "\n".join(map(_plain, texts))
+    return "\n".join(_plain(text) for _, text in messages())
 
 
 def _plain(text: str) -> str:
