@@ -43,6 +43,8 @@ NOT_IN_ONE_PIECE = {
     "command not found",
 }
 """What stands in italics and is no message of ours, or is put together of parts."""
+NO_FIELDS = {"X-Forwarded-Proto", "claude_desktop_config", "max_retry_count", "maxRetryCount", "pinakes_requests_total"}
+"""What is read by a library, belongs to another program, is an example, or is put together of parts."""
 _VALUES = re.compile(r"…|: |\. |\b[NX]\b|[\d+(][\d,.%]*|'[^']*'")
 _UNITS = {
     "s": 1,
@@ -186,6 +188,22 @@ def test_messages_that_are_quoted_are_those_of_the_program(page: Path) -> None:
             if len(part.split()) >= 3 and part not in _messages() and part not in NOT_IN_ONE_PIECE
         ]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "page", ["access", "agents", "audit", "events", "freshness", "http", "platform", "search", "staged"]
+)
+def test_fields_and_headers_that_are_named_are_in_the_program(page: str) -> None:
+    spans = " ".join(re.findall(r"`([^`\n]+)`", without_blocks(ROOT / "docs" / f"{page}.md")))
+    named = set(re.findall(r"\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z][a-z]*-[A-Z][A-Za-z-]+)\b", spans))
+    assert [name for name in named - NO_FIELDS if name.replace("_", "").lower() not in _source()] == []
+
+
+@cache
+def _source() -> str:
+    """Return the program without capitals and underscores, since fields are called matchType in some answers."""
+    files = [file for file in (ROOT / "src").rglob("*") if file.suffix in (".py", ".toml", ".sql")]
+    return "\n".join(file.read_text("utf-8") for file in files).lower().replace("_", "")
 
 
 @cache
