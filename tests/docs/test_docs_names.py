@@ -19,6 +19,7 @@ from pinakes.cli.app import app
 from pinakes.errors import exit_code, http_status
 from pinakes.indexes import INDEXES
 from pinakes.settings import load, profiles, table
+from pinakes.settings.layers import OWN_FILES
 from pinakes.tools import TOOLS
 from pinakes.tools.limits import listing_for
 
@@ -163,6 +164,13 @@ def test_the_readme_names_the_home_that_make_run_fills() -> None:
     assert f"`~/{load(environment={}).home.relative_to(Path.home())}`" in after
     said = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert re.search(rf"^echo .*--home {re.escape(home)} search", said, re.MULTILINE)
+
+
+def test_the_table_of_the_home_names_its_files_of_settings() -> None:
+    [row] = [
+        row for row in tables(ROOT / "docs" / "operations.md", "in the home") if "config.toml" in row["in the home"]
+    ]
+    assert [name for name in (*OWN_FILES, ".env") if f"`{name}`" not in row["in the home"]] == []
 
 
 def test_the_page_for_platform_teams_says_what_there_is_for_kubernetes_and_qdrant() -> None:
