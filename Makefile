@@ -22,6 +22,7 @@ run: $(INSTALLED)  ## index this project's own documents, answer three questions
 	$(PINAKES) search -k 2 "is anything lost when it crashes?"
 	$(PINAKES) search -k 2 "how do I connect an AI agent?"
 	$(PINAKES) search -k 2 "where are keyword and vector scores combined?"
+	@echo "This home is .pinakes; a bare pinakes asks ~/.pinakes. In another terminal: $(BIN)/pinakes --home .pinakes search 'your question'"
 	$(PINAKES) serve --port $(PORT)
 
 # Not --dist loadgroup: with that, xdist waits for ever once a worker has died, as one does whose test hangs.

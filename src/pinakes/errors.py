@@ -47,6 +47,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from pinakes.installation import install_command
+
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 """What the system answers when a disk, a quota or the largest file size is used up."""
 
@@ -301,7 +303,7 @@ class MissingExtra(PinakesError):
     code = "MISSING_EXTRA"
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional dependency.", hint=f"Install it: pip install 'pinakes[{extra}]'")
+        super().__init__(f"{what} needs an optional dependency.", hint=f"Install it: {install_command(extra)}")
 
 
 STATUS: dict[type[PinakesError], tuple[int, int]] = {

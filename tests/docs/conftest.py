@@ -8,7 +8,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import export_samples
 import pytest
+from docs_blocks import ROOT, blocks
 from docs_shell import Shell, environment_of
 from scanned_page import scanned
 
@@ -31,15 +33,22 @@ DOCUMENTS = {
     "documents/empty.md": "",
 }
 SIG_AUTH = "enhancements/keps/sig-auth/1205-bound-service-account-tokens"
-SIG_API = "enhancements/keps/sig-api-machinery/2558-crd-versioning"
+SIG_API = "enhancements/keps/sig-api-machinery/598-crd-conversion-webhook"
 PROPOSALS = {
-    f"{SIG_AUTH}/README.md": "# KEP-1205: Bound Service Account Tokens\n\n## Summary\n\n"
-    "Authentication tokens of service accounts are bound to a pod and expire.\n",
+    f"{SIG_AUTH}/README.md": "# Bound Service Account Tokens\n\n## Summary\n\n"
+    "This KEP describes an API that would allow workloads running on Kubernetes to request JSON Web Tokens that are "
+    "audience, time and eventually key bound. It introduces bound service account tokens for authentication.\n",
     f"{SIG_AUTH}/kep.yaml": "title: Bound Service Account Tokens\nkep-number: 1205\nowning-sig: sig-auth\n"
     "status: implemented\nstage: stable\ncreation-date: 2019-08-06\n",
-    f"{SIG_API}/README.md": "# KEP-2558: Versions of custom resources\n\n## Summary\n\n"
-    "How does Kubernetes handle CRD versioning? The schema of a CustomResourceDefinition has versions.\n",
+    f"{SIG_API}/README.md": "# CustomResourceDefinition Conversion Webhook\n\n## Summary\n\n"
+    "This document proposes a detailed plan for adding support for version-conversion of Kubernetes resources defined "
+    "via Custom Resource Definitions (CRD). The API Server is extended to call out to a webhook. Some of this is "
+    "boilerplate that we expect tools like Kubebuilder will handle for the user; see Custom Resource Definition "
+    "Versioning.\n",
+    f"{SIG_API}/kep.yaml": "title: CustomResourceDefinition Conversion Webhook\nkep-number: 598\n"
+    "owning-sig: sig-api-machinery\nstatus: implemented\nstage: stable\ncreation-date: 2019-04-25\n",
 }
+"""Two proposals of the real repository (Apache-2.0), shortened."""
 KERNEL = {
     "linux/mm/slab.c": "/* Memory is allocated from slabs; an error is handled by the caller. */\n"
     "void *slab_alloc(int size)\n{\n\treturn 0;\n}\n",
@@ -47,10 +56,19 @@ KERNEL = {
 }
 
 
+DECLARED = next(block for block in blocks(ROOT / "docs" / "living-sources.md", "text") if "apiVersion" in block)
+"""The KnowledgeSource document that the page shows and then imports."""
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A reader's home: documents, a scan, a git repository, some enhancement proposals."""
     project = {"project/README.md": "# Project\n\nA project with a tag.\n"}
+    export_samples.zipped(export_samples.slack(tmp_path / "slack"), tmp_path / "slack-export.zip")
+    export_samples.zipped(export_samples.notion(tmp_path / "notion"), tmp_path / "Notion-export.zip")
+    old_wiki = export_samples.confluence_html(tmp_path / "exports" / "old-wiki")
+    export_samples.zipped(old_wiki, tmp_path / "Confluence-space-export.zip")
+    (tmp_path / "handbook.yaml").write_text(DECLARED)
     scans = tmp_path / "scans"
     scans.mkdir()
     (scans / "lease.pdf").write_bytes(scanned("The lease of the cellar ends in May."))

@@ -17,6 +17,7 @@ _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _VARYING = {"embedding_model"}
 """Fields whose value differs with the embedder that the tests use."""
+_MEASURED = re.compile(r"(?:_bytes|executionTime|descriptors\.\w+|\.open|seconds|_ms)$")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,21 @@ def commands(page: Path) -> list[Command]:
     return [command for block in blocks(page, "console") for command in _commands(block)]
 
 
+def tables(page: Path, first: str) -> list[dict[str, str]]:
+    """Return the rows, title → cell, of the tables whose first column is called ``first``."""
+    rows: list[dict[str, str]] = []
+    titles: list[str] = []
+    for line in without_blocks(page).splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] if line.startswith("|") else []
+        if not cells:
+            titles = []
+        elif not titles:
+            titles = cells
+        elif titles[0] == first and not set(line) <= set("|-"):
+            rows.append(dict(zip(titles, cells, strict=False)))
+    return rows
+
+
 def links(page: Path) -> list[str]:
     return _LINK.findall(without_blocks(page))
 
@@ -62,11 +78,12 @@ def anchors(page: Path) -> set[str]:
 def disagreement(expected: str, printed: str) -> str:
     """Say where ``printed`` is not what a document promises, "" when it is.
 
-    JSON must have the same keys and texts; numbers may differ. In other lines and in texts ``…`` stands for
-    anything; a line ``…`` for any lines.
+    JSON must have the same keys, texts, counts and items; scores, sizes and times may differ. ``…`` stands for
+    anything in texts and in other lines, as a line for any lines, at the end of a list or an object for the rest.
     """
     if expected.startswith("{"):
         decode = json.JSONDecoder().raw_decode
+        expected = re.sub(r"(?<=[,\[] )…(?=\])|(?<=\[)…(?=\])", '"…"', re.sub(r"…(?=\})", '"…": 0', expected))
         wanted, end = decode(expected)
         found, rest = decode(printed)
         return _different(wanted, found, "") or disagreement(expected[end:].strip(), printed[rest:].strip())
@@ -88,19 +105,29 @@ def _commands(block: str) -> Iterator[Command]:
 
 def _different(wanted: Any, found: Any, place: str) -> str:
     if isinstance(wanted, dict) and isinstance(found, dict):
+        if "…" in wanted:
+            found = {name: value for name, value in found.items() if name in wanted} | {"…": 0}
         if wanted.keys() != found.keys():
             return f"{place} has the keys {sorted(found)}, not {sorted(wanted)}"
         differences = (_different(wanted[name], found[name], f"{place}.{name}") for name in wanted)
         return next(filter(None, differences), "")
     if isinstance(wanted, list) and isinstance(found, list):
-        if not wanted or not found:
-            return "" if not wanted and not found else f"{place} is {found!r}, not {wanted!r}"
-        return _different(wanted[0], found[0], f"{place}[0]")
+        shown = wanted[:-1] if wanted[-1:] == ["…"] else wanted
+        if len(found) < len(shown) or (shown is wanted and len(found) > len(shown)):
+            return f"{place} has {len(found)} items, not {len(shown)}"
+        items = enumerate(zip(shown, found, strict=False))
+        return next(filter(None, (_different(one, other, f"{place}[{at}]") for at, (one, other) in items)), "")
     if isinstance(wanted, str) and isinstance(found, str):
         same = _fits(wanted, found) or place.rpartition(".")[2] in _VARYING
         return "" if same else f"{place} is {found!r}, not {wanted!r}"
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (wanted, found))
-    return "" if numbers or wanted == found else f"{place} is {found!r}, not {wanted!r}"
+    if _varies(place, wanted) and _varies(place, found):
+        return ""
+    return "" if wanted == found and type(wanted) is type(found) else f"{place} is {found!r}, not {wanted!r}"
+
+
+def _varies(place: str, value: Any) -> bool:
+    """Say whether a number depends on the embedder, the time or the machine: scores, sizes in bytes, durations."""
+    return isinstance(value, float) or (isinstance(value, int) and _MEASURED.search(place) is not None)
 
 
 def _fits(pattern: str, text: str) -> bool:

@@ -52,7 +52,7 @@ class Shell:
         words = shlex.split(line, comments=True)
         if words[0] == "pinakes" and not _NEEDS_A_SHELL.search(_QUOTED.sub("", line)):
             return self._pinakes([self._expanded(word) for word in words[1:]])
-        return self._bash(line)
+        return self.bash(line)
 
     def stop(self) -> None:
         if self.server is not None:
@@ -64,7 +64,7 @@ class Shell:
         code = run_pinakes(words)
         return Outcome(code, *self.captured())
 
-    def _bash(self, line: str) -> Outcome:
+    def bash(self, line: str) -> Outcome:
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
             env=self.environment,
@@ -86,13 +86,15 @@ class Server:
     def __init__(self, words: list[str], environment: Mapping[str, str], home: Path) -> None:
         command = [str(BIN / "pinakes"), *words, "--port", "0"]
         self._process = subprocess.Popen(command, env=environment, cwd=home, stderr=subprocess.PIPE, text=True)
-        self._said: list[str] = []
+        self.said: list[str] = []
         self.address = ""
         self._listener = Thread(target=self._listen, daemon=True)
         self._listener.start()
         try:
             self._wait_for(lambda: bool(self.address))
-            with httpx.Client(base_url=f"http://{self.address}") as client:
+            key = environment.get("PINAKES_KEY")
+            headers = {"Authorization": f"Bearer {key}"} if key else None
+            with httpx.Client(base_url=f"http://{self.address}", headers=headers) as client:
                 self._wait_for(lambda: client.get("/health").json()["status"] == "healthy")
         except BaseException:
             self._kill()
@@ -104,20 +106,20 @@ class Server:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_S)
         self._kill()
-        assert self._process.returncode == 0, "".join(self._said)
+        assert self._process.returncode == 0, "".join(self.said)
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            self._said.append(line)
+            self.said.append(line)
             if found := re.search(r"at http://(127\.0\.0\.1:\d+)", line):
                 self.address = found[1]
 
     def _wait_for(self, true: Callable[[], bool]) -> None:
         end = time.monotonic() + _START_S
         while not true():
-            assert self._process.poll() is None, "".join(self._said)
-            assert time.monotonic() < end, "".join(self._said)
+            assert self._process.poll() is None, "".join(self.said)
+            assert time.monotonic() < end, "".join(self.said)
             time.sleep(0.02)
 
     def _kill(self) -> None:

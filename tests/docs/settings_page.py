@@ -70,7 +70,7 @@ Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is lo
 
 TABLES = """\
 `sources`, `collections`, `tools` and `webhooks` are tables of tables: they are written in `config.toml` or in a
-profile. [kep.toml](../src/pinakes/profiles/kep.toml) has one of each.
+profile. [kep.toml](../src/pinakes/profiles/kep.toml) has a collection with a source, and a tool.
 """
 
 

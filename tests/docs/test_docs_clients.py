@@ -11,10 +11,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from docs_blocks import ROOT, blocks
+from docs_blocks import ROOT, blocks, tables
 from docs_shell import BIN, environment_of
 
-from pinakes.settings import load
+from pinakes.settings import load, profiles
+from pinakes.tools import tools_of
 
 PAGE = ROOT / "docs" / "agents.md"
 
@@ -56,8 +57,17 @@ def test_an_address_is_that_of_the_server(name: str, entry: dict[str, Any], tmp_
     assert (at.hostname, at.port, at.path) == (server.host, server.port, "/mcp")
 
 
-def test_the_table_of_profiles_has_their_ports(tmp_path: Path) -> None:
-    rows = re.findall(r"^\| (?:none|`(\w+)`) \|.*\| (\d+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert len(rows) == 5
-    for profile, port in rows:
-        assert load(home=tmp_path, environment={}, profile=profile or None).server.port == int(port)
+@pytest.mark.parametrize("row", tables(PAGE, "profile"), ids=lambda row: row["profile"])
+def test_the_table_of_profiles_has_their_ports_and_tools(row: dict[str, str], tmp_path: Path) -> None:
+    profile = row["profile"].strip("`")
+    settings = load(home=tmp_path, environment={}, profile=None if profile == "none" else profile)
+    assert settings.server.port == int(row["port"])
+    named, tools = re.findall(r"`(\w+)`", row["default tools"]), [tool.name for tool in tools_of(settings)]
+    if row["default tools"].startswith("those of"):
+        assert set(named) == set(settings.toolsets)
+    else:
+        assert tools == named or f"the {len(tools)}" == row["default tools"]
+
+
+def test_the_table_of_profiles_has_them_all() -> None:
+    assert {row["profile"].strip("`") for row in tables(PAGE, "profile")} == {"none", *profiles()}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import runpy
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
-from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of
+from chat_server import serving
+from docs_blocks import PAGES, ROOT, blocks, commands, disagreement, name_of, text_of
 from docs_shell import Shell
 
 NETWORK, DOCKER, AFTER = "needs the network", "needs a container engine", "follows a command that is not run"
-EXPORT = "needs an export of another system"
 NOT_RUN = {
     "git clone https://github.com/pinakes/pinakes && cd pinakes": NETWORK,
     "git clone --depth 1 https://github.com/kubernetes/enhancements": NETWORK,
@@ -26,13 +28,9 @@ NOT_RUN = {
     "pinakes add https://docs.example.org/guide/install.html -c docs": NETWORK,
     'pinakes add https://docs.example.org/sitemap.xml -c docs --include "/guide/**"': NETWORK,
     "pinakes add https://docs.example.org/guide --kind http -c docs": NETWORK,
-    "pinakes add slack-export.zip -c chat": EXPORT,
-    "pinakes add Confluence-space-export.zip -c wiki": EXPORT,
-    "pinakes add Notion-export.zip -c notes": EXPORT,
-    "pinakes add ~/exports/old-wiki --kind confluence -c wiki": EXPORT,
-    "pip install 'pinakes[ocr]'": NETWORK,
+    "pip install '.[ocr]'": NETWORK,
+    "git pull && pip install .": NETWORK,
     "pinakes summarize": "needs a language model",
-    'pinakes ask "How often are the signing keys rotated?"': "needs a language model",
     "docker compose up -d": DOCKER,
     "docker compose exec knowledge-server pinakes add /data": DOCKER,
     "docker compose logs -f": DOCKER,
@@ -43,6 +41,7 @@ NOT_RUN = {
 """All that is shown and not run, and why. Of ``make TARGET`` it is checked that the target is there."""
 
 BEFORE = {
+    "docs/ask.md": "pinakes add ~/documents",
     "docs/formats.md": "pinakes add ~/documents",
     "docs/kep.md": "pinakes add enhancements --profile kep",  # so that the server need not fetch the repository
     "docs/ranking.md": "pinakes add ~/documents",
@@ -56,11 +55,30 @@ BEFORE = {
 _EMPTY = re.compile(r"nothing found(?! that is better)|\"total_results\":0|\"isError\":true")
 """An answer without content; ``tune`` says that nothing is better."""
 
+ASKING = {"docs/ask.md", "docs/http.md"}
+"""Pages that ask a language model. Here it is a program that repeats the passage which says what to do."""
+_TOLD = re.compile(r"\[(\d+)\](?:(?!\[\d+\]).)*?(Revoke it at once[^.]*)\.", re.DOTALL)
+
 WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
-def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> None:
+def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(repeated) if name_of(page) in ASKING else nullcontext() as model:
+        if model is not None:
+            for name, value in (("PINAKES_CHAT__URL", model.url), ("PINAKES_CHAT__MODEL", "repeating")):
+                monkeypatch.setenv(name, value)
+                shell.environment = {**shell.environment, name: value}
+        run_all(page, shell)
+
+
+def repeated(request: dict[str, Any]) -> str:
+    found = _TOLD.search(request["messages"][-1]["content"])
+    assert found is not None, request
+    return f"{found[2]} [{found[1]}]."
+
+
+def run_all(page: Path, shell: Shell) -> None:
     if prepare := BEFORE.get(name_of(page)):
         assert shell.run(prepare).code == 0
     for command in commands(page):
@@ -77,6 +95,23 @@ def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> Non
 def test_what_is_not_run_is_still_shown() -> None:
     shown = {command.line for page in PAGES for command in commands(page)}
     assert set(NOT_RUN) - shown == set()
+
+
+def test_nothing_that_is_shown_installs_what_a_registry_calls_pinakes() -> None:
+    """The name may be somebody else's there: Pinakes comes from a clone or a wheel."""
+    asking = re.compile(
+        r"(?:pip|pipx|uv tool|uvx) (?:install|inject|run|download)(?!.*--no-index)[^`\n#]*\bpinakes\b(?!\.)"
+    )
+    assert [line for line in text_of().splitlines() if asking.search(line)] == []
+
+
+@pytest.mark.parametrize("words", ["config", "tools", "model status"])
+def test_commands_that_need_no_home_are_named_and_make_none(words: str, shell: Shell) -> None:
+    [said] = re.findall(r"shows; ([^.]*)\s+work without one", text_of("docs/cli.md"))
+    assert shell.run(f"pinakes {words} --home nowhere").code == 0
+    assert f"`{words.split()[0]}`" in said
+    assert not (shell.home / "nowhere").exists()
+    assert shell.run("pinakes audit --home nowhere").code == 3
 
 
 def test_every_make_target_that_is_shown_is_in_the_makefile() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from docs_blocks import text_of
+from docs_blocks import ROOT, tables, text_of
 
 from pinakes.embedders.presets import PRESETS
 from pinakes.models.providers import PROVIDERS
@@ -32,3 +32,12 @@ def test_every_known_model_is_described_as_it_is(provider: str, model: str) -> N
     price = known.price if known.price is not None else preset.price
     cells = f"`{model}` | {known.dimension} | {known.max_tokens} | {'–' if price is None else f'{price:g}'} |"
     assert any(f"`{provider}`" in row.split("|")[1] and cells in row for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    "row", tables(ROOT / "docs" / "ask.md", "`chat.provider`"), ids=lambda row: row["`chat.provider`"]
+)
+def test_every_chat_provider_is_described_as_it_is(row: dict[str, str]) -> None:
+    provider = PROVIDERS[row["`chat.provider`"].strip("`")]  # type: ignore[index]
+    assert (not provider.url) or row["address"] == f"`{provider.url}`"
+    assert (row["key"].strip("`") == provider.key_variable) or not provider.key_variable

@@ -24,6 +24,7 @@ from pinakes.errors import CatalogueCorrupt, InvalidInput, NotFound, PinakesErro
 from pinakes.exchange.backups import KIND, Restored, restore
 from pinakes.library import Library
 from pinakes.machine.archives import MANIFEST
+from pinakes.settings import load
 from pinakes.testing import FILES, write_files
 from pinakes.types import Results
 
@@ -78,6 +79,7 @@ class TestThereAndBack:
         self, zoo: Library, home: Path, tmp_path: Path, new: Path
     ) -> None:
         (home / "config.toml").write_text("[search]\ntop_k = 3\n")
+        write_files(home, {"config.yaml": "search: {shown: 4}\n", "config.local.yaml": "search: {shown: 6}\n"})
         write_files(home / "knowledge_base", {"notes/a.md": "# A\n", "poetry.lock": "mine"})
         write_files(home / "evaluations", {"run.json": "{}"})
         write_files(home / "sources.d", {"team.notes.yaml": "kind: KnowledgeSource\n"})
@@ -89,7 +91,9 @@ class TestThereAndBack:
         zoo.audit.flush()
         zoo.exchange.back_up(tmp_path / "home.zip")
         restore(tmp_path / "home.zip", new)
-        assert left(new) == ["catalog.db", "config.toml", "evaluations", "knowledge_base", "sources.d"]
+        settings = ["config.local.yaml", "config.toml", "config.yaml"]
+        assert left(new) == ["catalog.db", *settings, "evaluations", "knowledge_base", "sources.d"]
+        assert load(home=new, environment={}).search.shown == 6
         assert left(new / "sources.d") == ["team.notes.yaml"]
         assert left(new / "knowledge_base") == ["notes", "poetry.lock"]
         assert (new / "knowledge_base" / "notes" / "a.md").read_text() == "# A\n"

@@ -16,7 +16,10 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pinakes"
 
 LAYERS = (
-    ("foundation", {"types", "errors", "settings", "patterns", "permissions", "ports", "profiles", "schedules"}),
+    (
+        "foundation",
+        {"errors", "installation", "patterns", "permissions", "ports", "profiles", "schedules", "settings", "types"},
+    ),
     (
         "pure",
         {

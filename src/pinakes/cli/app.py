@@ -110,7 +110,9 @@ def add(
         list[str], typer.Argument(metavar="PATH|URL", help="Folders, files, repositories, pages; one or several.")
     ],
     collection: Collection = None,
-    ref: Annotated[str | None, typer.Option("--ref", metavar="NAME", help="Branch or tag of a git repository.")] = None,
+    ref: Annotated[
+        str | None, typer.Option("--ref", metavar="NAME", help="Branch, tag or commit of a git repository.")
+    ] = None,
     kind: Kind = None,
     include: Include = None,
     exclude: Exclude = None,
@@ -133,7 +135,7 @@ def search(
         typer.Argument(metavar="QUERY", help='In plain words; "a phrase", -word and field:value have a meaning.'),
     ],
     collection: Several = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="So many; else search.shown.")] = None,
     mode: Annotated[
         Literal["hybrid", "vector", "keyword", "auto"] | None,
         typer.Option("--mode", help="By words and meaning (hybrid), meaning (vector), words (keyword), or auto."),

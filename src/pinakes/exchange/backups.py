@@ -9,7 +9,6 @@ import sqlite3
 import stat
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -21,11 +20,12 @@ from filelock import FileLock, Timeout
 from pinakes.catalog import Catalog, collections, events
 from pinakes.catalog.engine import translated
 from pinakes.catalog.resettling import resettle
-from pinakes.errors import CatalogueCorrupt, InvalidInput, StorageFull, storing
+from pinakes.errors import CatalogueCorrupt, InvalidInput, InvalidSetting, StorageFull, storing
 from pinakes.exchange import OnStep
-from pinakes.exchange.holding import CATALOG, INDEX, SETTINGS, STAGING, UNDER_WAY, Holding, may_hold
+from pinakes.exchange.holding import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
 from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, opened, written
 from pinakes.permissions import PRIVATE_FILE, make_private
+from pinakes.settings.layers import OWN_FILES, read_file
 from pinakes.settings.sources import whole_path
 from pinakes.shelves import Shelves
 from pinakes.types import JSON
@@ -275,15 +275,15 @@ def _adopt(staging: Path, home: Path, archive: Reader) -> None:
     with closing(Catalog.at(staging)) as catalog, catalog.write() as connection:
         events.leap(connection, time.time_ns() // 1_000_000)
         if isinstance(place, str) and Path(place).is_absolute() and Path(place) != here:
-            resettle(connection, Path(place), here, _named_in(staging / SETTINGS, here))
+            resettle(connection, Path(place), here, _named_in(staging, here))
 
 
-def _named_in(file: Path, home: Path) -> set[str]:
-    """Return whatever may be a place in a file of settings: places that are named in full stay where they are."""
-    try:
-        found = list(_texts(tomllib.loads(file.read_text("utf-8-sig")))) if file.is_file() else []
-    except ValueError:  # which is told by the first command
-        return set()
+def _named_in(folder: Path, home: Path) -> set[str]:
+    """Return whatever may be a place in the settings of a home: places that are named in full stay where they are."""
+    found: list[str] = []
+    for file in (folder / name for name in OWN_FILES):
+        with suppress(InvalidSetting):  # which is told by the first command
+            found += _texts(read_file(file)) if file.is_file() else ()
     return {whole_path(one, home) for one in found if "\0" not in one}
 
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pinakes.settings import Settings
+from pinakes.settings.layers import OWN_FILES
 from pinakes.settings.sources import whole_path
 
-CATALOG, SETTINGS, INDEX = "catalog.db", "config.toml", "index"
-FILES, FOLDERS = (CATALOG, SETTINGS), ("evaluations", "knowledge_base", "sources.d", INDEX)
+CATALOG, INDEX = "catalog.db", "index"
+FILES, FOLDERS = (CATALOG, *OWN_FILES), ("evaluations", "knowledge_base", "sources.d", INDEX)
 """What of every home is kept. What sources fetched, locks and the note of which server runs belong to one machine."""
 
 STAGING, UNDER_WAY = ".restoring-", ".pinakes-backup-"

@@ -6,12 +6,13 @@ import io
 from typing import Final
 
 from pinakes.errors import Locked
+from pinakes.installation import install_command
 from pinakes.readers.limits import Limits
 from pinakes.readers.recognise import OLE
 
 _PACKAGE: Final = "EncryptedPackage".encode("utf-16-le")
 _HINT: Final = "Set ingest.passwords_variable to an environment variable with its password, or save a copy without one."
-_INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office files: pip install 'pinakes[passwords]'."
+_INSTALL: Final = "To try the passwords of ingest.passwords_variable on Office files: "
 
 
 def is_encrypted(data: bytes) -> bool:
@@ -30,7 +31,7 @@ def decrypted(data: bytes, limits: Limits) -> bytes:
     try:
         import msoffcrypto
     except ImportError as error:
-        raise Locked(encrypted("File").message, hint=_INSTALL) from error
+        raise Locked(encrypted("File").message, hint=_INSTALL + install_command("passwords")) from error
     for password in limits.passwords:
         opened = io.BytesIO()
         try:

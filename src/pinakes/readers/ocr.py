@@ -7,14 +7,13 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Final
 
 from pinakes.errors import NeedsOcr, Unreadable
+from pinakes.installation import install_command
 from pinakes.readers import pdfium
 from pinakes.readers.limits import Limits
-
-MISSING: Final = "It needs OCR: pip install 'pinakes[ocr]' and set ingest.ocr to auto; or exclude it."
-"""What to do about a file of which no page has text."""
 
 _DPI: Final = 150
 _POINTS_PER_INCH: Final = 72
@@ -36,6 +35,12 @@ class Word:
     height: float
 
 
+def needed() -> str:
+    """Return what to do about a file of which no page has text."""
+    install = "" if find_spec("rapidocr") else f"{install_command('ocr')}, then "
+    return f"It needs OCR: {install}set ingest.ocr to auto; or exclude it."
+
+
 def read_pages(data: bytes, pages: Sequence[int], limits: Limits) -> Mapping[int, str]:
     """Return page, counted from 0 → its text, of those of ``pages`` on which any was recognised.
 
@@ -48,7 +53,7 @@ def read_pages(data: bytes, pages: Sequence[int], limits: Limits) -> Mapping[int
     try:
         from rapidocr import RapidOCR
     except ImportError as error:
-        raise NeedsOcr("Its pages are pictures, which need OCR.", hint=MISSING) from error
+        raise NeedsOcr("Its pages are pictures, which need OCR.", hint=needed()) from error
     recognise = _engine(RapidOCR)
     end = time.monotonic() + limits.timeout_s
     found: dict[int, str] = {}

@@ -107,7 +107,7 @@ class Pdf:
         if text.strip():
             return text
         if not self._limits.ocr:
-            raise NeedsOcr(f"{_NO_TEXT}.", hint=ocr.MISSING)
+            raise NeedsOcr(f"{_NO_TEXT}.", hint=ocr.needed())
         raise NoText(f"{_NO_TEXT}, not by OCR either.", hint="Exclude the file.")
 
 

@@ -46,6 +46,7 @@ _TAGS = [
     {"name": "tools", "description": "What agents can do, over plain HTTP."},
     {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
 ]
+_KNOWLEDGE_TAG = {"name": "knowledge", "description": "The knowledge base of a platform team."}
 _PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
 _API_PATHS = frozenset({asking.PATH, events.PATH, sources.PATH})
 
@@ -62,6 +63,7 @@ def create_app(
     settings = library.settings
     workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
     service = Service(library, workers, startup, instance_id, local_key, connections)
+    keeps_knowledge = manage_knowledge.toolset in settings.toolsets
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -74,7 +76,7 @@ def create_app(
         title=settings.server_title,
         description=_DESCRIPTION,
         version=version_of(settings),
-        openapi_tags=_TAGS,
+        openapi_tags=[*_TAGS, _KNOWLEDGE_TAG] if keeps_knowledge else _TAGS,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -82,7 +84,7 @@ def create_app(
     api.state.workers, api.state.ending = service.workers, service.ending
     for routes in (pages.routes(service, api), knowledge.routes(service), monitoring.routes(service)):
         api.include_router(routes)
-    if manage_knowledge.toolset in settings.toolsets:
+    if keeps_knowledge:
         api.include_router(platform.routes(service))
     api.include_router(asking.routes(service))
     api.include_router(events.routes(service))

@@ -21,6 +21,8 @@ from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 
 MODES = ["hybrid", "vector", "keyword"]
+QUESTION = "how does it work?"
+"""What examples ask: whatever the documents are about, a search finds something."""
 RRF = "Reciprocal Rank Fusion (RRF)"
 
 
@@ -35,14 +37,7 @@ class SearchRequest(BaseModel):
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={
-            "example": {
-                "query": "How does Kubernetes handle CRD versioning?",
-                "search_type": "hybrid",
-                "top_k": 5,
-                "filters": {"sig_name": "sig-api-machinery"},
-            }
-        },
+        json_schema_extra={"example": {"query": QUESTION, "search_type": "hybrid", "top_k": 5}},
     )
 
     query: Annotated[str, AfterValidator(_text), Field(description="A question in plain words, or exact terms.")]
@@ -73,7 +68,10 @@ class SearchRequest(BaseModel):
     explain: Annotated[bool, Field(description="Say why each passage is there, and where the words stand.")] = False
     as_of: Annotated[
         str | None,
-        Field(description="The documents as they were at the end of this day (2026-01-31) or at this time, UTC."),
+        Field(
+            description="The documents as they were at the end of this day (2026-01-31) or at this time, UTC; or at a "
+            "branch, tag or commit at which a collection holds the same repository."
+        ),
     ] = None
 
     refresh: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
@@ -13,8 +14,9 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, select_autoescape
 from pydantic_core import to_json
 
+from pinakes.calls.caller import KEY_VARIABLE
 from pinakes.serve.envelope import PREFIX
-from pinakes.serve.knowledge import MODES
+from pinakes.serve.knowledge import MODES, QUESTION
 from pinakes.serve.service import Service
 from pinakes.types import JSON
 
@@ -33,12 +35,13 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
         collections = await service.run(service.library.status)
         words = service.startup.words() if service.startup is not None else ""
         page = {"collections": collections, "status": service.status_word(), "progress": words}
-        return _page("home.html", title=api.title, version=api.version, url=_url(request), **page)
+        ask = next(one["call"] for one in _operations(api.openapi(), _url(request)) if one["path"] == "/search")
+        return _page("home.html", title=api.title, version=api.version, ask=ask, **page)
 
     @router.get("/docs", include_in_schema=False)
     async def docs(request: Request) -> Response:
         document = api.openapi()
-        return _page("docs.html", api=document, operations=list(_operations(document)), url=_url(request))
+        return _page("docs.html", api=document, operations=list(_operations(document, _url(request))), key=KEY_VARIABLE)
 
     return router
 
@@ -61,7 +64,7 @@ def refused_page(request: Request, status: int, message: str, hint: str, headers
     """Return the page that tells people why they are not let in, and what to do."""
     wants_key = status == HTTPStatus.UNAUTHORIZED
     about = {"message": message, "hint": hint, "wants_key": wants_key, "openapi": f"{PREFIX}/openapi"}
-    page = _page("refused.html", url=_url(request), **about)
+    page = _page("refused.html", url=_url(request), question=QUESTION, **about)
     page.status_code = status
     page.headers.update(headers)
     return page
@@ -76,22 +79,44 @@ def _url(request: Request) -> str:
     return str(request.base_url).rstrip("/")
 
 
-def _operations(document: dict[str, JSON]) -> Iterator[dict[str, JSON]]:
-    """Yield what the page shows of every operation of an OpenAPI document."""
+def _operations(document: dict[str, JSON], url: str) -> Iterator[dict[str, JSON]]:
+    """Yield what the page shows of every operation of an OpenAPI document, ``url``: where the server answers."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
             schema = _resolved(document, body)
-            example = schema.get("example")
+            security = operation.get("security", document.get("security"))
             yield {
                 "path": path,
                 "method": method,
                 "tag": operation.get("tags", [""])[0],
                 "description": operation.get("description", operation.get("summary", "")),
                 "fields": list(_fields(schema)),
-                "example": json.dumps(example) if example else "",
+                "call": _call(url + _path(path, operation), method, schema, operation, key=bool(security)),
                 "responses": {code: answer["description"] for code, answer in operation["responses"].items()},
             }
+
+
+def _call(url: str, method: str, schema: dict[str, JSON], operation: dict[str, JSON], *, key: bool) -> str:
+    """Return the command that calls an operation, with the least that it takes."""
+    streams = "text/event-stream" in operation["responses"].get("200", {}).get("content", {})
+    parts = ["curl -sN" if streams else "curl -s", shlex.quote(url)]
+    if key:
+        parts.append(f'-H "Authorization: Bearer ${KEY_VARIABLE}"')
+    if method not in ("get", "post"):
+        parts.append(f"-X {method.upper()}")
+    if method == "post":
+        body = schema.get("example", dict.fromkeys(schema.get("required", ()), QUESTION))
+        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(body))}"]
+    return " ".join(parts)
+
+
+def _path(path: str, operation: dict[str, JSON]) -> str:
+    """Return ``path`` with the examples of its parameters in their places."""
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", parameter["schema"]["examples"][0])
+    return path
 
 
 def _fields(schema: dict[str, JSON]) -> Iterator[dict[str, JSON]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from pinakes.asking import NOT_IN_PASSAGES, NOTHING_FOUND, Passage, Writer
@@ -97,7 +97,7 @@ def routes(service: Service) -> APIRouter:
         responses=_refusals({403: "Not allowed.", 500: "It could not be removed.", 503: "Storage is not available."}),
         include_in_schema=not service.settings.server.read_only,
     )
-    async def delete_source(source_id: str) -> Response:
+    async def delete_source(source_id: Annotated[str, Path(examples=["example-source"])]) -> Response:
         """Remove all documents of a source; 0 chunks where there is none."""
         arguments = {"operation": "deleteBySource", "sourceId": source_id}
         outcome = await service.answer(manage_knowledge, arguments)

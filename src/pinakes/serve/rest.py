@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from pinakes.calls import caller
@@ -18,6 +18,7 @@ from pinakes.serve import openapi
 from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, as_response, json_object
 from pinakes.serve.envelope import refused as refused
 from pinakes.serve.envelope import wrapped as wrapped
+from pinakes.serve.knowledge import QUESTION
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool, tools_of
@@ -103,6 +104,8 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
     """Return the routes over ``service``; ``api`` is what ``/api/v1/openapi`` describes."""
     router = APIRouter(prefix=PREFIX, tags=["tools"])
     tools = {tool.name: tool for tool in tools_of(service.settings)}
+    example, arguments = example_call(tools.values())
+    at = Path(examples=[example])
 
     @router.get("/tools", response_model=ToolDiscoveryResponse, response_model_exclude_none=True)
     async def list_tools(category: str = "", tag: str = "", search: str = "") -> Response:
@@ -119,9 +122,11 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
             404: {"model": ErrorResponse, "description": "There is no such tool."},
             500: {"model": ErrorResponse, "description": "The tool failed unexpectedly."},
         },
-        openapi_extra={"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}},
+        openapi_extra={
+            "requestBody": {"content": {"application/json": {"schema": {"type": "object", "example": arguments}}}}
+        },
     )
-    async def call_tool(name: str, request: Request) -> Response:
+    async def call_tool(request: Request, name: str = at) -> Response:
         """Call a tool; the body has its arguments. What goes wrong in the tool is in its answer, with status 200."""
         tool = tools.get(name)
         if tool is None:
@@ -139,6 +144,15 @@ def routes(service: Service, api: FastAPI) -> APIRouter:
         return as_response(openapi.document(api, list(tools.values()), MODELS, service.settings))
 
     return router
+
+
+def example_call(tools: Iterable[Tool]) -> tuple[str, dict[str, JSON]]:
+    """Return a tool that only reads, and the least it takes; the first that nothing but a question is needed for."""
+    for tool in tools:
+        required = tool.schema().get("required", ())
+        if tool.read_only and set(required) <= {"query"}:
+            return tool.name, dict.fromkeys(required, QUESTION)
+    return "NAME", {}
 
 
 def paths(settings: Settings) -> frozenset[str]:

@@ -37,7 +37,8 @@ ENV_PREFIX = "PINAKES_"
 _NOT_OURS = re.compile(r"PINAKES_(TEST_DATA|LOG|KEY|SERVICE_.*|PORT(_\d.*)?)")
 """Read elsewhere, or set by container runtimes for a service that is called pinakes."""
 
-_OWN_FILES = ("config.toml", "config.yaml", "config.local.yaml")
+OWN_FILES = ("config.toml", "config.yaml", "config.local.yaml")
+"""Files of settings that a home may have."""
 _EXPLAINED = "Without it, `pinakes config` explains it; so does docs/settings.md."
 _TEXTS = {"home": "a path", "cache": "a path", "profile": "a name or a path"}
 """Settings that are used before all of them are put together and checked."""
@@ -69,7 +70,7 @@ def load(
     """
     env = _from_environment(os.environ if environment is None else environment)
     chosen_home = Path(home or env.get("home") or Settings.model_fields["home"].default).expanduser().absolute()
-    own = [(str(file), _read_file(file)) for name in _OWN_FILES if (file := chosen_home / name).is_file()]
+    own = [(str(file), read_file(file)) for name in OWN_FILES if (file := chosen_home / name).is_file()]
     named = next((layer["profile"] for _, layer in reversed(own) if layer.get("profile")), "")
     chosen_profile = profile or env.get("profile") or named
     layers: list[tuple[str, Mapping[str, Any]]] = [
@@ -132,10 +133,10 @@ def read_profile(name: str) -> dict[str, Any]:
         path = Path(name).expanduser()
         if not path.is_file():
             raise InvalidName(f"Profile file {name!r} does not exist.", hint="Check the path.")
-        found, origin = _read_file(path), name
+        found, origin = read_file(path), name
         local = path.with_name(f"{path.stem}.local{path.suffix}")
         if local.is_file():
-            own = _read_file(local)
+            own = read_file(local)
             _check_names(own, str(local))
             found = _merge(found, own)
     elif name in profiles():
@@ -225,7 +226,12 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the settings in a file.
+
+    Raises:
+        InvalidSetting: it cannot be read, or holds no table of settings.
+    """
     try:
         text = path.read_text("utf-8-sig")
         data = tomllib.loads(text) if path.suffix == ".toml" else _parse_yaml(text)

@@ -58,7 +58,7 @@ def test_where_the_extra_is_missing_the_reason_says_what_to_install(monkeypatch:
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(Unreadable, match="pictures, which need OCR") as caught:
         readers.read(scanned("Words"), "scan.pdf", max_chars=100_000, ocr=True)
-    assert "pip install 'pinakes[ocr]'" in caught.value.hint
+    assert "-m pip install 'rapidocr>=" in caught.value.hint
 
 
 @with_samples

@@ -170,4 +170,4 @@ def test_where_the_extra_is_missing_the_reason_says_what_to_install(monkeypatch:
     monkeypatch.setitem(sys.modules, "msoffcrypto", None)
     with pytest.raises(Unreadable, match="File is encrypted and cannot be decrypted") as caught:
         decrypted(data, Limits(1000, passwords=("first",)))
-    assert "pip install 'pinakes[passwords]'" in caught.value.hint
+    assert "-m pip install 'msoffcrypto-tool>=" in caught.value.hint
