@@ -28,6 +28,7 @@ from pinakes.errors import PinakesError
 from pinakes.exchange import Exchange
 from pinakes.ingest import Event, Report
 from pinakes.naming import Naming
+from pinakes.nearness import far_from
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining
 from pinakes.search.defaults import filled
@@ -198,9 +199,9 @@ class Library:
         wanted, most, least = Wanted.among(len(meant.names), self.settings.search, query, filters, top_k, min_score)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
-        ask = partial(answered_by, self.shelves, request, beside=generation == "beside")
-        ask = partial(self._pasts.answer, as_of, answered_by, request) if as_of else ask
-        asked = partial(meant.answer, ask, self.collecting.model_of, wanted)
+        ask = partial(self._pasts.answer, as_of, answered_by, request, beside=generation == "beside")
+        far = partial(far_from, self.shelves, request, now=not as_of and generation != "beside")
+        asked = partial(meant.answer, ask, self.collecting.model_of, wanted, far)
         with self.shelves.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
         return self.blames.of_results(answer) if blame else answer

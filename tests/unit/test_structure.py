@@ -82,6 +82,7 @@ LAYERS = (
             "home",
             "library",
             "naming",
+            "nearness",
             "rebuilding",
             "shelves",
             "staged",

@@ -76,14 +76,16 @@ class Pasts:
         self._lock = threading.Lock()
         self._known: OrderedDict[_Key, _Past] = OrderedDict()
 
-    def answer(self, as_of: str, ask: Ask, asked: Asked, name: str) -> Results:
-        """Return the answer that the documents of a collection give as they were then.
+    def answer(self, as_of: str | None, ask: Ask, asked: Asked, name: str, *, beside: bool = False) -> Results:
+        """Return the answer that the documents of a collection give as they were then; None = as they are.
 
         ``as_of`` a branch, tag or commit asks the collection that holds its repository as it was there (``at_ref``).
 
         Raises:
             as ``Library.search``, and InvalidInput: ``as_of`` is no day or time, and nothing holds such a tag.
         """
+        if not as_of:
+            return ask(self._shelves, asked, name, beside=beside)
         record = self._shelves.record(name)
         with self._shelves.catalog.read() as connection:
             there = held_at(connection, record, as_of)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from pinakes.catalog import contents, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.ports import Embedder
+from pinakes.ports import Embedder, Index
 from pinakes.search.facts import KnownFacts
 from pinakes.types import Filter, Float32
 
@@ -26,6 +26,7 @@ class Holdings:
         self._fields: dict[tuple[int, int], frozenset[str]] = {}
         self._common: dict[tuple[int, int], tuple[str, ...]] = {}
         self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
+        self._embedded: dict[tuple[int, int | None, int], bool] = {}
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
         """Return the names of the metadata fields that documents of ``collection`` have."""
@@ -70,6 +71,18 @@ class Holdings:
             if len(self._totals) >= _REMEMBERED_COLLECTIONS:
                 self._totals.clear()
             known = self._totals[key] = contents.totals(connection, collection, vectors)
+        return known
+
+    def all_embedded(self, collection: CollectionRecord, index: Index) -> bool:
+        """Say whether every chunk of ``collection`` has a vector of its model in ``index``."""
+        key = (collection.id, collection.model_id, index.position())
+        known = self._embedded.get(key)
+        if known is None:
+            if len(self._embedded) >= _REMEMBERED_COLLECTIONS:
+                self._embedded.clear()
+            held = index.describe()
+            exact = held.get("exact_vectors", held.get("vectors"))
+            known = self._embedded[key] = exact == held.get("keyword_chunks")
         return known
 
 

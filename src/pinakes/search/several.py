@@ -15,7 +15,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from pinakes.search.scoring import with_score
 from pinakes.settings import SearchSettings
 from pinakes.spelling import lacked_word
 from pinakes.types import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
+
+T = TypeVar("T")
 
 EVERY = "*"
 """Stands for all collections; none can be called so, and no name has a comma."""
@@ -124,9 +126,15 @@ def named(wanted: str | Sequence[str], everything: Callable[[], Sequence[str]]) 
 
 
 def asked(
-    names: Sequence[str], ask: Callable[[str], Results], model_of: Callable[[str], str], wanted: Wanted
+    names: Sequence[str],
+    ask: Callable[[str], Results],
+    model_of: Callable[[str], str],
+    wanted: Wanted,
+    far: Sequence[str] = (),
 ) -> Results:
     """Return one answer of the collections ``names``, which ``ask`` gives one by one; that of a single one as it is.
+
+    Those that are ``far`` from the question are asked where the others do not give enough.
 
     ``model_of`` gives the fingerprint of a collection's model. One that cannot answer is told of in ``notes`` and
     ``degraded``; the others answer all the same.
@@ -138,17 +146,7 @@ def asked(
     if len(names) == 1:
         return ask(names[0])
     start = time.perf_counter()
-    answers: list[Results] = []
-    failures: dict[str, PinakesError] = {}
-    for name in names:
-        try:
-            answers.append(ask(name))
-        except InvalidInput:
-            raise
-        except PinakesError as error:
-            failures[name] = error
-    if not answers:
-        raise next(iter(failures.values()))
+    answers, failures, far = near_first(names, far, ask, lambda found: _count(found) >= wanted.most)
     merging = time.perf_counter()
     answers = _required(answers)
     hits, by, notes = _merged(answers, model_of, wanted.words)
@@ -169,12 +167,63 @@ def asked(
         total_candidates=sum(answer.total_candidates for answer in answers),
         trace=Trace((*_stages(answers), merge), (now - start) * 1000),
         degraded=_degraded(answers, failures),
-        notes=(*_notes(answers), *notes, *(f"{name!r} did not answer: {error}" for name, error in failures.items())),
+        notes=(
+            *_notes(answers),
+            *notes,
+            *far_note(far),
+            *unanswered(failures),
+        ),
         answerable=_answerable(answers),
         required=next((answer.required for answer in answers if answer.required), ()),
         query_id=answers[0].query_id,
         total_found=_total_found(answers, every, wanted.min_score) - (len(every) - len(hits)),
     )
+
+
+def _count(answers: Sequence[Results]) -> int:
+    return sum(len(one.hits) for one in answers)
+
+
+def near_first(
+    names: Sequence[str], far: Sequence[str], ask: Callable[[str], T], is_enough: Callable[[Sequence[T]], bool]
+) -> tuple[list[T], dict[str, PinakesError], Sequence[str]]:
+    """Return the answers of collections, why others do not answer, and which of the ``far`` ones were not asked.
+
+    These are asked only where the answers of the others are not ``is_enough``.
+
+    Raises:
+        InvalidInput: the question cannot be asked.
+        PinakesError: no collection answers; it is the first one's error.
+    """
+    answers: list[T] = []
+    failures: dict[str, PinakesError] = {}
+
+    def each(some: Sequence[str]) -> None:
+        for name in some:
+            try:
+                answers.append(ask(name))
+            except InvalidInput:
+                raise
+            except PinakesError as error:
+                failures[name] = error
+
+    each([name for name in names if name not in far])
+    if far and not is_enough(answers):
+        each(far)
+        far = ()
+    if failures and not answers:
+        raise next(iter(failures.values()))
+    return answers, failures, far
+
+
+def unanswered(failures: Mapping[str, PinakesError]) -> list[str]:
+    """Say which collections did not answer, and why."""
+    return [f"{name!r} did not answer: {error}" for name, error in failures.items()]
+
+
+def far_note(names: Sequence[str]) -> list[str]:
+    """Say that these collections were only looked at."""
+    return [f"far from the question, so not searched through: {listed(names)}"] if names else []
 
 
 def _total_found(answers: Sequence[Results], hits: Sequence[Hit], min_score: float) -> int:
@@ -266,7 +315,7 @@ def _ways(evidence: Mapping[str, Evidence]) -> str:
     ways: dict[str, list[str]] = {}
     for name, kind in evidence.items():
         ways.setdefault(f"by {kind}", []).append(name)
-    return ", ".join(f"{_listed(names)} {way}" for way, names in ways.items())
+    return ", ".join(f"{listed(names)} {way}" for way, names in ways.items())
 
 
 def _relative(answers: Sequence[Results]) -> list[Results]:
@@ -362,7 +411,7 @@ def _degraded(answers: Sequence[Results], failures: Mapping[str, PinakesError]) 
     told = [(answer.degraded, answer.collection) for answer in answers if answer.degraded]
     words = _told(told, len(answers) if not failures else 0)
     if failures:
-        words.append(f"{_listed(list(failures))} did not answer")
+        words.append(f"{listed(list(failures))} did not answer")
     return "; ".join(words) or None
 
 
@@ -388,10 +437,11 @@ def _told(words: Sequence[tuple[str, str]], of: int) -> list[str]:
     by_words: dict[str, list[str]] = {}
     for one, name in words:
         by_words.setdefault(one, []).append(name)
-    return [one if len(names) == of else f"{_listed(names)}: {one}" for one, names in by_words.items()]
+    return [one if len(names) == of else f"{listed(names)}: {one}" for one, names in by_words.items()]
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return names in quotation marks, of many the first ones and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 

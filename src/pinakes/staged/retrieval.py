@@ -17,9 +17,10 @@ from pinakes import search
 from pinakes.catalog import briefs, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
-from pinakes.errors import IndexCorrupt, InvalidInput, PinakesError
+from pinakes.errors import IndexCorrupt
 from pinakes.filters import normal_text, parse
 from pinakes.naming import Asked, not_asked
+from pinakes.nearness import far_from
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, Placed, Watch
 from pinakes.search.constraints import with_phrases
@@ -29,6 +30,7 @@ from pinakes.search.duplicates import named_versions
 from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.search.passages import Passages
 from pinakes.search.request import check_least
+from pinakes.search.several import far_note, near_first, unanswered
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
 from pinakes.staged.found import Found, FoundSummaries
@@ -221,20 +223,12 @@ class Staged:
         return [self._shelves.record(name) for name in self._library.named(collection)]
 
     def _ask(self, asked: Asked, question: _Question) -> tuple[list[Answer], list[str]]:
-        """Ask every collection; of several that fail the others answer, and what failed is noted."""
-        answers: list[Answer] = []
-        failed: dict[str, PinakesError] = {}
-        for name in asked.names:
-            try:
-                answers.append(self._of_one(name, question))
-            except InvalidInput:
-                raise
-            except PinakesError as error:
-                failed[name] = error
-        if failed and not answers:
-            raise next(iter(failed.values()))
-        unanswered = [f"{name!r} did not answer: {error}" for name, error in failed.items()]
-        return _required(answers), [*unanswered, *asked.notes]
+        """Ask the collections; of several that fail the others answer, and what failed is noted."""
+        far = far_from(self._shelves, lambda record: self._request(record, question), asked.names)
+        answers, failed, unasked = near_first(
+            asked.names, far, lambda name: self._of_one(name, question), lambda found: _enough(found, question.limit)
+        )
+        return _required(answers), [*far_note(unasked), *unanswered(failed), *asked.notes]
 
     def _weights(self, given: tuple[float, float] | None) -> tuple[float, float]:
         settings = self._shelves.settings.search
@@ -416,6 +410,10 @@ class Staged:
 
 def _parsed(filters: Where) -> Filter:
     return filters if isinstance(filters, tuple) else parse(filters)
+
+
+def _enough(answers: Sequence[Answer], limit: int) -> bool:
+    return sum(len(one.found) for one in answers) >= limit
 
 
 def _required(answers: list[Answer]) -> list[Answer]:
