@@ -54,6 +54,14 @@ NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 """What the system answers when a process, or the machine, has as many files open as it may."""
 
 
+_MOST_CHARS = 4000
+"""Of a longer message or hint so much is told: it quotes what somebody sent."""
+
+
+def _told(text: str) -> str:
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}… ({len(text)} characters)"
+
+
 class PinakesError(Exception):
     """Something went wrong that the user can understand and act on."""
 
@@ -61,9 +69,9 @@ class PinakesError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _told(message)
+        self.hint = _told(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()

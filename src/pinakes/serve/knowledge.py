@@ -16,7 +16,7 @@ from pinakes.filters import nearest
 from pinakes.library import CollectionStatus, Library
 from pinakes.search.scoring import rounded
 from pinakes.serve.service import Service
-from pinakes.settings import EmbeddingSettings, Settings
+from pinakes.settings import EmbeddingSettings, Settings, shortened
 from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 
@@ -90,7 +90,7 @@ class SearchRequest(BaseModel):
                 near = nearest(str(name), list(cls.model_fields), 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(cls.model_fields)}"
                 raise PydanticCustomError(
-                    "unknown_field", "There is no field {name}: {hint}", {"name": repr(name), "hint": hint}
+                    "unknown_field", "There is no field {name}: {hint}", {"name": shortened(name), "hint": hint}
                 )
         return body
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -140,7 +141,9 @@ class _DeclaredTool(McpTool):
         tool, settings = self._tool, self._service.settings
         budget = tool.budget(arguments, settings.mcp.max_tokens)
         outcome = with_short_query(tool, await self._service.answer(tool, arguments, budget))
-        outcome = within_budget(tool, arguments, outcome, token_counter(settings.cache), budget)
+        if budget and len(outcome.text) > budget:  # measuring a long answer takes time, in which others are answered
+            counter = token_counter(settings.cache)
+            outcome = await asyncio.to_thread(within_budget, tool, arguments, outcome, counter, budget)
         return ToolResult(
             content=[TextContent(type="text", text=outcome.text)],
             structured_content=outcome.data if settings.mcp.structured_content else None,
