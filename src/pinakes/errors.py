@@ -54,7 +54,7 @@ NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 """What the system answers when a process, or the machine, has as many files open as it may."""
 
 
-_MOST_CHARS = 4000
+_MOST_CHARS = 2000
 """Of a longer message or hint so much is told: it quotes what somebody sent."""
 
 
