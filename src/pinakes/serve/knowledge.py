@@ -15,6 +15,7 @@ from pinakes.errors import Busy
 from pinakes.filters import nearest
 from pinakes.library import CollectionStatus, Library
 from pinakes.search.scoring import rounded
+from pinakes.serve.envelope import Refusal
 from pinakes.serve.service import Service
 from pinakes.settings import EmbeddingSettings, Settings, shortened
 from pinakes.tools.limits import TOP_K, usual_top_k
@@ -222,7 +223,12 @@ def routes(service: Service) -> APIRouter:
         tags=["search"],
         summary="Search",
         response_model=SearchResponse,
-        responses={503: {"description": "Server not ready. Index not loaded."}, 500: {"description": "Search failed."}},
+        responses={
+            404: {"model": Refusal, "description": "There is no such collection."},
+            422: {"model": Refusal, "description": "This cannot be searched for."},
+            500: {"model": Refusal, "description": "Search failed."},
+            503: {"model": Refusal, "description": "Server not ready. Index not loaded."},
+        },
     )
     async def search(request: SearchRequest) -> Response:
         """Find the passages that answer a question, best first."""

@@ -39,6 +39,9 @@ _log = logging.getLogger(__name__)
 MOST_TOKENS = 50_000
 """A caller may ask for longer answers than the usual ones, up to so many tokens."""
 
+MOST_NUMBER = 2**63 - 1
+"""The largest whole number that a database takes."""
+
 _MOST_PROBLEMS, _MOST_NAME_CHARS = 10, 100
 """A refusal tells of so many wrong values, with names of so many characters."""
 
@@ -280,7 +283,12 @@ class Tool:
             raise InvalidInput("An argument holds half a character (a lone surrogate).") from error
         except ValidationError as error:
             raise self._invalid(error) from error
-        return {name: getattr(checked, name) for name in self.parameters.model_fields}
+        values = {name: getattr(checked, name) for name in self.parameters.model_fields}
+        for name, value in values.items():
+            if isinstance(value, int) and abs(value) > MOST_NUMBER:
+                words = f"{name} cannot be {shortened(value)}: it has to be a smaller number"
+                raise InvalidInput(f"Invalid arguments for {self.name}: {words}.")
+        return values
 
     def failure(self, arguments: Mapping[str, JSON], error: PinakesError) -> Outcome:
         """Return the outcome that tells a caller of this tool about ``error``."""
