@@ -85,7 +85,7 @@ def waiting(server: RealServer) -> Iterator[list[float]]:
         thread.join()
 
 
-@pytest.mark.parametrize(("key", "way", "seed"), [("reader", "mcp", 1), ("writer", "rest", 2), ("admin", "mcp", 3)])
+@pytest.mark.parametrize(("key", "way", "seed"), [("reader", "mcp", 1), ("writer", "rest", 2)])
 def test_every_tool_answers_or_refuses(server: RealServer, made: HostileHome, key: str, way: str, seed: int) -> None:
     with caller_with(server, made, key) as caller:
         tools = caller.tools()
@@ -140,16 +140,28 @@ def test_a_refusal_names_the_value_in_short_and_what_to_do(server: RealServer, m
 
 def test_a_long_answer_over_mcp_is_measured_while_others_are_answered(server: RealServer, made: HostileHome) -> None:
     with caller_with(server, made, "writer") as caller:
-        for text in ("\U0001f600" * 300_000, "".join(chr(0x4E00 + number % 20_000) for number in range(300_000))):
+        for text in ("\U0001f600" * 200_000, "".join(chr(0x4E00 + number % 20_000) for number in range(200_000))):
             put = json.dumps({"title": "Long", "text": text, "collection": OPEN})
             document = caller.call("rest", "ingest_document", "long text", put).json()["doc_id"]
-            for _ in range(11):
+            for _ in range(10):
                 caller.call("mcp", "get_documents", "long", json.dumps({"doc_ids": [document], "collection": OPEN}))
+
+
+def test_a_document_of_one_line_again_and_again_slows_no_search(server: RealServer, made: HostileHome) -> None:
+    with caller_with(server, made, "writer") as caller:
+        for line in ("\n# The treasure of the captain\n", "treasure ", "\n- captain"):
+            put = json.dumps({"title": "Again", "text": (line * 200_000)[:400_000], "collection": OPEN})
+            caller.call("rest", "ingest_document", "one line", put)
+        caller.answers.clear()
+        for number in range(21):
+            asked = json.dumps({"query": f"treasure {number}", "collection": OPEN, "top_k": 20})
+            caller.send("after them", "POST", "/search", asked)
+        assert sorted(took for took, *_ in caller.answers)[10] < 2
 
 
 def test_all_texts_are_taken_in_or_refused(server: RealServer, made: HostileHome) -> None:
     with caller_with(server, made, "writer") as caller:
-        for number, text in enumerate(texts(40_000)):
+        for number, text in enumerate(texts(8_000)):
             put = json.dumps({"title": f"Text {number}", "text": text, "collection": OPEN})
             caller.call("rest", "ingest_document", repr(text[:12]), put)
 

@@ -31,7 +31,6 @@ _BEFORE = ("401", "429")
 """What a request may be answered before its route has it, where keys are needed."""
 
 
-
 def document(
     api: FastAPI, tools: Sequence[Tool], models: Sequence[type[BaseModel]], settings: Settings
 ) -> dict[str, JSON]:
