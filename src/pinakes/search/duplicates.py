@@ -78,9 +78,9 @@ def repetitions(
     """
     wanted = list(ids)
     if surely is not None and surely < len(ids):
-        near = np.triu(_near(vectors, vectors), 1)
-        near = near.any(0) | near.any(1)
-        wanted = [one for row, one in enumerate(ids) if row < surely or near[row]]
+        others = np.triu(_near(vectors, vectors), 1)
+        compared = {*range(surely), *np.flatnonzero(others.any(0)).tolist(), *np.flatnonzero(others.any(1)).tolist()}
+        wanted = [one for row, one in enumerate(ids) if row in compared]
     texts = {one: Compared(text) for one, text in texts_of(wanted).items()}
     first: defaultdict[bytes, list[int]] = defaultdict(list)
     same: dict[int, int] = {}
