@@ -54,12 +54,12 @@ NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 """What the system answers when a process, or the machine, has as many files open as it may."""
 
 
-_MOST_CHARS = 2000
-"""Of a longer message or hint so much is told: it quotes what somebody sent."""
+_MOST_CHARS, _MOST_ID_CHARS = 2000, 500
+"""Of a longer message, hint or id so much is told: it quotes what somebody sent."""
 
 
-def _told(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}… ({len(text)} characters)"
+def _told(text: str, most: int = _MOST_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 class PinakesError(Exception):
@@ -120,7 +120,7 @@ class NotFound(PinakesError):
 
     def __init__(self, message: str, *, hint: str = "", ids: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
-        self.ids = tuple(ids)
+        self.ids = tuple(_told(one, _MOST_ID_CHARS) for one in ids)
 
 
 class Conflict(PinakesError):

@@ -67,7 +67,7 @@ def attack(made: HostileHome, key: str, folder: Path, cases: int, each: int, num
         with waiting(server, caller) as waits:
             values = sum(1 for _ in hostile(caller, made, each, number))
             told = Counter(status for _, _, status, _ in caller.answers)
-            found, unlike = made_up(server, dict(headers), dict(made.keys["admin"]), foreign, cases, number)
+        found, unlike = made_up(server, dict(headers), dict(made.keys["admin"]), foreign, cases, number)
         caller.faults += found
     print(f"{key}: {values} hostile values {dict(told)}, {len(waits)} times /healthz, {max(waits):.2f} s at most")
     for took, what, status, _ in sorted(caller.answers, reverse=True)[:5]:
@@ -104,12 +104,13 @@ def waiting(server: RealServer, caller: HostileCaller) -> Iterator[list[float]]:
 def hostile(caller: HostileCaller, made: HostileHome, each: int, number: int) -> Iterator[None]:
     """Send hostile values through all tools, over HTTP and MCP, and through all other routes."""
     tools = caller.tools()
+    spec = httpx.get(f"{caller.server.url}/openapi.json", headers=dict(made.keys["admin"])).json()
+    calls, asked = list(hostile_calls(tools, made.ids, number, each)), list(hostile_requests(spec, number, 2 * each))
     for way in ("rest", "mcp"):
-        for tool, what, body in hostile_calls(tools, made.ids, number, each):
+        for tool, what, body in calls:
             yield
             caller.call(way, tool, what, body)
-    spec = httpx.get(f"{caller.server.url}/openapi.json", headers=dict(made.keys["admin"])).json()
-    for what, method, path, body in hostile_requests(spec, number, 2 * each):
+    for what, method, path, body in asked:
         yield
         caller.send(what, method, path, body)
 

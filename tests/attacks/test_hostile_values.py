@@ -134,6 +134,12 @@ def test_a_refusal_names_the_value_in_short_and_what_to_do(server: RealServer, m
         assert "10000 fields, more than 200" in caller.call("rest", "metadata_report", "many fields", many).text
         long = json.dumps({"text": "a" * 60_000})
         assert "60000 characters, more than 1000" in caller.call("rest", "retrieval_log", "long text", long).text
+        for way in ("rest", "mcp"):  # an id that is looked for among ends of paths
+            for tool in ("read", "get_documents", "explain_retrieval", "get_document_metadata", "document_history"):
+                schema = caller.tools()[tool]
+                given = {**good_arguments(tool, schema, "x" * 60_000), "collection": OPEN}
+                answer = caller.call(way, tool, "a long id", json.dumps(given))
+                assert "not" in answer.text.lower()
         odd = caller.send("long name", "POST", "/mcp", message(1, "n" * 100_000, "{}"))
         assert "name has 100000 characters" in odd.text
 
