@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from importlib import import_module
 from typing import Any
 
 from fastmcp import FastMCP
@@ -54,6 +55,7 @@ def create_mcp_app(server: FastMCP[Any]) -> Any:
 
     Host and Origin are checked by ``Guard``.
     """
+    import_module("fastmcp.server.context")  # else the first call loads it, and nobody is answered meanwhile
     return server.http_app(path=PATH, json_response=True, stateless_http=True, host_origin_protection=False)
 
 
