@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +30,9 @@ from pinakes.tools.limits import listing_for
 from pinakes.types import JSON
 
 PATH = "/mcp"
+
+_NEEDED_BY_CALLS = ("fastmcp.server.context", "key_value.aio.adapters.pydantic", "key_value.aio.stores.memory")
+"""What the first call would load otherwise, some 450 modules, and nobody would be answered meanwhile."""
 
 _HINT = "This is an MCP endpoint (streamable HTTP, no sessions): POST JSON-RPC messages here."
 
@@ -55,7 +59,9 @@ def create_mcp_app(server: FastMCP[Any]) -> Any:
 
     Host and Origin are checked by ``Guard``.
     """
-    import_module("fastmcp.server.context")  # else the first call loads it, and nobody is answered meanwhile
+    for name in _NEEDED_BY_CALLS:
+        with suppress(ImportError):  # another version of the library does not need it
+            import_module(name)
     return server.http_app(path=PATH, json_response=True, stateless_http=True, host_origin_protection=False)
 
 
