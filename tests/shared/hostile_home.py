@@ -194,7 +194,7 @@ def hostile_requests(spec: Mapping[str, Any], seed: int, each: int) -> Iterator[
             for parameter in about.get("parameters", ()):
                 for _ in range(each if not path.endswith("events") else 0):
                     given = json.loads(chosen.choice(values(chosen.choice(("name", "time", "number")))))
-                    value = quote(str(given).encode("utf-8", "surrogatepass")[:60_000], safe="")
+                    value = quote(str(given).encode("utf-8", "surrogatepass")[:20_000], safe="")
                     where = f"{path}?{parameter['name']}={value}"
                     if parameter["in"] == "path":
                         where = path.partition("{")[0] + value
