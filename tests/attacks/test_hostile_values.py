@@ -149,13 +149,13 @@ def test_a_long_answer_over_mcp_is_measured_while_others_are_answered(server: Re
         for text in ("\U0001f600" * 200_000, "".join(chr(0x4E00 + number % 20_000) for number in range(200_000))):
             put = json.dumps({"title": "Long", "text": text, "collection": OPEN})
             document = caller.call("rest", "ingest_document", "long text", put).json()["doc_id"]
-            for _ in range(10):
+            for _ in range(6):
                 caller.call("mcp", "get_documents", "long", json.dumps({"doc_ids": [document], "collection": OPEN}))
 
 
 def test_a_document_of_one_line_again_and_again_slows_no_search(server: RealServer, made: HostileHome) -> None:
     with caller_with(server, made, "writer") as caller:
-        for line in ("\n# The treasure of the captain\n", "treasure ", "\n- captain"):
+        for line in ("treasure ", "\n- captain"):
             put = json.dumps({"title": "Again", "text": (line * 100_000)[:200_000], "collection": OPEN})
             caller.call("rest", "ingest_document", "one line", put)
         caller.answers.clear()
@@ -167,7 +167,7 @@ def test_a_document_of_one_line_again_and_again_slows_no_search(server: RealServ
 
 def test_all_texts_are_taken_in_or_refused(server: RealServer, made: HostileHome) -> None:
     with caller_with(server, made, "writer") as caller:
-        for number, text in enumerate(texts(8_000)[::2]):
+        for number, text in enumerate(texts(8_000)[::3]):
             put = json.dumps({"title": f"Text {number}", "text": text, "collection": OPEN})
             caller.call("rest", "ingest_document", repr(text[:12]), put)
 
