@@ -41,6 +41,9 @@ _MOST_WAITING = 10_000
 _MOST_IDS = 100
 _MOST_MESSAGE_CHARS = 300
 _MOST_NAME_CHARS = 200
+_MOST_TEXT_CHARS = 1000
+"""Of a text to look for: no longer one is kept, and databases refuse patterns of some 50,000 bytes."""
+
 
 _LISTS = ("results", "documents", "passages", "chunks", "explanations", "entries", "collections", "chunkIds")
 """What tools call the list of what they found; of several that an answer has, the first of these counts."""
@@ -312,7 +315,14 @@ class Audit:
         return _time(datetime.now(UTC) - timedelta(days=days)) if days else ""
 
     def _within(self, wanted: Wanted) -> Wanted:
-        """Return ``wanted`` with times and names as they are kept, nothing older than entries may be."""
+        """Return ``wanted`` with times and names as they are kept, nothing older than entries may be.
+
+        Raises:
+            InvalidInput: a time that is none, or a text that is too long to be looked for.
+        """
+        if len(wanted.text) > _MOST_TEXT_CHARS:
+            what = f"The text to look for has {len(wanted.text)} characters"
+            raise InvalidInput(f"{what}, more than {_MOST_TEXT_CHARS}.", hint="Look for a part of it.")
         names = {"session": self._name(wanted.session), "collection": self._name(wanted.collection)}
         since, until = _parsed(wanted.since, last=False), _parsed(wanted.until, last=True)
         return replace(wanted, since=max(since, self._oldest()), until=until, **names)

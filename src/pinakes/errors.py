@@ -56,6 +56,14 @@ NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 """What the system answers when a process, or the machine, has as many files open as it may."""
 
 
+_MOST_CHARS, _MOST_ID_CHARS = 2000, 500
+"""Of a longer message, hint or id so much is told: it quotes what somebody sent."""
+
+
+def _told(text: str, most: int = _MOST_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
 class PinakesError(Exception):
     """Something went wrong that the user can understand and act on."""
 
@@ -63,9 +71,9 @@ class PinakesError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _told(message)
+        self.hint = _told(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
@@ -119,7 +127,7 @@ class NotFound(PinakesError):
 
     def __init__(self, message: str, *, hint: str = "", ids: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
-        self.ids = tuple(ids)
+        self.ids = tuple(_told(one, _MOST_ID_CHARS) for one in ids)
 
     @property
     def details(self) -> dict[str, Any]:

@@ -94,8 +94,9 @@ def _ready(process: subprocess.Popen[bytes], home: Path, log: Path) -> str:
     deadline = time.monotonic() + _STARTED_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            url = str(json.loads((home / "server.json").read_text())["url"])
-            if httpx.get(f"{url}/health", timeout=5).json()["status"] == "healthy":
+            told = json.loads((home / "server.json").read_text())
+            url, headers = str(told["url"]), {"Authorization": f"Bearer {told['key']}"}  # where keys are needed
+            if httpx.get(f"{url}/health", headers=headers, timeout=5).json()["status"] == "healthy":
                 return url
         except (OSError, ValueError, KeyError, httpx.HTTPError):
             pass

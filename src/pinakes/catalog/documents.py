@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func,
 from pinakes.catalog import changes, events, history
 from pinakes.catalog.engine import now
 from pinakes.catalog.history import Keeping, Op
+from pinakes.catalog.paths import ends_with
 from pinakes.catalog.records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.schema import chunks, documents, fields, files
 from pinakes.content_types import FIELD as CONTENT_TYPE
@@ -295,7 +296,7 @@ def find(connection: Connection, collection_id: int, reference: str) -> list[Doc
     if not rows and reference:
         rows = connection.execute(_SELECT.where(of_collection, documents.c.group_key == reference)).all()
     if not rows:
-        ending = documents.c.path.endswith("/" + reference.lstrip("/"), autoescape=True)
+        ending = ends_with(documents.c.path, reference.lstrip("/"))
         rows = connection.execute(_SELECT.where(of_collection, ending)).all()
     return [of_row(row) for row in rows]
 

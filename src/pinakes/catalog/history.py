@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
 
+from pinakes.catalog.paths import ends_with
 from pinakes.catalog.schema import documents, versions
 from pinakes.types import JSON, Metadata
 
@@ -160,7 +161,7 @@ def deleted(
     """
     query = _DELETED
     if reference:
-        ending = versions.c.path.endswith("/" + reference.lstrip("/"), autoescape=True)
+        ending = ends_with(versions.c.path, reference.lstrip("/"))
         query = query.where(or_(versions.c.uri == reference, versions.c.path == reference, ending))
     rows = connection.execute(query, {"collection": collection_id, "limit": limit})
     return [

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, func, or_, select, update
 
 from pinakes.catalog import changes
 from pinakes.catalog.documents import refresh_fields
+from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import documents, files, sources
 from pinakes.catalog.sources import SourceRecord
 
@@ -49,7 +50,7 @@ def holders(
 
 def held_below(connection: Connection, source_id: int, path: str) -> int:
     """Return how many documents a source holds at ``path``, which is not empty, and below."""
-    below = or_(documents.c.path == path, documents.c.path.startswith(f"{path}/", autoescape=True))
+    below = or_(documents.c.path == path, is_below(documents.c.path, path))
     query = select(func.count()).select_from(documents).where(documents.c.source_id == source_id, below)
     return int(connection.execute(query).scalar_one())
 

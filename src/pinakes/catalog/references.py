@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from pinakes.catalog import documents, sources
+from pinakes.catalog.paths import ends_with
 from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.schema import documents as table
 from pinakes.catalog.schema import fields
@@ -53,7 +54,7 @@ def _tests(connection: Connection, collection_id: int, reference: str) -> Iterat
     if reference.startswith(_FILE):
         return
     ends = [name.strip("/") for name in names if name.strip("/")]
-    ending = or_(*(table.c.path.endswith(f"/{end}", autoescape=True) for end in ends))
+    ending = or_(*(ends_with(table.c.path, end) for end in ends))
     rows = documents.where(connection, collection_id, ending)
     exact = [row.id for row in rows if any(row.path.endswith(f"/{end}") for end in ends)]
     yield table.c.id.in_(exact or [row.id for row in rows])
@@ -66,7 +67,7 @@ def _tests(connection: Connection, collection_id: int, reference: str) -> Iterat
 
 
 def _folded_ends(ends: Sequence[str]) -> Iterator[ColumnElement[bool]]:
-    return (fields.c.value.endswith(f"/{normal_text(end)}", autoescape=True) for end in ends)
+    return (ends_with(fields.c.value, normal_text(end)) for end in ends)
 
 
 def _place(reference: str) -> Path | None:

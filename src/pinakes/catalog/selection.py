@@ -23,6 +23,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import chunks, documents, fields
 from pinakes.errors import InvalidFilter
 from pinakes.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant
@@ -220,7 +221,7 @@ def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:
     literal = pattern[: min((pattern.find(mark) for mark in _MAGIC if mark in pattern), default=len(pattern))]
     folder, _, rest = literal.partition("/")
     if len(patterns) == 1 and folder and folder.isascii() and (rest or len(literal) < len(pattern)) and "/" in literal:
-        return fields.c.value.startswith(folder + "/", autoescape=True)
+        return is_below(fields.c.value, folder)
     return fields.c.value != ""
 
 

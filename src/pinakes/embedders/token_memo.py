@@ -24,9 +24,9 @@ _REMEMBERED = 200_000
 _REMEMBERED_BYTES = 64
 """Longer pieces hardly come again, and a line of Chinese is one."""
 
-_CHARS_PER_CALL = 1 << 13
-"""Longer pieces are cut for the tokenizer. One is a single unknown token to the model; two parts of it only count one
-token too many."""
+CHARS_PER_CALL = 1 << 13
+"""Longer pieces are cut for the tokenizer, which lets no other thread run meanwhile. One is a single unknown token to
+the model; two parts of it only count one token too many."""
 
 _TOKEN_BYTES = 8
 """A token in memory: its id and the offset of its first character in the piece, two int32."""
@@ -112,8 +112,8 @@ class _Known(dict[bytes, bytes]):
     def __missing__(self, piece: bytes) -> bytes:
         word = piece.decode()
         found: list[tuple[int, int]] = []
-        for begin in range(0, len(word), _CHARS_PER_CALL):
-            encoding = self._tokenizer.encode(word[begin : begin + _CHARS_PER_CALL], add_special_tokens=False)
+        for begin in range(0, len(word), CHARS_PER_CALL):
+            encoding = self._tokenizer.encode(word[begin : begin + CHARS_PER_CALL], add_special_tokens=False)
             found += [
                 (number, begin + start) for number, (start, _) in zip(encoding.ids, encoding.offsets, strict=True)
             ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pinakes.analysis import estimated_token_starts
-from pinakes.embedders.token_memo import TokenMemo
+from pinakes.embedders.token_memo import CHARS_PER_CALL, TokenMemo
 from pinakes.models import folders
 from pinakes.settings import DEFAULT_MODEL
 from pinakes.types import Int64
@@ -115,10 +115,13 @@ class TokenCounter:
     def _beyond(self, part: str) -> int:
         """Return how many tokens more than one each the words of a text count that BERT does not know."""
         assert self._tokenizer is not None
-        part = part.encode("utf-8", "replace").decode()
-        encoding = self._tokenizer.encode(part, add_special_tokens=False)
-        spans = zip(encoding.ids, encoding.offsets, strict=True)
-        return sum(_of_unknown(part[start:end]) - 1 for number, (start, end) in spans if number == self._unknown)
+        word, more = part.encode("utf-8", "replace").decode(), 0
+        for begin in range(0, len(word), CHARS_PER_CALL):  # others run only between the calls
+            piece = word[begin : begin + CHARS_PER_CALL]
+            encoding = self._tokenizer.encode(piece, add_special_tokens=False)
+            spans = zip(encoding.ids, encoding.offsets, strict=True)
+            more += sum(_of_unknown(piece[start:end]) - 1 for number, (start, end) in spans if number == self._unknown)
+        return more
 
 
 def token_counter(cache: Path) -> TokenCounter:

@@ -17,10 +17,13 @@ from typing import Protocol
 import numpy as np
 
 from pinakes.text.versions import versions_in, without_versions
-from pinakes.types import Filter, Float32
+from pinakes.types import Bool, Filter, Float32
 
 _NEAR_COSINE = 0.9
 """Only passages whose vectors are so near, or of which one has none, are compared by runs of words."""
+
+_AT_ONCE = 64
+"""So many passages are compared with all others at once: of thousands that say the same all pairs would be too many."""
 
 _SHINGLE_WORDS = 5
 _SAME_SHARE = 0.9
@@ -73,10 +76,11 @@ def repetitions(
     and all of its numbers and identifiers are there. Behind the first ``surely`` (None: all), only passages that are
     near another one are looked at: texts take time to be read.
     """
-    known = vectors.shape[1] > 0  # an index that never had a vector does not know how long they are
-    near: list[list[int]] = np.argwhere(np.triu(~((vectors @ vectors.T < _NEAR_COSINE) & known), 1)).tolist()
-    compared = set(range(len(ids) if surely is None else surely)).union(*near)
-    wanted = [one for row, one in enumerate(ids) if row in compared]
+    wanted = list(ids)
+    if surely is not None and surely < len(ids):
+        others = np.triu(_near(vectors, vectors), 1)
+        compared = {*range(surely), *np.flatnonzero(others.any(0)).tolist(), *np.flatnonzero(others.any(1)).tolist()}
+        wanted = [one for row, one in enumerate(ids) if row in compared]
     texts = {one: Compared(text) for one, text in texts_of(wanted).items()}
     first: defaultdict[bytes, list[int]] = defaultdict(list)
     same: dict[int, int] = {}
@@ -87,15 +91,24 @@ def repetitions(
             alike.append(one)
         else:
             same[one] = better
-    for earlier, later in near:
-        one, other = ids[earlier], ids[later]
-        if one in same or other in same or one not in texts or other not in texts:
-            continue
-        if texts[one].holds(texts[other]):
-            same[other] = one
+    left = [row for row, one in enumerate(ids) if one in texts and one not in same]
+    while len(left) > 1:
+        near = np.argwhere(np.triu(_near(vectors[left[:_AT_ONCE]], vectors[left]), 1))
+        for earlier, later in near.tolist():
+            one, other = ids[left[earlier]], ids[left[later]]
+            if one not in same and other not in same and texts[one].holds(texts[other]):
+                same[other] = one
+        left = [row for row in left[_AT_ONCE:] if ids[row] not in same]
     while any(better in same for better in same.values()):
         same = {other: same.get(better, better) for other, better in same.items()}
     return same
+
+
+def _near(some: Float32, others: Float32) -> Bool:
+    """Return bool (n, m): which of ``some`` vectors are near which of ``others``, or may be."""
+    known = some.shape[1] > 0  # an index that never had a vector does not know how long they are
+    near: Bool = ~((some @ others.T < _NEAR_COSINE) & known)
+    return near
 
 
 class Compared:
@@ -110,6 +123,8 @@ class Compared:
 
     def equals(self, other: Compared) -> bool:
         """Say whether it has the same words in the same order, and the same numbers."""
+        if self._text == other._text:
+            return True
         return self.words == other.words and self.numbers == other.numbers
 
     @cached_property

@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from pinakes.analysis import Place
+from pinakes.calls import interrupt
 from pinakes.catalog import documents, file_lines
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Index
@@ -91,6 +92,7 @@ def _best(
     head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
     surely = most if diversity else request.top_k
     while settings.fold_duplicates:
+        interrupt.check()  # many passages that say the same take long
         whole = head
         head, repeated = _folded(whole, index, passages, named, surely)
         if len({*whole.rows[:surely].tolist()} & {*head.rows.tolist()}) >= request.top_k or surely >= len(ranked.rows):

@@ -55,6 +55,15 @@ class ErrorResponse(BaseModel):
     meta: Meta
 
 
+class Refusal(BaseModel):
+    """Why a request outside of ``/api/v1`` was refused; of fields that cannot be used ``detail`` is a list."""
+
+    detail: str | list[dict[str, Any]]
+    code: str = ""
+    hint: str = ""
+    retryable: bool = False
+
+
 def wrapped(data: Mapping[str, JSON], extra: Mapping[str, JSON] | None = None) -> Response:
     """Return 200 with ``data`` in the envelope; keys of ``extra`` stand beside it where no other is in the way."""
     body = {"success": True, "data": dict(data), "meta": _meta()}

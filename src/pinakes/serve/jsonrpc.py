@@ -12,6 +12,9 @@ PARSE_ERROR, INVALID_REQUEST, NO_SUCH_METHOD, INTERNAL_ERROR = -32700, -32600, -
 NO_MESSAGE = "Invalid request: send one JSON-RPC 2.0 message, an object with jsonrpc, method and, for an answer, id."
 WRONG_ID = "Invalid request: id has to be a text or a whole number."
 WRONG_PARAMS = "Invalid request: params has to be an object."
+_MOST_CHARS = 2000
+_NAMES = ("name", "uri", "cursor")
+"""Texts of parameters that name something there is: longer ones do not, and would only be repeated in an error."""
 
 
 def result(request_id: Any, value: dict[str, JSON]) -> dict[str, JSON]:
@@ -38,8 +41,16 @@ def refusal(message: JSON) -> dict[str, JSON] | None:
     given = message.get("id", 0)
     if isinstance(given, bool) or not isinstance(given, str | int):
         return error(None, INVALID_REQUEST, WRONG_ID)
-    if not isinstance(message.get("params") or {}, dict):
+    params = message.get("params") or {}
+    if not isinstance(params, dict):
         return error(message.get("id"), INVALID_REQUEST, WRONG_PARAMS)
+    for name in _NAMES:
+        value = params.get(name)
+        if isinstance(value, str) and len(value) > _MOST_CHARS:
+            told = (
+                f"Invalid request: {name} has {len(value)} characters, more than {_MOST_CHARS}. Nothing is called so."
+            )
+            return error(message.get("id"), INVALID_REQUEST, told)
     return None
 
 

@@ -15,8 +15,9 @@ from pinakes.errors import Busy
 from pinakes.filters import nearest
 from pinakes.library import CollectionStatus, Library
 from pinakes.search.scoring import rounded
+from pinakes.serve.envelope import Refusal
 from pinakes.serve.service import Service
-from pinakes.settings import EmbeddingSettings, Settings
+from pinakes.settings import EmbeddingSettings, Settings, shortened
 from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 
@@ -88,7 +89,7 @@ class SearchRequest(BaseModel):
                 near = nearest(str(name), list(cls.model_fields), 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(cls.model_fields)}"
                 raise PydanticCustomError(
-                    "unknown_field", "There is no field {name}: {hint}", {"name": repr(name), "hint": hint}
+                    "unknown_field", "There is no field {name}: {hint}", {"name": shortened(name), "hint": hint}
                 )
         return body
 
@@ -220,7 +221,12 @@ def routes(service: Service) -> APIRouter:
         tags=["search"],
         summary="Search",
         response_model=SearchResponse,
-        responses={503: {"description": "Server not ready. Index not loaded."}, 500: {"description": "Search failed."}},
+        responses={
+            404: {"model": Refusal, "description": "There is no such collection."},
+            422: {"model": Refusal, "description": "This cannot be searched for."},
+            500: {"model": Refusal, "description": "Search failed."},
+            503: {"model": Refusal, "description": "Server not ready. Index not loaded."},
+        },
     )
     async def search(request: SearchRequest) -> Response:
         """Find the passages that answer a question, best first."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from fastmcp import FastMCP
@@ -27,6 +30,9 @@ from pinakes.tools.limits import listing_for
 from pinakes.types import JSON
 
 PATH = "/mcp"
+
+_NEEDED_BY_CALLS = ("fastmcp.server.context", "key_value.aio.adapters.pydantic", "key_value.aio.stores.memory")
+"""What the first call would load otherwise, some 450 modules, and nobody would be answered meanwhile."""
 
 _HINT = "This is an MCP endpoint (streamable HTTP, no sessions): POST JSON-RPC messages here."
 
@@ -53,6 +59,9 @@ def create_mcp_app(server: FastMCP[Any]) -> Any:
 
     Host and Origin are checked by ``Guard``.
     """
+    for name in _NEEDED_BY_CALLS:
+        with suppress(ImportError):  # another version of the library does not need it
+            import_module(name)
     return server.http_app(path=PATH, json_response=True, stateless_http=True, host_origin_protection=False)
 
 
@@ -140,7 +149,9 @@ class _DeclaredTool(McpTool):
         tool, settings = self._tool, self._service.settings
         budget = tool.budget(arguments, settings.mcp.max_tokens)
         outcome = with_short_query(tool, await self._service.answer(tool, arguments, budget))
-        outcome = within_budget(tool, arguments, outcome, token_counter(settings.cache), budget)
+        if budget and len(outcome.text) > budget:  # measuring a long answer takes time, in which others are answered
+            counter = token_counter(settings.cache)
+            outcome = await asyncio.to_thread(within_budget, tool, arguments, outcome, counter, budget)
         return ToolResult(
             content=[TextContent(type="text", text=outcome.text)],
             structured_content=outcome.data if settings.mcp.structured_content else None,

@@ -27,6 +27,8 @@ _REFUSED = {
     "429": "Too many requests.",
     "500": "The tool failed unexpectedly.",
 }
+_BEFORE = ("401", "429")
+"""What a request may be answered before its route has it, where keys are needed."""
 
 
 def document(
@@ -63,7 +65,10 @@ def follow_settings(api: FastAPI, settings: Settings) -> None:
 
 
 def want_key(api: FastAPI, free: Iterable[str]) -> None:
-    """Have the document of ``api`` say that its routes want a key, but those that are ``free`` ("GET /path")."""
+    """Have the document of ``api`` say that its routes want a key, but those that are ``free`` ("GET /path").
+
+    So it says what they answer without.
+    """
     describe, exempt = api.openapi, tuple(free)
 
     def described() -> dict[str, JSON]:
@@ -73,6 +78,9 @@ def want_key(api: FastAPI, free: Iterable[str]) -> None:
             method, _, path = route.partition(" ")
             if path in whole["paths"]:
                 whole["paths"][path][method.lower()]["security"] = []
+        for operation in (one for methods in whole["paths"].values() for one in methods.values()):
+            for status in _BEFORE if operation.get("security") != [] else ():
+                operation["responses"].setdefault(status, {"description": _REFUSED[status]})
         return {**whole, "security": [{"key": []}]}
 
     api.openapi = described  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from pinakes.serve.envelope import PREFIX, RestApiResponse, wrapped
+from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, wrapped
 from pinakes.serve.service import Service
 from pinakes.tools.sources import as_data
 
@@ -31,7 +31,12 @@ def routes(service: Service) -> APIRouter:
     """Return the routes over ``service``."""
     router = APIRouter(prefix=PREFIX, tags=["monitoring"])
 
-    @router.get("/sources", response_model=SourcesResponse, response_model_exclude_none=True)
+    @router.get(
+        "/sources",
+        response_model=SourcesResponse,
+        response_model_exclude_none=True,
+        responses={404: {"model": ErrorResponse, "description": "There is no such collection."}},
+    )
     async def list_sources(
         collection: Annotated[str, Query(description="Only those of this collection; empty = all.")] = "",
     ) -> Response:

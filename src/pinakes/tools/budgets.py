@@ -34,6 +34,9 @@ _PAGED: Final = frozenset(("kb_status",))
 _NAME_CHARS: Final = 64
 """What has no blanks and no more characters than these is an id or a name, which is of no use in part."""
 
+_MEASURED_CHARS: Final = 1 << 16
+"""The tokens of longer parts of an answer are not all counted: they are cut anyway."""
+
 _MOST_DEPTH: Final = 12
 _NAMED_IDS: Final = 5
 _SUMMARY_CHARS: Final = (400, 240, 120, 60)
@@ -71,7 +74,11 @@ class _Cut:
     dropped: dict[str, list[JSON]] = field(default_factory=dict)
 
     def size(self, value: JSON) -> int:
-        return self.counter.count(as_json(value))
+        """Return how many tokens ``value`` has, of a long one about how many: what is left is counted at the end."""
+        text = as_json(value)
+        if len(text) <= _MEASURED_CHARS:
+            return self.counter.count(text)
+        return self.counter.count(text[:_MEASURED_CHARS]) * len(text) // _MEASURED_CHARS
 
     def shrunk(self, value: JSON, most: int, place: str, depth: int = 0) -> JSON:
         """Return as much of ``value`` as ``most`` tokens allow; numbers and the names of fields stay."""

@@ -31,13 +31,19 @@ from pinakes.calls import caller
 from pinakes.embedders.tokens import token_counter
 from pinakes.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, Refused, no_descriptors
 from pinakes.library import Library
-from pinakes.settings import Settings, refusal
+from pinakes.settings import Settings, refusal, shortened
 from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 
 MOST_TOKENS = 50_000
 """A caller may ask for longer answers than the usual ones, up to so many tokens."""
+
+MOST_NUMBER = 2**63 - 1
+"""The largest whole number that a database takes."""
+
+_MOST_PROBLEMS, _MOST_NAME_CHARS = 10, 100
+"""A refusal tells of so many wrong values, with names of so many characters."""
 
 ALIASES = {
     "limit": "top_k",
@@ -277,7 +283,12 @@ class Tool:
             raise InvalidInput("An argument holds half a character (a lone surrogate).") from error
         except ValidationError as error:
             raise self._invalid(error) from error
-        return {name: getattr(checked, name) for name in self.parameters.model_fields}
+        values = {name: getattr(checked, name) for name in self.parameters.model_fields}
+        for name, value in values.items():
+            if isinstance(value, int) and abs(value) > MOST_NUMBER:
+                words = f"{name} cannot be {shortened(value)}: it has to be a smaller number"
+                raise InvalidInput(f"Invalid arguments for {self.name}: {words}.")
+        return values
 
     def failure(self, arguments: Mapping[str, JSON], error: PinakesError) -> Outcome:
         """Return the outcome that tells a caller of this tool about ``error``."""
@@ -303,10 +314,16 @@ class Tool:
 
     def _invalid(self, error: ValidationError) -> InvalidInput:
         problems = []
-        for entry in error.errors(include_url=False):
+        for entry in error.errors(include_url=False)[:_MOST_PROBLEMS]:
             name = ".".join(str(part) for part in entry["loc"])
             known = entry["type"] != "extra_forbidden"
-            problems.append(f"{name} {refusal(entry, 'an object')}" if known else f"there is no parameter {name!r}")
+            problems.append(
+                f"{name[:_MOST_NAME_CHARS]} {refusal(entry, 'an object')}"
+                if known
+                else f"there is no parameter {shortened(name)}"
+            )
+        if (more := error.error_count() - len(problems)) > 0:
+            problems.append(f"and {more} more like these")
         return InvalidInput(
             f"Invalid arguments for {self.name}: {'; '.join(problems)}.",
             hint=f"Parameters: {', '.join(self.parameters.model_fields) or 'none'}.",
@@ -433,7 +450,7 @@ def object_from(value: JSON) -> JSON:
     if isinstance(value, str) and value.strip().startswith("{"):
         try:
             return json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return value
     return {} if value == "" else value
 
@@ -445,7 +462,7 @@ def list_from(value: JSON) -> JSON:
     if value.strip().startswith("["):
         try:
             return json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return value
     return [part.strip() for part in value.split(",") if part.strip()]
 

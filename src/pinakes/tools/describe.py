@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from pinakes.errors import InvalidInput
 from pinakes.library import Library
 from pinakes.stock.completeness import Completeness, FieldReport
 from pinakes.tools.declare import Reply, list_from, tool
@@ -14,6 +15,7 @@ from pinakes.tools.parameters import Collection, meant
 
 _SHARE_DIGITS = 4
 _MOST_MISSING = 1000
+_MOST_FIELDS = 200
 
 
 class FieldShare(Reply):
@@ -64,6 +66,8 @@ def metadata_report(
     ] = 10,
 ) -> MetadataReport:
     """Tell which metadata fields documents have, how many have them, and which lack what they should have."""
+    if len(fields) > _MOST_FIELDS:
+        raise InvalidInput(f"There are {len(fields)} fields, more than {_MOST_FIELDS}.", hint="Ask for fewer of them.")
     name = meant(library, collection)
     told = [_told(one, fields) for one in library.completeness(name, fields=fields, missing=missing)]
     notes = [note] if (note := library.naming.none_yet()) else None

@@ -22,6 +22,7 @@ from pinakes.readers import READERS, language_of
 from pinakes.readers.decode import scrub
 from pinakes.readers.text import rst_title
 from pinakes.readers.titles import markdown_title
+from pinakes.settings import shortened
 from pinakes.text.suspicion import is_suspicious
 from pinakes.tools.chunk_ids import chunk_id, place_of
 from pinakes.tools.declare import Tool, object_from, tool
@@ -90,6 +91,8 @@ def failed(declared: Tool, arguments: Mapping[str, JSON], error: PinakesError) -
     Whoever may not do what was asked is told ``{"error": "FORBIDDEN", …}``.
     """
     operation = arguments.get("operation", "")
+    if operation not in OPERATIONS and any(cut in (said := shortened(operation)) for cut in ("…", "...")):
+        operation = said
     if isinstance(error, Refused):
         who = {"tool": declared.name, "operation": operation, "user": caller.current().name}
         return {"error": "FORBIDDEN", "message": str(error), **who}

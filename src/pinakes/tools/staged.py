@@ -11,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.embedders.tokens import token_counter
 from pinakes.errors import NotFound
 from pinakes.library import Library
+from pinakes.settings import shortened
 from pinakes.staged.expanding import MOST_DOCUMENTS, MOST_NEIGHBOURS, Expanded, Wanted
 from pinakes.staged.merging import MOST_QUERIES, check_merge
 from pinakes.staged.retrieval import MERGES
@@ -152,7 +153,11 @@ def multi_query_search(
     """Ask one question in several wordings at once, when one wording may miss; results as of search_summaries."""
     asked = check_merge(queries)
     method = fusion_method.strip().lower()
-    unknown = "" if method in MERGES else f"there is no fusion_method {fusion_method!r}, but rrf and max: rrf was used"
+    unknown = (
+        ""
+        if method in MERGES
+        else f"there is no fusion_method {shortened(fusion_method)}, but rrf and max: rrf was used"
+    )
     name, others = contracted(library, collection)
     try:
         found = library.staged.several(

@@ -92,3 +92,14 @@ def test_very_long_texts_are_the_same_only_when_equal(words: int) -> None:
 
 def test_where_nothing_has_a_vector_words_alone_tell() -> None:
     assert same(["TBD", "later", "tbd."], [[], [], []]) == {2: 0}
+
+
+def test_thousands_that_say_the_same_take_no_longer_than_reading_them() -> None:
+    alike = same([OTHER, *[LICENCE] * 20_000, OTHER])  # all pairs would take gigabytes
+    assert alike == {20_001: 0, **dict.fromkeys(range(2, 20_001), 1)}
+
+
+def test_thousands_that_nearly_say_the_same_are_compared_with_one_of_them() -> None:
+    alike = same([LICENCE, *(LICENCE.replace("orchard", f"orchard{'x' * (n % 50)}") for n in range(3000))])
+    assert set(alike.values()) == {0}
+    assert len(alike) == 3000

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import string
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -29,6 +30,23 @@ _IN_COLUMN: Final = "a password or token"
 _HASHED: Final = "sha256:"
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
 _ANCHOR_CHARS = 8
+_WORD: Final = frozenset(string.ascii_letters + string.digits)
+_ATOM: Final = re.compile(r"\[[^\]]+\]|\\?[^(\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Exact:
+    """The exact patterns of what begins ``back`` characters before an anchor, which begins with one of ``anchored``.
+
+    ``within_word``: those of what may begin in the middle of a word, None where nothing may. ``rules`` go by the names
+    of the groups.
+    """
+
+    back: int
+    anchored: frozenset[str] | None
+    pattern: re.Pattern[str]
+    within_word: re.Pattern[str] | None
+    rules: Mapping[str, Rule]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +147,7 @@ def _found(text: str) -> Iterator[Finding]:
         return
     data = text.encode("utf-8", "replace")
     ascii_only = len(data) == len(text)
-    anchor, exact, rules = _compiled()
+    anchor, patterns = _compiled()
     at, chars, counted, free = 0, 0, 0, 0
     while (hit := anchor.search(data, at)) is not None:
         begin = hit.start()
@@ -141,7 +159,7 @@ def _found(text: str) -> Iterator[Finding]:
             counted = begin
         if chars < free:
             continue
-        for finding in _near(text, chars, exact, rules):
+        for finding in _near(text, chars, patterns):
             if finding.start >= free:
                 free = finding.end
                 yield finding
@@ -149,10 +167,14 @@ def _found(text: str) -> Iterator[Finding]:
             at = max(at, begin + len(text[chars:free].encode("utf-8", "replace")))
 
 
-def _near(text: str, start: int, exact: Mapping[int, re.Pattern[str]], rules: Mapping[str, Rule]) -> list[Finding]:
+def _near(text: str, start: int, patterns: Sequence[_Exact]) -> list[Finding]:
     """Return what an anchor at ``start`` is part of."""
-    for back, pattern in exact.items():
-        if start >= back and (found := list(_at(text, start - back, pattern, rules))):
+    for one in patterns:
+        begin = start - one.back
+        if begin < 0 or (one.anchored is not None and text[start] not in one.anchored):
+            continue
+        pattern = one.within_word if begin and text[begin - 1] in _WORD else one.pattern
+        if pattern is not None and (found := list(_at(text, begin, pattern, one.rules))):
             return found
     return []
 
@@ -179,20 +201,30 @@ def _secret_group(exact: re.Pattern[str], match: re.Match[str]) -> int:
 
 
 @cache
-def _compiled() -> tuple[Any, dict[int, re.Pattern[str]], dict[str, Rule]]:
-    """Return the pattern of all anchors, for RE2, the exact ones by how far before an anchor they begin, and the rules.
-
-    Rules go by the names of the groups in the exact patterns.
-    """
+def _compiled() -> tuple[Any, tuple[_Exact, ...]]:
+    """Return the pattern of all anchors, for RE2, and the exact ones, to be tried in their order."""
     options = re2.Options()
     options.encoding, options.never_capture, options.max_mem = re2.Options.Encoding.LATIN1, True, _MEMORY
     anchors = "|".join(f"(?:{rule.anchor or _shortened(rule.pattern)})" for rule in _RULES)
-    rules = {f"r{number}": rule for number, rule in enumerate(_RULES)}
-    exact = {}
+    exact = []
     for back in dict.fromkeys(back for rule in _RULES for back in rule.back):
-        own = (f"(?P<{name}>{_bounded(rule)})" for name, rule in rules.items() if back in rule.back)
-        exact[back] = re.compile("|".join(own))
-    return re2.compile(anchors.encode(), options), exact, rules
+        rules = {f"r{number}": rule for number, rule in enumerate(_RULES) if back in rule.back}
+        inside = {name: rule for name, rule in rules.items() if rule.inside}
+        anchored = _first_chars(rules.values()) if back else None
+        within_word = _alternatives(inside) if inside else None
+        exact.append(_Exact(back, anchored, _alternatives(rules), within_word, rules))
+    return re2.compile(anchors.encode(), options), tuple(exact)
+
+
+def _alternatives(rules: Mapping[str, Rule]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<{name}>{_bounded(rule)})" for name, rule in rules.items()))
+
+
+def _first_chars(rules: Iterable[Rule]) -> frozenset[str] | None:
+    """Return the characters that the anchors of ``rules`` may begin with, None where that cannot be said."""
+    atoms = [_ATOM.match(rule.anchor) for rule in rules]
+    first = "|".join(atom[0] for atom in atoms if atom is not None)
+    return None if None in atoms else frozenset(char for char in map(chr, range(128)) if re.fullmatch(first, char))
 
 
 def _shortened(pattern: str) -> str:
@@ -207,4 +239,4 @@ def _shortened(pattern: str) -> str:
 
 def _bounded(rule: Rule) -> str:
     pattern = f"(?:{rule.pattern or rule.anchor})"
-    return pattern if rule.inside else f"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"
+    return pattern if rule.inside else f"{pattern}(?![A-Za-z0-9])"  # what stands before it was looked at

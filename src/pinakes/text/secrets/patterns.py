@@ -1,6 +1,7 @@
 """The table of what credentials look like: one row a kind, in the words in which it is reported.
 
-A pattern is written so that RE2 and Python's ``re`` read it alike: no look-around, no Unicode classes, bounded counts.
+A pattern is written so that RE2 and Python's ``re`` read it alike: no look-around, no Unicode classes, bounded counts;
+where there is an anchor, only that.
 Where it has a group, that is the secret, else all of it is. Forms are those that the issuers of the tokens publish.
 """
 
@@ -265,7 +266,7 @@ TOKENS: Final = (
     ),
     Rule(
         "a JSON web token",
-        f"eyJ{_W}{{10,4000}}\\.(?:{_W}{{4,8000}}\\.{_W}{{16,4000}}|{_W}{{0,1000}}\\.{_W}{{8,100}}\\.{_W}{{4,8000}}\\.{_W}{{10,200}})",
+        f"eyJ{_W}{{10,4000}}+\\.(?:{_W}{{4,8000}}+\\.{_W}{{16,4000}}|{_W}{{0,1000}}+\\.{_W}{{8,100}}+\\.{_W}{{4,8000}}+\\.{_W}{{10,200}})",
         values.is_json_token,
         anchor=f"eyJ{_W}{{10}}",
     ),

@@ -64,7 +64,7 @@ def is_placeholder(value: str) -> bool:
 
 def is_example(value: str) -> bool:
     """Say whether a token of a known form is one made for documentation, or a mask."""
-    return _EXAMPLE.search(value) is not None or len(set(value[-12:])) < 4
+    return len(set(value[-12:])) < 4 or _EXAMPLE.search(value) is not None
 
 
 def entropy(value: str) -> float:
