@@ -6,6 +6,7 @@ To ask a collection takes about ten times as long as to see how near its nearest
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,11 +25,21 @@ questions asked beside three collections about other fields, the own one was nev
 three, in 0.6 %, where others had more of what was asked for: the sets of docs/measurements.md."""
 
 _NEAREST = 5
-_FEWEST_COLLECTIONS, _FEWEST_WORDS = 3, 3
-"""Fewer collections are all asked. Fewer words may be a name: what has them all is asked, however far it is."""
+_FEWEST_COLLECTIONS = 3
+"""Fewer are all asked."""
 
-_MOST_WORDS = 30
-"""Of a longer question no word matters much."""
+_NAME_WORDS = 2
+"""So many words may be a name, which meaning says little of: it is looked for where it is as common as anywhere."""
+
+_RARE = 2
+"""A word that no collection has which is near, but at most so many others, is looked for in these. What more of them
+have is no word of a special field."""
+
+_MOST_WORDS = 20
+"""Of a longer question no word matters much: it is a text."""
+
+_FIELD = re.compile(r"\w:\S")
+"""What may be a filter."""
 
 _WORD = re.compile(r"\w+(?:[-.]\w+)*")
 
@@ -37,13 +48,13 @@ _WORD = re.compile(r"\w+(?:[-.]\w+)*")
 class _Look:
     """A collection's ``model``, the mean ``cosine`` of its nearest chunks, and which words of the question it ``has``.
 
-    ``may_be_named``: it has all of the few that there are.
+    ``share`` of its documents have the words where these may be a name, 0 else.
     """
 
     model: str
     cosine: float
     has: frozenset[str]
-    may_be_named: bool
+    share: float
 
 
 def far_from(
@@ -52,8 +63,8 @@ def far_from(
     """Return those of the collections ``names`` that are far from what is ``asked``: none where that cannot be told.
 
     It is told of collections of one model that are asked by meaning and have vectors of all their chunks, of documents
-    as they are ``now``, and of plain text: not of filters, quoted phrases and words to leave out. One that has a word
-    which those that are near lack is not far.
+    as they are ``now``, and of plain text: not of filters, quoted phrases and words to leave out. One that has rare
+    words of it, or what may be a name, is not far.
     """
     if not now or len(names) < _FEWEST_COLLECTIONS:
         return []
@@ -62,8 +73,14 @@ def far_from(
     for one in looks.values():
         best[one.model] = max(best.get(one.model, -1.0), one.cosine)
     far = {name: one for name, one in looks.items() if one.cosine < best[one.model] - FAR}
-    known = frozenset[str]().union(*(one.has for name, one in looks.items() if name not in far))
-    return [name for name, one in far.items() if one.has <= known and not one.may_be_named]
+    near = [one for name, one in looks.items() if name not in far]
+    lacking = Counter(word for one in far.values() for word in one.has.difference(*(other.has for other in near)))
+    usual = max((one.share for one in near), default=0.0)
+
+    def is_asked(one: _Look) -> bool:
+        return any(0 < lacking[word] <= _RARE for word in one.has) or 0 < one.share >= usual
+
+    return [name for name, one in far.items() if not is_asked(one)]
 
 
 def _look(shelves: Shelves, asked: Callable[[CollectionRecord], Request], name: str) -> _Look | None:
@@ -78,17 +95,19 @@ def _look(shelves: Shelves, asked: Callable[[CollectionRecord], Request], name: 
         scores = index.vector(vectors.of(request.query.strip()), _NEAREST, None).scores
         words, lexicon = _words(request.query), index.lexicon()
         has = frozenset(filter(lexicon.has, words))
+        may_be_named = 0 < len(has) == len(words) <= _NAME_WORDS
+        share = min(map(lexicon.count, words)) / lexicon.documents() if may_be_named else 0.0
     except PinakesError:  # to be told when it is asked
         return None
-    may_be_named = len(has) == len(words) < _FEWEST_WORDS
-    return _Look(record.fingerprint, float(scores.mean()), has, may_be_named) if len(scores) == _NEAREST else None
+    return _Look(record.fingerprint, float(scores.mean()), has, share) if len(scores) == _NEAREST else None
 
 
 def _is_plain(request: Request) -> bool:
-    narrowed = request.where or request.phrases != "auto" or request.min_similarity > 0 or ":" in request.query
-    return request.mode != "keyword" and not narrowed and parse_query(request.query).is_plain
+    query = request.query
+    narrowed = request.where or request.phrases != "auto" or request.min_similarity > 0 or _FIELD.search(query)
+    return request.mode != "keyword" and not narrowed and parse_query(query).is_plain
 
 
 def _words(query: str) -> list[str]:
-    every = (word for word in _WORD.findall(query) if word.lower() not in STOP_WORDS)
-    return list(dict.fromkeys(every))[:_MOST_WORDS]
+    words = list(dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in STOP_WORDS))
+    return words if len(words) <= _MOST_WORDS else []
