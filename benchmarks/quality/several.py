@@ -23,7 +23,9 @@ from pinakes.evaluation.names import Names
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import ranked
 from pinakes.library import Library
+from pinakes.ports import Index
 from pinakes.search import several
+from pinakes.search.rarity import Rarity
 from pinakes.types import Hit, Results, SearchMode
 
 NDCG = metric("ndcg@10")
@@ -59,6 +61,10 @@ class Asked:
     set: QuestionSet
     library: Library
     names: Names
+
+    @property
+    def index(self) -> Index:
+        return self.library.shelves.index(self.library.collection().name)[1]
 
     def answer(self, question: Question, mode: SearchMode) -> Results:
         found = self.library.search(question.text, mode=mode, top_k=MOST)
@@ -116,7 +122,11 @@ def _together(own: Asked, others: Sequence[Asked], way: Way, question: Question)
         return sides[name].answer(question, way.own if name == own.set.name else way.others)
 
     model: Callable[[str], str] = (lambda name: name) if way.models else (lambda _: "one")
-    return several.asked(list(sides), ask, model, wanted).hits
+
+    def rarity(names: Sequence[str], query: str) -> Rarity | None:
+        return Rarity.of_all(query, (sides[name].index for name in names))
+
+    return several.asked(list(sides), ask, several.Known(model, rarity=rarity), wanted).hits
 
 
 def _score(own: Asked, hits: Sequence[Hit], question: Question) -> float:

@@ -28,7 +28,7 @@ from pinakes.errors import PinakesError
 from pinakes.exchange import Exchange
 from pinakes.ingest import Event, Report
 from pinakes.naming import Naming
-from pinakes.nearness import far_from
+from pinakes.nearness import known_of
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining
 from pinakes.search.defaults import filled
@@ -200,8 +200,8 @@ class Library:
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
         ask = partial(self._pasts.answer, as_of, answered_by, request, beside=generation == "beside")
-        far = partial(far_from, self.shelves, request, now=not as_of and generation != "beside")
-        asked = partial(meant.answer, ask, self.collecting.model_of, wanted, far)
+        known = known_of(self.shelves, request, now=not as_of and generation != "beside")
+        asked = partial(meant.answer, ask, known, wanted)
         with self.shelves.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
         return self.blames.of_results(answer) if blame else answer

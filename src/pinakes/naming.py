@@ -30,15 +30,9 @@ class Asked:
     names: list[str]
     notes: tuple[str, ...] = ()
 
-    def answer(
-        self,
-        ask: Callable[[str], Results],
-        model_of: Callable[[str], str],
-        wanted: several.Wanted,
-        far: Callable[[Sequence[str]], Sequence[str]],
-    ) -> Results:
-        """Return one answer of the collections, as ``several.asked`` does, with the notes; ``far`` says which are."""
-        answer = several.asked(self.names, ask, model_of, wanted, far(self.names))
+    def answer(self, ask: Callable[[str], Results], known: several.Known, wanted: several.Wanted) -> Results:
+        """Return one answer of the collections, as ``several.asked`` does, with the notes."""
+        answer = several.asked(self.names, ask, known, wanted)
         return replace(answer, notes=(*answer.notes, *self.notes)) if self.notes else answer
 
 

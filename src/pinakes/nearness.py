@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pinakes.analysis import STOP_WORDS
@@ -17,6 +18,8 @@ from pinakes.errors import PinakesError
 from pinakes.ports import Lexical
 from pinakes.query import parse_query
 from pinakes.search import Request
+from pinakes.search.rarity import Rarity
+from pinakes.search.several import Known
 from pinakes.shelves import Shelves
 
 FAR: Final = 0.1
@@ -57,16 +60,25 @@ class _Look:
     share: float
 
 
-def far_from(
-    shelves: Shelves, asked: Callable[[CollectionRecord], Request], names: Sequence[str], *, now: bool = True
-) -> list[str]:
+def known_of(shelves: Shelves, asked: Callable[[CollectionRecord], Request], *, now: bool = True) -> Known:
+    """Return what is known of collections beside their answers to what is ``asked``; not ``now``: as they were."""
+    far = partial(far_from, shelves, asked) if now else lambda _: ()
+    return Known(lambda name: shelves.record(name).fingerprint, far, partial(rarity_in, shelves))
+
+
+def rarity_in(shelves: Shelves, names: Sequence[str], query: str) -> Rarity | None:
+    """Return how rare the words of ``query`` are in these collections together."""
+    return Rarity.of_all(query, (shelves.index(name, wait=False)[1] for name in names))
+
+
+def far_from(shelves: Shelves, asked: Callable[[CollectionRecord], Request], names: Sequence[str]) -> list[str]:
     """Return those of the collections ``names`` that are far from what is ``asked``: none where that cannot be told.
 
-    It is told of collections of one model that are asked by meaning and have vectors of all their chunks, of documents
-    as they are ``now``, and of plain text: not of filters, quoted phrases and words to leave out. One that has rare
+    It is told of collections of one model that are asked by meaning and have vectors of all their chunks, and of
+    plain text: not of filters, quoted phrases and words to leave out. One that has rare
     words of it, or what may be a name, is not far.
     """
-    if not now or len(names) < _FEWEST_COLLECTIONS:
+    if len(names) < _FEWEST_COLLECTIONS:
         return []
     looks = {name: look for name in names if (look := _look(shelves, asked, name)) is not None}
     best: dict[str, float] = {}

@@ -358,13 +358,13 @@ class TestReading:
         assert (whole.text, whole.end_line, whole.total_lines) == (text, 2, 2)
         assert [library.read("a.txt", lines=(line, line)).text for line in (1, 2)] == ["one", "two"]
         assert library.read("a.txt", lines=(2, 9)).text == text[4:]
-        with pytest.raises(NotFound, match="no lines 3 to 3"):
+        with pytest.raises(NotFound, match="no line 3"):
             library.read("a.txt", lines=(3, 3))
 
     @pytest.mark.parametrize("lines", [(0, 3), (5, 3), (9999, 10_000), (-1, 2)])
     def test_lines_that_are_not_there(self, lines: tuple[int, int], library: Library, docs: Path) -> None:
         library.add(str(write_files(docs)))
-        with pytest.raises(NotFound, match="no lines") as caught:
+        with pytest.raises(NotFound, match="no line") as caught:
             library.read("badger.md", lines=lines)
         assert "lines" in caught.value.hint
 

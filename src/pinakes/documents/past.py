@@ -103,7 +103,7 @@ class Pasts:
             then = _of_then(ask(past.shelves, request, name, beside=False))
         answers = {"now": now, "then": then}
         wanted = several.Wanted(request.top_k, request.min_score, fold=False)
-        both = several.asked(list(answers), answers.__getitem__, lambda _: record.fingerprint, wanted)
+        both = several.asked(list(answers), answers.__getitem__, several.Known(lambda _: record.fingerprint), wanted)
         return _noted(replace(both, collection=name, query=now.query), count, lost, at)
 
     def close(self) -> None:

@@ -49,11 +49,6 @@ def standing(query: Asked, there: Mapping[str, frozenset[str]]) -> dict[str, lis
     }
 
 
-def coverage(words: Mapping[str, Sequence[str]]) -> float | None:
-    """Return the share of the words of a query that stand anywhere; None where it has none."""
-    return sum(map(bool, words.values())) / len(words) if words else None
-
-
 def _words(words: Mapping[str, Sequence[str]]) -> str:
     """Say which words of the query stand where."""
     found = [f'"{word}" ({", ".join(where)})' for word, where in words.items() if where]

@@ -1,7 +1,7 @@
 """How well what each of several collections answers fits a question, and what those lose that fit it less.
 
 A collection that is about something else has its best passages, too, and by ranks they are as good as any. Its passages
-have fewer of the words of the question, though, and where it is known how probable an answer is, that is lower.
+have fewer of the rare words of the question, though, and where it is known how probable an answer is, that is lower.
 Measured by asking questions on one of seven corpora beside three others (``python -m benchmarks.quality.several``).
 """
 
@@ -20,20 +20,21 @@ SCORE, RANKS = 2.0, 100
 """What a collection loses that fits less by one: so many times the best score of all; so many ranks, where scores do
 not compare."""
 
-_ANSWERABLE, _USUAL = 0.3, 0.4
-_WORDS_ALONE = 0.06
+_WORDS, _ANSWERABLE, _USUAL = 1.5, 0.6, 0.4
+_WORDS_ALONE = 0.04
 """Passages that were found by words alone have more of them without fitting better."""
 
 
-def fit(coverages: Sequence[float], answerable: float | None, *, by_words: bool) -> float:
-    """Return how well an answer fits, about 0 to 1.
+def fit(shares: Sequence[float], answerable: float | None, *, by_words: bool) -> float:
+    """Return how well an answer fits, the larger the better.
 
-    ``coverages``: of its best passages. ``answerable`` as in ``types.Results``. ``by_words``: it was found by these
-    alone.
+    ``shares``: how much of the words of the question each of its best passages has, weighted by how rare they are in
+    all collections together (``Rarity.share``). ``answerable`` as in ``types.Results``. ``by_words``: it was found by
+    these alone.
     """
-    if not coverages:  # the question has no words
+    if not shares:  # the question has no words
         return 0.0
-    mean = fmean(sorted(coverages[:LOOKED_AT], reverse=True)[:_BEST])
+    mean = _WORDS * fmean(sorted(shares[:LOOKED_AT], reverse=True)[:_BEST])
     if answerable is not None:
         return mean + _ANSWERABLE * (answerable - _USUAL)
     return mean - _WORDS_ALONE if by_words else mean

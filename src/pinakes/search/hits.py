@@ -23,7 +23,7 @@ from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
 from pinakes.search.duplicates import named_versions, repetitions
 from pinakes.search.excerpts import Asked, Excerpt, excerpt
-from pinakes.search.explanation import Evidence, coverage, explained, standing
+from pinakes.search.explanation import Evidence, explained, standing
 from pinakes.search.neighbours import surrounded
 from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.ranking import Ranked
@@ -194,7 +194,7 @@ class _View:
             page_end=page_end,
             phrases=phrases,
             score_parts={} if self.found.scoring is None else self.found.scoring.of(row),
-            coverage=coverage(words),
+            has=frozenset(word for word, places in words.items() if places),
         )
 
     def _chunk_index(self, passage: Any) -> int:

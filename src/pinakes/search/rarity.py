@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pinakes.ports import Index, Lexical, Lexicon
 from pinakes.search.excerpts import Asked, asked
@@ -13,12 +14,13 @@ _CEILING = 2.2
 """BM25 of a term in units of its IDF is less than this: k1 + 1, with k1 = 1.2."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rarity:
-    """``idf``: the weight of each word of a query, by how many documents have it. There is at least one word."""
+    """How many of all ``documents`` have each word of a query (``counts``). There is at least one word."""
 
     words: Asked
-    idf: Mapping[str, float]
+    documents: int
+    counts: Mapping[str, int]
 
     @classmethod
     def of(cls, query: str, index: Index) -> Rarity | None:
@@ -29,7 +31,27 @@ class Rarity:
         lexicon = index.lexicon()
         every = lexicon.documents()
         counts = {word: min(_count(terms, lexicon), every) for word, terms in words.words.items()}
-        return cls(words, {word: math.log(1 + (every - count + 0.5) / (count + 0.5)) for word, count in counts.items()})
+        return cls(words, every, counts)
+
+    @classmethod
+    def of_all(cls, query: str, indexes: Iterable[Index]) -> Rarity | None:
+        """Return that in several collections as if they were one."""
+        every = [one for index in indexes if (one := cls.of(query, index)) is not None]
+        if not every:
+            return None
+        counts = {word: sum(one.counts[word] for one in every) for word in every[0].counts}
+        return cls(every[0].words, sum(one.documents for one in every), counts)
+
+    @cached_property
+    def idf(self) -> dict[str, float]:
+        """The weight of each word."""
+        return {
+            word: math.log(1 + (self.documents - count + 0.5) / (count + 0.5)) for word, count in self.counts.items()
+        }
+
+    def share(self, words: Collection[str]) -> float:
+        """Return the weight of ``words`` as a share of that of all."""
+        return sum(idf for word, idf in self.idf.items() if word in words) / sum(self.idf.values())
 
     @property
     def attainable(self) -> float:

@@ -27,6 +27,7 @@ from pinakes.search.duplicates import Compared, comparable
 from pinakes.search.fitting import RANKS, SCORE, behind, fit
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
+from pinakes.search.rarity import Rarity
 from pinakes.search.request import check_least
 from pinakes.search.scoring import with_score
 from pinakes.settings import SearchSettings
@@ -47,6 +48,19 @@ where they are nearest. Measured on five question sets, by twos, all together, a
 differ; the mean nDCG@10 of all together is 0.671 without it, 0.681 with it."""
 
 Evidence: TypeAlias = Literal["reranker", "words", "meaning", "words and meaning", "ranks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of collections beside their answers: the fingerprint of the model of one (``model_of``).
+
+    ``far``: which are far from the question. ``rarity``: how rare its words are in those of these names together, None
+    where that is not known.
+    """
+
+    model_of: Callable[[str], str]
+    far: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
+    rarity: Callable[[Sequence[str], str], Rarity | None] = lambda _names, _query: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +142,14 @@ def named(wanted: str | Sequence[str], everything: Callable[[], Sequence[str]]) 
 def asked(
     names: Sequence[str],
     ask: Callable[[str], Results],
-    model_of: Callable[[str], str],
+    known: Known,
     wanted: Wanted,
-    far: Sequence[str] = (),
 ) -> Results:
     """Return one answer of the collections ``names``, which ``ask`` gives one by one; that of a single one as it is.
 
     Those that are ``far`` from the question are asked where the others do not give enough.
 
-    ``model_of`` gives the fingerprint of a collection's model. One that cannot answer is told of in ``notes`` and
+    One that cannot answer is told of in ``notes`` and
     ``degraded``; the others answer all the same.
 
     Raises:
@@ -146,10 +159,10 @@ def asked(
     if len(names) == 1:
         return ask(names[0])
     start = time.perf_counter()
-    answers, failures, far = near_first(names, far, ask, lambda found: _count(found) >= wanted.most)
+    answers, failures, far = near_first(names, known.far(names), ask, lambda found: _count(found) >= wanted.most)
     merging = time.perf_counter()
     answers = _required(answers)
-    hits, by, notes = _merged(answers, model_of, wanted.words)
+    hits, by, notes = _merged(answers, known, wanted.words)
     hits = _phrases_first(hits) if not any(answer.required for answer in answers) else hits
     every = hits
     hits = _folded(hits, wanted) if wanted.fold else hits
@@ -256,20 +269,19 @@ def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:
     return [with_score(hits[place], score, "phrases") for place, score in zip(order.tolist(), falling, strict=True)]
 
 
-def _merged(
-    answers: Sequence[Results], model_of: Callable[[str], str], words: float
-) -> tuple[list[Hit], str, list[str]]:
+def _merged(answers: Sequence[Results], known: Known, words: float) -> tuple[list[Hit], str, list[str]]:
     """Return all hits in one order, what it goes by, and what there is to say of that."""
     found = [answer for answer in answers if answer.hits]
     evidence = {answer.collection: _evidence(answer) for answer in found}
-    models = {name: model_of(name) for name, kind in evidence.items() if "meaning" in kind}
+    models = {name: known.model_of(name) for name, kind in evidence.items() if "meaning" in kind}
     if len(set(evidence.values())) > 1 or len(set(models.values())) > 1:
         why = "their models are not the same" if len(set(evidence.values())) == 1 else _ways(evidence)
-        return _by_rank(found), "rank", [f"hits are merged by their ranks, since scores do not compare: {why}"]
+        note = f"hits are merged by their ranks, since scores do not compare: {why}"
+        return _by_rank(found, _behind(found, known)), "rank", [note]
     kind = next(iter(evidence.values()), "ranks")
     if kind == "reranker":
         return _by_score(found, [0.0 for _ in found]), "score", []
-    lost = _behind(found)
+    lost = _behind(found, known)
     if kind == "words":
         found = _relative(found)
     elif kind != "ranks":
@@ -289,14 +301,16 @@ def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
     return [with_score(hit, max(0.0, score), "collections") if score != hit.score else hit for hit, score in scored]
 
 
-def _behind(answers: Sequence[Results]) -> list[float]:
+def _behind(answers: Sequence[Results], known: Known) -> list[float]:
     """Return by how much each answer fits the question less than the best."""
-    return behind([_fit(answer) for answer in answers])
-
-
-def _fit(answer: Results) -> float:
-    coverages = [hit.coverage for hit in answer.hits if hit.coverage is not None]
-    return fit(coverages, answer.answerable, by_words=_evidence(answer) == "words")
+    rarity = known.rarity([answer.collection for answer in answers], answers[0].query) if answers else None
+    shares = [[rarity.share(hit.has) for hit in answer.hits] if rarity else [] for answer in answers]
+    return behind(
+        [
+            fit(those, answer.answerable, by_words=_evidence(answer) == "words")
+            for those, answer in zip(shares, answers, strict=True)
+        ]
+    )
 
 
 def _evidence(answer: Results) -> Evidence:
@@ -358,12 +372,11 @@ def _nearness(answer: Results) -> float:
     return sum(cosines) / len(cosines)
 
 
-def _by_rank(answers: Sequence[Results]) -> list[Hit]:
+def _by_rank(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
     """Return the first hits of all, then the second ones, those of a collection that fits less so many ranks behind.
 
     Of equal ranks the one that is surer by itself is first.
     """
-    lost = _behind(answers)
     placed = [
         (rank + RANKS * less, hit)
         for answer, less in zip(answers, lost, strict=True)

@@ -20,7 +20,7 @@ from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import IndexCorrupt
 from pinakes.filters import normal_text, parse
 from pinakes.naming import Asked, not_asked
-from pinakes.nearness import far_from
+from pinakes.nearness import far_from, rarity_in
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, Placed, Watch
 from pinakes.search.constraints import with_phrases
@@ -368,7 +368,8 @@ class Staged:
         names = {answer.record.id: answer.record.name for answer in answers}
         several = len(answers) > 1
         with self._shelves.catalog.read() as connection:
-            ranked = together(answers, Passages(connection, query))
+            rarity = rarity_in(self._shelves, list(names.values()), query) if several else None
+            ranked = together(answers, Passages(connection, query), rarity)
             if named is not None and self._shelves.settings.search.fold_duplicates:
                 ranked = without_copies(connection, ranked, top_k, named)
             ranked = ranked[:top_k]

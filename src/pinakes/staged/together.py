@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.search.documents import FoundDocument, in_order
-from pinakes.search.explanation import coverage, standing
+from pinakes.search.explanation import standing
 from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, behind, fit
 from pinakes.search.passages import Passages, terms_beside
+from pinakes.search.rarity import Rarity
 from pinakes.search.scoring import plus
 
 
@@ -30,15 +31,16 @@ class Answer:
         return all(one.cosine is None for one in self.found)
 
 
-def together(answers: Sequence[Answer], passages: Passages) -> list[FoundDocument]:
+def together(answers: Sequence[Answer], passages: Passages, rarity: Rarity | None) -> list[FoundDocument]:
     """Return the documents of all collections: by score, or by rank where these do not compare.
 
-    Those of a collection that fits the question less lose by that (``fitting``).
+    Those of a collection that fits the question less lose by that (``fitting``). ``rarity`` is that of all
+    collections together.
     """
     found = [answer for answer in answers if answer.found]
     if len(found) < 2:
         return in_order([one for answer in found for one in answer.found])
-    lost = behind([_fit(answer, passages) for answer in found])
+    lost = behind([_fit(answer, passages, rarity) for answer in found])
     if len({(answer.record.fingerprint, answer.by_words) for answer in found}) == 1:
         best = max(one.score for answer in found for one in answer.found)
         scored = zip(found, lost, strict=True)
@@ -51,15 +53,15 @@ def together(answers: Sequence[Answer], passages: Passages) -> list[FoundDocumen
     return [one for _, one in sorted(ranked, key=lambda pair: (-pair[1].phrases, pair[0], -pair[1].score))]
 
 
-def _fit(answer: Answer, passages: Passages) -> float:
+def _fit(answer: Answer, passages: Passages, rarity: Rarity | None) -> float:
     best = [one.chunk_id for one in in_order(answer.found)[:LOOKED_AT] if one.chunk_id is not None]
     rows, places = passages.of(best), passages.places(best)
     terms = [
         {**terms_beside(row), "text": frozenset[str]().union(*(those for _, those in places[one]))}
         for one, row in rows.items()
     ]
-    shares = [share for there in terms if (share := coverage(standing(passages.query, there))) is not None]
-    return fit(shares, None, by_words=answer.by_words)
+    had = [{word for word, where in standing(passages.query, there).items() if where} for there in terms]
+    return fit([rarity.share(words) for words in had] if rarity else [], None, by_words=answer.by_words)
 
 
 def _less(one: FoundDocument, lost: float) -> FoundDocument:

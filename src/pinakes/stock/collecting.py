@@ -249,10 +249,6 @@ class Collections:
             for held in found
         ]
 
-    def model_of(self, name: str) -> str:
-        """Return the fingerprint of the model that a collection's vectors come from, "" while it has none."""
-        return self._shelves.record(name).fingerprint
-
     def _sources(self, record: CollectionRecord) -> list[SourceRecord]:
         with self._shelves.catalog.read() as connection:
             return sources.everything(connection, record.id)

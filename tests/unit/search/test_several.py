@@ -9,18 +9,21 @@ from dataclasses import replace
 import pytest
 
 from pinakes.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
-from pinakes.search.several import Wanted, asked, named
+from pinakes.search.excerpts import asked as taken_apart
+from pinakes.search.rarity import Rarity
+from pinakes.search.several import Known, Wanted, asked, named
 from pinakes.settings import SearchSettings
 from pinakes.spelling import Missing, Near, lacked_word
 from pinakes.types import Hit, Results, Scores, Stage, Trace
+
+TEN = taken_apart("apple banana cherry grape lemon mango olive peach plum quince")
+"""Words of a question; each counts as much as any other."""
 
 BOTH = {"cosine": 0.5, "bm25": 2.0}
 MODEL = "model/8"
 
 
-def hit(
-    collection: str, number: int, score: float, text: str = "", *, has: float | None = None, **scores: float | None
-) -> Hit:
+def hit(collection: str, number: int, score: float, text: str = "", *, has: float = 0.0, **scores: float | None) -> Hit:
     return Hit(
         chunk_id=f"{collection}_{number}",
         document_id=f"{collection}-{number}",
@@ -39,7 +42,7 @@ def hit(
         matched_by=("keyword",),
         metadata={},
         confidence=score / 2,
-        coverage=has,
+        has=frozenset(list(TEN.words)[: round(10 * has)]),
     )
 
 
@@ -67,7 +70,8 @@ def ask(
         raise found[1]
 
     model_of: Callable[[str], str] = (models or dict.fromkeys(by_name, MODEL)).__getitem__
-    return asked(list(by_name), one, model_of, Wanted(most, min_score, fold, words, versions))
+    known = Known(model_of, rarity=lambda _names, _query: Rarity(TEN, 100, dict.fromkeys(TEN.words, 10)))
+    return asked(list(by_name), one, known, Wanted(most, min_score, fold, words, versions))
 
 
 def ids(results: Results) -> list[str]:
@@ -188,8 +192,9 @@ def test_of_several_enough_is_asked_to_see_how_near_they_are() -> None:
 
 
 def test_scores_that_do_not_compare_are_merged_by_rank_and_that_is_said() -> None:
-    meaning = answer("a", [hit("a", 1, 0.6), hit("a", 2, 0.5)])
-    words = answer("b", [hit("b", 1, 1.0, bm25=3.0), hit("b", 2, 0.9, bm25=2.0)], degraded="keyword search only: gone")
+    meaning = answer("a", [hit("a", 1, 0.6, has=0.7), hit("a", 2, 0.5, has=0.7)], answerable=0.4 - 0.04 / 0.6)
+    by_words = [hit("b", 1, 1.0, has=0.7, bm25=3.0), hit("b", 2, 0.9, has=0.7, bm25=2.0)]
+    words = answer("b", by_words, degraded="keyword search only: gone")
     found = ask(meaning, words)
     assert ids(found) == ["b_1", "a_1", "b_2", "a_2"]
     assert [one.score for one in found.hits] == [1.0, 0.6, 0.9, 0.5]
@@ -214,8 +219,8 @@ def test_a_collection_whose_passages_have_fewer_words_of_the_question_is_lower()
     found = ask(answer("a", own), answer("b", other)).hits
     assert [one.collection for one in found] == ["a"] * 5 + ["b"] * 5
     assert found[0].score == 0.8
-    assert found[5].score == pytest.approx(0.82 - 2 * 0.3 * 0.82)
-    assert found[5].score_parts == {"collections": pytest.approx(-2 * 0.3 * 0.82)}
+    assert found[5].score == pytest.approx(0.82 - 2 * 1.5 * 0.3 * 0.82)
+    assert found[5].score_parts == {"collections": pytest.approx(-2 * 1.5 * 0.3 * 0.82)}
 
 
 def test_scores_do_not_fall_below_nothing_and_keep_their_order() -> None:
