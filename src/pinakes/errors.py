@@ -81,7 +81,12 @@ class PinakesError(Exception):
     @property
     def details(self) -> dict[str, Any]:
         """What interfaces tell beside the code and the message."""
-        return {"hint": self.hint, "retryable": self.retryable}
+        return {"hint": self.hint, "retryable": self.retryable, **self.not_found}
+
+    @property
+    def not_found(self) -> dict[str, Any]:
+        """Ids of documents that there are not, as a field of answers."""
+        return {}
 
 
 class InvalidInput(PinakesError):
@@ -128,11 +133,6 @@ class NotFound(PinakesError):
     def __init__(self, message: str, *, hint: str = "", ids: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
         self.ids = tuple(_told(one, _MOST_ID_CHARS) for one in ids)
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """Those of every error, and ``ids`` as ``not_found``."""
-        return super().details | self.not_found
 
     @property
     def not_found(self) -> dict[str, Any]:

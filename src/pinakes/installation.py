@@ -15,7 +15,7 @@ def install_command(extra: str) -> str:
 
     It names the libraries, not Pinakes: on a registry that name may be somebody else's.
     """
-    needed = shlex.join(_libraries(extra))
+    needed = shlex.join(_libraries(extra) or [f"{NAME}[{extra}]"])
     environment = Path(sys.prefix)
     if (environment / "pipx_metadata.json").is_file():
         return f"pipx inject {shlex.quote(environment.name)} {needed}"
@@ -27,7 +27,10 @@ def install_command(extra: str) -> str:
 
 def _libraries(extra: str) -> list[str]:
     """Return what has to be installed for ``extra``, as in ``rapidocr>=3.4``."""
-    from importlib.metadata import distribution  # slow to import, and errors are imported by everything
+    from importlib.metadata import PackageNotFoundError, requires  # slow to import, and everything imports errors
 
-    marked = (line.partition(";") for line in distribution(NAME).requires or ())
+    try:
+        marked = [line.partition(";") for line in requires(NAME) or ()]
+    except PackageNotFoundError:  # it runs without having been installed
+        return []
     return [needed.strip() for needed, _, marker in marked if f'extra == "{extra}"' in marker.replace("'", '"')]

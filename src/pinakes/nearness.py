@@ -7,36 +7,39 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from pinakes.analysis import STOP_WORDS
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import PinakesError
-from pinakes.ports import Lexical
+from pinakes.ports import Index, Lexical
 from pinakes.query import parse_query
 from pinakes.search import Request
+from pinakes.search.excerpts import asked as taken_apart
 from pinakes.search.rarity import Rarity
 from pinakes.search.several import Known
 from pinakes.shelves import Shelves
 
 FAR: Final = 0.1
-"""A collection is far whose mean cosine of the nearest chunks is so much lower than that of the nearest one. Of 494
-questions asked beside three collections about other fields, the own one was never so far; of 630 asked beside any
-three, in 0.6 %, where others had more of what was asked for: the sets of docs/measurements.md."""
+"""A collection is far where both its nearest chunk and its nearest five, on the mean, have a cosine so much lower than
+in the collection where that is highest. Of 494 questions asked beside three collections about other fields, the own one
+was never so far; of 630 asked beside any three, in 0.5 %, where others had more of what was asked for: the sets of
+docs/measurements.md."""
 
 _NEAREST = 5
 _FEWEST_COLLECTIONS = 3
 """Fewer are all asked."""
 
 _NAME_WORDS = 2
-"""So many words may be a name, which meaning says little of: it is looked for where it is as common as anywhere."""
+"""So many words may be a name, of which a vector says little. A far collection is searched for it if at least as large
+a share of its documents has it as of any near one."""
 
 _RARE = 2
-"""A word that no collection has which is near, but at most so many others, is looked for in these. What more of them
-have is no word of a special field."""
+"""A far collection is searched for a word that no near one has, if at most so many far ones have it. A word that more
+of them have is a common one."""
 
 _MOST_WORDS = 20
 """Of a longer question no word matters much: it is a text."""
@@ -44,19 +47,19 @@ _MOST_WORDS = 20
 _FIELD = re.compile(r"\w:\S")
 """What may be a filter."""
 
-_WORD = re.compile(r"\w+(?:[-.]\w+)*")
-
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A collection's ``model``, the mean ``cosine`` of its nearest chunks, and which words of the question it ``has``.
+    """A collection's ``model``, the cosine of its ``nearest`` chunk, the ``mean`` of the nearest ones, and its words.
 
-    ``share`` of its documents have the words where these may be a name, 0 else.
+    ``words`` are those of the question that it has; such a ``share`` of its documents has them all where these may be a
+    name, 0 else.
     """
 
     model: str
-    cosine: float
-    has: frozenset[str]
+    nearest: float
+    mean: float
+    words: frozenset[str]
     share: float
 
 
@@ -68,7 +71,11 @@ def known_of(shelves: Shelves, asked: Callable[[CollectionRecord], Request], *, 
 
 def rarity_in(shelves: Shelves, names: Sequence[str], query: str) -> Rarity | None:
     """Return how rare the words of ``query`` are in these collections together."""
-    return Rarity.of_all(query, (shelves.index(name, wait=False)[1] for name in names))
+    indexes: list[Index] = []
+    for name in names:
+        with suppress(PinakesError):  # it was deleted meanwhile, or cannot be read
+            indexes.append(shelves.index(name, wait=False)[1])
+    return Rarity.of_all(query, indexes)
 
 
 def far_from(shelves: Shelves, asked: Callable[[CollectionRecord], Request], names: Sequence[str]) -> list[str]:
@@ -81,18 +88,21 @@ def far_from(shelves: Shelves, asked: Callable[[CollectionRecord], Request], nam
     if len(names) < _FEWEST_COLLECTIONS:
         return []
     looks = {name: look for name in names if (look := _look(shelves, asked, name)) is not None}
-    best: dict[str, float] = {}
-    for one in looks.values():
-        best[one.model] = max(best.get(one.model, -1.0), one.cosine)
-    far = {name: one for name, one in looks.items() if one.cosine < best[one.model] - FAR}
+    far = {name: one for name, one in looks.items() if _is_far(one, looks.values())}
     near = [one for name, one in looks.items() if name not in far]
-    lacking = Counter(word for one in far.values() for word in one.has.difference(*(other.has for other in near)))
+    lacking = Counter(word for one in far.values() for word in one.words.difference(*(other.words for other in near)))
     usual = max((one.share for one in near), default=0.0)
 
     def is_asked(one: _Look) -> bool:
-        return any(0 < lacking[word] <= _RARE for word in one.has) or 0 < one.share >= usual
+        return any(0 < lacking[word] <= _RARE for word in one.words) or 0 < one.share >= usual
 
     return [name for name, one in far.items() if not is_asked(one)]
+
+
+def _is_far(look: _Look, every: Iterable[_Look]) -> bool:
+    alike = [one for one in every if one.model == look.model]
+    nearest, mean = max(one.nearest for one in alike), max(one.mean for one in alike)
+    return look.nearest < nearest - FAR and look.mean < mean - FAR
 
 
 def _look(shelves: Shelves, asked: Callable[[CollectionRecord], Request], name: str) -> _Look | None:
@@ -105,21 +115,20 @@ def _look(shelves: Shelves, asked: Callable[[CollectionRecord], Request], name: 
         if not isinstance(index, Lexical) or not shelves.holdings.all_embedded(record, index):
             return None
         scores = index.vector(vectors.of(request.query.strip()), _NEAREST, None).scores
-        words, lexicon = _words(request.query), index.lexicon()
-        has = frozenset(filter(lexicon.has, words))
-        may_be_named = 0 < len(has) == len(words) <= _NAME_WORDS
+        words, lexicon = list(taken_apart(request.query).words), index.lexicon()
+        if len(words) > _MOST_WORDS:
+            words = []
+        there = frozenset(filter(lexicon.has, words))
+        may_be_named = 0 < len(there) == len(words) <= _NAME_WORDS
         share = min(map(lexicon.count, words)) / lexicon.documents() if may_be_named else 0.0
     except PinakesError:  # to be told when it is asked
         return None
-    return _Look(record.fingerprint, float(scores.mean()), has, share) if len(scores) == _NEAREST else None
+    if len(scores) < _NEAREST:
+        return None
+    return _Look(record.fingerprint, float(scores[0]), float(scores.mean()), there, share)
 
 
 def _is_plain(request: Request) -> bool:
     query = request.query
     narrowed = request.where or request.phrases != "auto" or request.min_similarity > 0 or _FIELD.search(query)
     return request.mode != "keyword" and not narrowed and parse_query(query).is_plain
-
-
-def _words(query: str) -> list[str]:
-    words = list(dict.fromkeys(word for word in _WORD.findall(query) if word.lower() not in STOP_WORDS))
-    return words if len(words) <= _MOST_WORDS else []

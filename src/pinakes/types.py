@@ -374,7 +374,7 @@ class Hit:
     ``blame``: who wrote its lines, None where nobody asked, or that is not known.
     ``suspicious``: its text, or what stands around it, has instructions aimed at a model (``suspicion``).
     ``page`` and ``page_end``: its first and last page, slide or sheet, from 1; None where its file has none.
-    ``phrases``: those of the query that it has. ``has``: words of the query that stand in its text or above it.
+    ``phrases``: those of the query that it has. ``words``: those of the query that stand in its text or above it.
     """
 
     chunk_id: str
@@ -412,7 +412,7 @@ class Hit:
     blame: tuple[Blame, ...] | None = None
     phrases: tuple[str, ...] = ()
     score_parts: Mapping[str, float] = field(default_factory=dict)
-    has: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
 
     @property
     def section(self) -> str:

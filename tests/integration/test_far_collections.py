@@ -19,7 +19,7 @@ TEXTS = {
     "kitchen": "Soup number {} is cooked slowly with onions, carrots and a spoon of quince vinegar until evening.",
     "stars": "Telescope {} shows galaxies, planets and a nebula whose light travelled very long before us.",
 }
-NOTE = "far from the question, so not searched through: "
+NOTE = "far from the question, so only their nearest chunks were looked at: "
 
 
 @pytest.fixture
@@ -81,3 +81,19 @@ def test_what_may_stand_in_a_far_collection_is_looked_for_there(
 def test_two_collections_are_always_asked(library: Library) -> None:
     found = library.search(QUESTION, ["databases", "kitchen"], top_k=3)
     assert far(found) == set()
+
+
+def test_one_chunk_that_answers_makes_a_mixed_collection_near(library: Library, docs: Path) -> None:
+    notes = {f"{number}.md": f"Note {number} about gardens, birds and trains of long ago.\n" for number in range(6)}
+    notes["restore.md"] = "How the archive is restored from a backup of the database.\n"
+    library.add(str(write_files(docs / "notes", notes)), "notes")
+    found = library.search("how the archive is restored from a backup", top_k=3)
+    assert far(found) == {"kitchen", "stars"}
+    assert "notes" in {stage.detail["collection"] for stage in found.trace.stages if stage.name == "hydrate"}
+
+
+def test_where_the_near_ones_have_the_same_documents_the_others_are_asked(library: Library, docs: Path) -> None:
+    library.add(str(docs / "databases"), "copy")
+    found = library.search(QUESTION, top_k=8)
+    assert len(found.hits) == 8
+    assert {hit.collection for hit in found.hits} - {"databases", "copy"}

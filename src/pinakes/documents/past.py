@@ -27,6 +27,7 @@ from pinakes.documents.moments import moment
 from pinakes.errors import ModelUnavailable
 from pinakes.ingest import drained, embed
 from pinakes.search import Request, several
+from pinakes.search.rarity import Rarity
 from pinakes.shelves import Shelves
 from pinakes.types import Condition, Float32, Results
 
@@ -103,7 +104,9 @@ class Pasts:
             then = _of_then(ask(past.shelves, request, name, beside=False))
         answers = {"now": now, "then": then}
         wanted = several.Wanted(request.top_k, request.min_score, fold=False)
-        both = several.asked(list(answers), answers.__getitem__, several.Known(lambda _: record.fingerprint), wanted)
+        index = self._shelves.index(name, wait=False)[1]
+        known = several.Known(lambda _: record.fingerprint, rarity=lambda _names, query: Rarity.of(query, index))
+        both = several.asked(list(answers), answers.__getitem__, known, wanted)
         return _noted(replace(both, collection=name, query=now.query), count, lost, at)
 
     def close(self) -> None:

@@ -7,9 +7,12 @@ Measured by asking questions on one of seven corpora beside three others (``pyth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
+
+from pinakes.search.rarity import Rarity
 
 LOOKED_AT: Final = 10
 """So many of the best passages of a collection are looked at, ``_BEST`` of these counted: it may have few that fit."""
@@ -25,21 +28,34 @@ _WORDS_ALONE = 0.04
 """Passages that were found by words alone have more of them without fitting better."""
 
 
-def fit(shares: Sequence[float], answerable: float | None, *, by_words: bool) -> float:
-    """Return how well an answer fits, the larger the better.
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What one collection answers: which words of the question its best passages have, the best one first.
 
-    ``shares``: how much of the words of the question each of its best passages has, weighted by how rare they are in
-    all collections together (``Rarity.share``). ``answerable`` as in ``types.Results``. ``by_words``: it was found by
-    these alone.
+    ``answerable`` as in ``types.Results``. ``by_words``: they were found by these alone.
     """
-    if not shares:  # the question has no words
-        return 0.0
-    mean = _WORDS * fmean(sorted(shares[:LOOKED_AT], reverse=True)[:_BEST])
-    if answerable is not None:
-        return mean + _ANSWERABLE * (answerable - _USUAL)
-    return mean - _WORDS_ALONE if by_words else mean
+
+    words: Sequence[Collection[str]]
+    answerable: float | None
+    by_words: bool
 
 
-def behind(fits: Sequence[float]) -> list[float]:
-    """Return by how much each fits less than the best."""
-    return [max(fits) - one for one in fits]
+def lost(answers: Sequence[Answered], rarity: Rarity | None) -> list[float]:
+    """Return by how much each answer fits less than the best.
+
+    Words count by how rare they are in all collections together (``rarity``), and those only that some passage has.
+    """
+    looked_at = [one.words[:LOOKED_AT] for one in answers]
+    known = frozenset[str]().union(*(words for passages in looked_at for words in passages))
+    most = rarity.of_words(known) if rarity else 0.0
+    shares = [[rarity.of_words(words) / most if rarity and most else 0.0 for words in those] for those in looked_at]
+    fits = [_fit(those, one) for those, one in zip(shares, answers, strict=True)]
+    return [max(fits) - fit for fit in fits]
+
+
+def _fit(shares: Sequence[float], answer: Answered) -> float:
+    best = sorted(shares, reverse=True)[:_BEST]
+    mean = _WORDS * fmean(best) if best else 0.0
+    if answer.answerable is not None:
+        return mean + _ANSWERABLE * (answer.answerable - _USUAL)
+    return mean - _WORDS_ALONE if answer.by_words else mean

@@ -194,7 +194,7 @@ class _View:
             page_end=page_end,
             phrases=phrases,
             score_parts={} if self.found.scoring is None else self.found.scoring.of(row),
-            has=frozenset(word for word, places in words.items() if places),
+            words=frozenset(word for word, places in words.items() if places),
         )
 
     def _chunk_index(self, passage: Any) -> int:

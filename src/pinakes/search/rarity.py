@@ -49,9 +49,9 @@ class Rarity:
             word: math.log(1 + (self.documents - count + 0.5) / (count + 0.5)) for word, count in self.counts.items()
         }
 
-    def share(self, words: Collection[str]) -> float:
-        """Return the weight of ``words`` as a share of that of all."""
-        return sum(idf for word, idf in self.idf.items() if word in words) / sum(self.idf.values())
+    def of_words(self, words: Collection[str]) -> float:
+        """Return the weight of ``words`` together."""
+        return sum(idf for word, idf in self.idf.items() if word in words)
 
     @property
     def attainable(self) -> float:

@@ -24,7 +24,7 @@ from pinakes.errors import InvalidInput, PinakesError
 from pinakes.search.constraints import with_phrases
 from pinakes.search.defaults import allowed, versions_named
 from pinakes.search.duplicates import Compared, comparable
-from pinakes.search.fitting import RANKS, SCORE, behind, fit
+from pinakes.search.fitting import RANKS, SCORE, Answered, lost
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
 from pinakes.search.rarity import Rarity
@@ -159,7 +159,7 @@ def asked(
     if len(names) == 1:
         return ask(names[0])
     start = time.perf_counter()
-    answers, failures, far = near_first(names, known.far(names), ask, lambda found: _count(found) >= wanted.most)
+    answers, failures, far = near_first(names, known.far(names), ask, lambda found: _is_enough(found, wanted))
     merging = time.perf_counter()
     answers = _required(answers)
     hits, by, notes = _merged(answers, known, wanted.words)
@@ -193,8 +193,9 @@ def asked(
     )
 
 
-def _count(answers: Sequence[Results]) -> int:
-    return sum(len(one.hits) for one in answers)
+def _is_enough(answers: Sequence[Results], wanted: Wanted) -> bool:
+    """Say whether some answer has enough hits; several may have the same."""
+    return any(sum(hit.score >= wanted.min_score for hit in one.hits) >= wanted.most for one in answers)
 
 
 def near_first(
@@ -236,7 +237,8 @@ def unanswered(failures: Mapping[str, PinakesError]) -> list[str]:
 
 def far_note(names: Sequence[str]) -> list[str]:
     """Say that these collections were only looked at."""
-    return [f"far from the question, so not searched through: {listed(names)}"] if names else []
+    every = ", ".join(map(repr, names))
+    return [f"far from the question, so only their nearest chunks were looked at: {every}"] if names else []
 
 
 def _total_found(answers: Sequence[Results], hits: Sequence[Hit], min_score: float) -> int:
@@ -277,16 +279,16 @@ def _merged(answers: Sequence[Results], known: Known, words: float) -> tuple[lis
     if len(set(evidence.values())) > 1 or len(set(models.values())) > 1:
         why = "their models are not the same" if len(set(evidence.values())) == 1 else _ways(evidence)
         note = f"hits are merged by their ranks, since scores do not compare: {why}"
-        return _by_rank(found, _behind(found, known)), "rank", [note]
+        return _by_rank(found, _lost(found, known)), "rank", [note]
     kind = next(iter(evidence.values()), "ranks")
     if kind == "reranker":
         return _by_score(found, [0.0 for _ in found]), "score", []
-    lost = _behind(found, known)
+    less = _lost(found, known)
     if kind == "words":
         found = _relative(found)
     elif kind != "ranks":
         found = _lowered(found, words)
-    return _by_score(found, lost), "score", []
+    return _by_score(found, less), "score", []
 
 
 def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
@@ -301,16 +303,11 @@ def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
     return [with_score(hit, max(0.0, score), "collections") if score != hit.score else hit for hit, score in scored]
 
 
-def _behind(answers: Sequence[Results], known: Known) -> list[float]:
+def _lost(answers: Sequence[Results], known: Known) -> list[float]:
     """Return by how much each answer fits the question less than the best."""
     rarity = known.rarity([answer.collection for answer in answers], answers[0].query) if answers else None
-    shares = [[rarity.share(hit.has) for hit in answer.hits] if rarity else [] for answer in answers]
-    return behind(
-        [
-            fit(those, answer.answerable, by_words=_evidence(answer) == "words")
-            for those, answer in zip(shares, answers, strict=True)
-        ]
-    )
+    found = [Answered([hit.words for hit in one.hits], one.answerable, _evidence(one) == "words") for one in answers]
+    return lost(found, rarity) if found else []
 
 
 def _evidence(answer: Results) -> Evidence:

@@ -149,7 +149,8 @@ class _DeclaredTool(McpTool):
         tool, settings = self._tool, self._service.settings
         budget = tool.budget(arguments, settings.mcp.max_tokens)
         outcome = with_short_query(tool, await self._service.answer(tool, arguments, budget))
-        if budget and len(outcome.text) > budget:  # measuring a long answer takes time, in which others are answered
+        may_be_long = len(outcome.text.encode("utf-8", "replace")) > budget > 0
+        if may_be_long:  # measuring it takes time, in which others are answered
             counter = token_counter(settings.cache)
             outcome = await asyncio.to_thread(within_budget, tool, arguments, outcome, counter, budget)
         return ToolResult(

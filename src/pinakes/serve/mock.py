@@ -21,8 +21,9 @@ from pinakes.library import Library
 from pinakes.serve.access import NEEDED
 from pinakes.serve.app import create_app
 from pinakes.serve.connections import Connections
+from pinakes.serve.envelope import PREFIX
 from pinakes.serve.run import Server, bind, check_exposure, configured, url_of
-from pinakes.settings import ChatSettings, EmbeddingSettings, Settings
+from pinakes.settings import ChatSettings, EmbeddingSettings, ExpansionSettings, RerankSettings, Settings
 from pinakes.tools import TOOLS
 from pinakes.tools.knowledge import manage_knowledge
 from pinakes.tools.watching import kb_resync
@@ -85,7 +86,9 @@ def create_mock_app(library: Library, connections: Connections | None = None) ->
 
     @app.get("/routes", include_in_schema=False)
     def routes() -> dict[str, JSON]:
-        return {"routes": [dict(zip(("method", "path"), route.split(), strict=True)) for route in sorted(NEEDED)]}
+        keeps_knowledge = manage_knowledge.toolset in library.settings.toolsets
+        there = sorted(route for route in NEEDED if keeps_knowledge or f"{PREFIX}/knowledge/" not in route)
+        return {"routes": [dict(zip(("method", "path"), route.split(), strict=True)) for route in there]}
 
     return app
 
@@ -99,12 +102,14 @@ def sampled(settings: Settings) -> Iterator[Library]:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, "utf-8")
         chat = stack.enter_context(_chat_model())
-        library = stack.enter_context(Library(_alone(settings, folder, chat)))
-        for collection in {settings.collection, *(tool.collection for tool in settings.tools)}:
-            library.add(str(folder / "documents"), collection)
-        kb_resync.answer(library, {})
-        manage_knowledge.answer(library, {"operation": "ingest", **PUSHED})
-        yield library
+        alone = _alone(settings, folder, chat)
+        writable = alone.model_copy(update={"server": alone.server.model_copy(update={"read_only": False})})
+        with Library(writable) as library:
+            for collection in {settings.collection, *(tool.collection for tool in settings.tools)}:
+                library.add(str(folder / "documents"), collection)
+            kb_resync.answer(library, {})
+            manage_knowledge.answer(library, {"operation": "ingest", **PUSHED})
+        yield stack.enter_context(Library(alone))
 
 
 def _alone(settings: Settings, folder: Path, chat: str) -> Settings:
@@ -117,6 +122,8 @@ def _alone(settings: Settings, folder: Path, chat: str) -> Settings:
         "knowledge_base": settings.knowledge_base.model_copy(
             update={"enabled": True, "folder": folder / "knowledge_base"}
         ),
+        "rerank": RerankSettings(),
+        "expansion": ExpansionSettings(),
         "summary": settings.summary.model_copy(update={"writer": "extractive"}),
         "server": settings.server.model_copy(update={"no_auth": True, "require_keys": False}),
     }
@@ -127,7 +134,7 @@ def _alone(settings: Settings, folder: Path, chat: str) -> Settings:
 
 @contextmanager
 def _chat_model() -> Iterator[str]:
-    """Give the address of a chat model that repeats the first line of the first passage."""
+    """Give the address of a chat model that repeats the last line of the first passage."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Repeating) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

@@ -9,18 +9,19 @@ from pinakes.sources.urls import local_path
 _MOST_BYTES = 10_000_000
 
 
-def is_at(location: str, state: str | None) -> bool:
+def is_at(location: str, state: str | None) -> bool | None:
     """Say whether a repository here is still at the commit that ``state`` names: "commit ref", as scans return it.
 
     One that was read at a commit, not at a branch or tag, always is.
 
-    False where that is not known: the repository is elsewhere, keeps its branches in another way, or moved on.
+    None where that is not known: the repository is elsewhere, or keeps its branches in another way.
     """
     commit, _, ref = (state or "").partition(" ")
     if commit and commit == ref:
         return True
     place = local_path(location)
-    return bool(commit and ref and place) and _commit_at(place or Path(), ref) == commit
+    there = _commit_at(place, ref) if commit and ref and place else None
+    return None if there is None else there == commit
 
 
 def _commit_at(place: Path, ref: str) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.search.documents import FoundDocument, in_order
 from pinakes.search.explanation import standing
-from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, behind, fit
+from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, Answered, lost
 from pinakes.search.passages import Passages, terms_beside
 from pinakes.search.rarity import Rarity
 from pinakes.search.scoring import plus
@@ -40,28 +40,28 @@ def together(answers: Sequence[Answer], passages: Passages, rarity: Rarity | Non
     found = [answer for answer in answers if answer.found]
     if len(found) < 2:
         return in_order([one for answer in found for one in answer.found])
-    lost = behind([_fit(answer, passages, rarity) for answer in found])
+    behind = lost([_answered(answer, passages) for answer in found], rarity)
     if len({(answer.record.fingerprint, answer.by_words) for answer in found}) == 1:
         best = max(one.score for answer in found for one in answer.found)
-        scored = zip(found, lost, strict=True)
+        scored = zip(found, behind, strict=True)
         return in_order([_less(one, SCORE * less * best) for answer, less in scored for one in answer.found])
     ranked = [
         (rank + RANKS * less, one)
-        for answer, less in zip(found, lost, strict=True)
+        for answer, less in zip(found, behind, strict=True)
         for rank, one in enumerate(in_order(answer.found))
     ]
     return [one for _, one in sorted(ranked, key=lambda pair: (-pair[1].phrases, pair[0], -pair[1].score))]
 
 
-def _fit(answer: Answer, passages: Passages, rarity: Rarity | None) -> float:
+def _answered(answer: Answer, passages: Passages) -> Answered:
     best = [one.chunk_id for one in in_order(answer.found)[:LOOKED_AT] if one.chunk_id is not None]
     rows, places = passages.of(best), passages.places(best)
     terms = [
         {**terms_beside(row), "text": frozenset[str]().union(*(those for _, those in places[one]))}
         for one, row in rows.items()
     ]
-    had = [{word for word, where in standing(passages.query, there).items() if where} for there in terms]
-    return fit([rarity.share(words) for words in had] if rarity else [], None, by_words=answer.by_words)
+    words = [{word for word, where in standing(passages.query, there).items() if where} for there in terms]
+    return Answered(words, None, answer.by_words)
 
 
 def _less(one: FoundDocument, lost: float) -> FoundDocument:

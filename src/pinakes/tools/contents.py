@@ -152,7 +152,7 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
     look = outdated(library.shelves, record, document)
     if state := look.states.get(document.id):
         return ContentStatus(document.uid, "stale", document.updated_at, _STALE[state])
-    return replace(_standing(library, record, document), notes=look.untold)
+    return replace(_standing(library, record, document), notes=look.notes)
 
 
 def _standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
@@ -187,7 +187,7 @@ def overview(library: Library, collection: str | None = None) -> Overview:
             held = shelves.holdings.totals(connection, record, vectors)
             broken = contents.failed(connection, record.id)
         look = outdated(shelves, record)
-        notes += look.untold
+        notes += look.notes
         stale = {one.document_id for one in broken if one.document_id is not None} | look.states.keys()
         failed = [one.path for one in broken if one.document_id is None]
         by_type.update(held.by_type)

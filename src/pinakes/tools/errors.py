@@ -62,7 +62,7 @@ def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) ->
     if unforeseen is not None:
         return {"error": worded(unforeseen)}
     told: dict[str, JSON] = {"error": error.message, **({"hint": error.hint} if error.hint else {})}
-    return told | _not_found(error)
+    return told | error.not_found
 
 
 def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
@@ -73,7 +73,7 @@ def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) ->
 def as_code(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
     """Tell of ``error`` as ``{"error": {"code", "message", "retryable"}}``, with unknown ids; see ``CODES``."""
     code = code_of(error)
-    return {"error": {"code": code, "message": str(error), "retryable": code in RETRYABLE, **_not_found(error)}}
+    return {"error": {"code": code, "message": str(error), "retryable": code in RETRYABLE, **error.not_found}}
 
 
 def code_of(error: PinakesError) -> str:
@@ -83,10 +83,6 @@ def code_of(error: PinakesError) -> str:
     if isinstance(error, Busy) and isinstance(error.__context__, TimeoutError):
         return "SEARCH_TIMEOUT"
     return next((CODES[cls] for cls in type(error).__mro__ if cls in CODES), "INTERNAL_ERROR")
-
-
-def _not_found(error: PinakesError) -> dict[str, JSON]:
-    return error.not_found if isinstance(error, NotFound) else {}
 
 
 def surprise(error: PinakesError) -> BaseException | None:

@@ -19,7 +19,6 @@ from pinakes.ingest.entries import vanished
 from pinakes.shelves import Shelves
 from pinakes.sources.heads import is_at
 from pinakes.sources.stamp import state_of
-from pinakes.sources.urls import local_path
 from pinakes.types import Item, Scan, SourceState
 from pinakes.upkeep import sourcing
 from pinakes.upkeep.sourcing import in_force
@@ -56,13 +55,13 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """Documents whose files are not as they were read: id → how their file is now. ``untold``: where not all is known.
+    """Documents whose files are not as they were read: id → how their file is now. ``notes``: where not all is known.
 
     What a source keeps though its file is gone is not among them.
     """
 
     states: Mapping[int, SourceState]
-    untold: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def outdated(shelves: Shelves, record: CollectionRecord, document: DocumentRecord | None = None) -> Outdated:
@@ -71,29 +70,24 @@ def outdated(shelves: Shelves, record: CollectionRecord, document: DocumentRecor
     Only at those on this machine, and no longer than ``_LOOK_S``: files that are new are not found, nothing is asked.
     """
     states: dict[int, SourceState] = {}
-    untold: list[str] = []
+    notes: list[str] = []
     until = time.monotonic() + _LOOK_S
     with shelves.catalog.read() as connection:
         for kept in sources.everything(connection, record.id):
             files = manifest.read_files(connection, kept.id, document.id if document else None)
-            if kept.kind == "git" and _moved_on(kept) and next(files, None) is not None:
-                untold.append(f"{kept.location} has commits that were not read yet: pinakes sync")
+            if kept.kind == "git" and is_at(kept.location, kept.state) is False and next(files, None) is not None:
+                notes.append(f"{kept.location} has commits that were not read yet: pinakes sync")
             if kept.kind != "folder":
                 continue
             keeps, place = sourcing.keeps_gone(shelves.settings, record.name, kept), Path(kept.location).expanduser()
             for number, one in enumerate(files):
                 if time.monotonic() > until:
-                    untold.append(f"{kept.location}: only {number:,} files were looked at: pinakes status --stale")
+                    notes.append(f"{kept.location}: only {number:,} files were looked at: pinakes status --stale")
                     break
                 state = state_of(str(place.absolute()), one.path, one.fingerprint, one.digest)
                 if state == "changed" or (state == "missing" and not keeps):
                     states[one.document_id] = state
-    return Outdated(states, tuple(untold))
-
-
-def _moved_on(kept: SourceRecord) -> bool:
-    """Say whether a repository on this machine has commits that were not read."""
-    return local_path(kept.location) is not None and not is_at(kept.location, kept.state)
+    return Outdated(states, tuple(notes))
 
 
 def stale(shelves: Shelves, record: CollectionRecord) -> list[Stale]:

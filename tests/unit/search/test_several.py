@@ -42,7 +42,7 @@ def hit(collection: str, number: int, score: float, text: str = "", *, has: floa
         matched_by=("keyword",),
         metadata={},
         confidence=score / 2,
-        has=frozenset(list(TEN.words)[: round(10 * has)]),
+        words=frozenset(list(TEN.words)[: round(10 * has)]),
     )
 
 
@@ -215,12 +215,12 @@ def test_scores_of_different_models_do_not_compare() -> None:
 
 def test_a_collection_whose_passages_have_fewer_words_of_the_question_is_lower() -> None:
     own = [hit("a", number, 0.8 - number / 100, has=0.9) for number in range(5)]
-    other = [hit("b", number, 0.82 - number / 100, has=0.6) for number in range(5)]
+    other = [hit("b", number, 0.82 - number / 100, has=0.8) for number in range(5)]
     found = ask(answer("a", own), answer("b", other)).hits
     assert [one.collection for one in found] == ["a"] * 5 + ["b"] * 5
     assert found[0].score == 0.8
-    assert found[5].score == pytest.approx(0.82 - 2 * 1.5 * 0.3 * 0.82)
-    assert found[5].score_parts == {"collections": pytest.approx(-2 * 1.5 * 0.3 * 0.82)}
+    assert found[5].score == pytest.approx(0.82 - 2 * 1.5 / 9 * 0.82)
+    assert found[5].score_parts == {"collections": pytest.approx(-2 * 1.5 / 9 * 0.82)}
 
 
 def test_scores_do_not_fall_below_nothing_and_keep_their_order() -> None:

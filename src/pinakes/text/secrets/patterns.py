@@ -1,7 +1,7 @@
 """The table of what credentials look like: one row a kind, in the words in which it is reported.
 
 A pattern is written so that RE2 and Python's ``re`` read it alike: no look-around, no Unicode classes, bounded counts;
-where there is an anchor, only that.
+where a rule has an anchor, RE2 reads only that.
 Where it has a group, that is the secret, else all of it is. Forms are those that the issuers of the tokens publish.
 """
 
