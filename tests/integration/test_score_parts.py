@@ -143,7 +143,7 @@ class TestSeveralCollections:
         other = {f"{word}.md": f"# Of {word}\n\nThe {word} likes {WORDS[at - 5]}.\n" for at, word in enumerate(WORDS)}
         filled.add(str(write_files(tmp_path / "other", other)), collection="other")
         seen: set[str] = set()
-        for query in queries():
+        for query in (*queries(), "what the heron likes"):  # which only the other says
             for hit in filled.search(query, "*", mode=mode, fusion=fusion, top_k=50).hits:
                 assert made_of(hit) == pytest.approx(hit.score, abs=NEAR)
                 seen |= set(hit.score_parts)
