@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,28 @@ class HostileCaller:
         if way == "rest":
             return self.send(what, "POST", f"/api/v1/tools/{tool}", body)
         return self.send(f"{tool} {what}", "POST", "/mcp", message(1, tool, body))
+
+
+@contextmanager
+def waiting(caller: HostileCaller) -> Iterator[list[tuple[float, str]]]:
+    """Ask ``/healthz`` all the time; collect how long that takes, in seconds, and what was sent last before it."""
+    done, waits = threading.Event(), [(0.0, "")]
+
+    def ask() -> None:
+        with httpx.Client(base_url=caller.server.url, timeout=60) as client:
+            while not done.wait(0.05):
+                begun = time.monotonic()
+                if client.get("/healthz").status_code != 200:
+                    caller.faults.append("/healthz is not well")
+                waits.append((time.monotonic() - begun, caller.answers[-1][1] if caller.answers else "nothing"))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield waits
+    finally:
+        done.set()
+        thread.join()
 
 
 def message(number: int, tool: str, body: str) -> str:

@@ -326,7 +326,7 @@ def _ways(evidence: Mapping[str, Evidence]) -> str:
     ways: dict[str, list[str]] = {}
     for name, kind in evidence.items():
         ways.setdefault(f"by {kind}", []).append(name)
-    return ", ".join(f"{listed(names)} {way}" for way, names in ways.items())
+    return ", ".join(f"{_listed(names)} {way}" for way, names in ways.items())
 
 
 def _relative(answers: Sequence[Results]) -> list[Results]:
@@ -421,7 +421,7 @@ def _degraded(answers: Sequence[Results], failures: Mapping[str, PinakesError]) 
     told = [(answer.degraded, answer.collection) for answer in answers if answer.degraded]
     words = _told(told, len(answers) if not failures else 0)
     if failures:
-        words.append(f"{listed(list(failures))} did not answer")
+        words.append(f"{_listed(list(failures))} did not answer")
     return "; ".join(words) or None
 
 
@@ -447,11 +447,10 @@ def _told(words: Sequence[tuple[str, str]], of: int) -> list[str]:
     by_words: dict[str, list[str]] = {}
     for one, name in words:
         by_words.setdefault(one, []).append(name)
-    return [one if len(names) == of else f"{listed(names)}: {one}" for one, names in by_words.items()]
+    return [one if len(names) == of else f"{_listed(names)}: {one}" for one, names in by_words.items()]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names in quotation marks, of many the first ones and how many more there are."""
+def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 

@@ -367,8 +367,8 @@ class Staged:
         """
         names = {answer.record.id: answer.record.name for answer in answers}
         several = len(answers) > 1
+        rarity = rarity_in(self._shelves, list(names.values()), query) if several else None
         with self._shelves.catalog.read() as connection:
-            rarity = rarity_in(self._shelves, list(names.values()), query) if several else None
             ranked = together(answers, Passages(connection, query), rarity)
             if named is not None and self._shelves.settings.search.fold_duplicates:
                 ranked = without_copies(connection, ranked, top_k, named)
