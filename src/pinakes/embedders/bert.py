@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinakes.embedders.token_memo import TokenMemo
+from pinakes.embedders.token_memo import TokenMemo, memo_of
 from pinakes.errors import InvalidInput, ModelUnavailable
 from pinakes.models import convert, folders, weights
-from pinakes.models.runtime import clean, cores, open_session, open_tokenizer
+from pinakes.models.runtime import clean, cores, open_session
 from pinakes.settings import EmbeddingSettings
 from pinakes.types import Float32, Int32, Int64
 
@@ -214,7 +214,7 @@ class BertEmbedder:
             return self._memo
         with self._lock:
             if self._memo is None:
-                self._memo = TokenMemo(open_tokenizer(self._install().folder))
+                self._memo = memo_of(self._install().folder)
             return self._memo
 
     def _install(self) -> weights.Installed:

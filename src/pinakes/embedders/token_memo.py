@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence, Sized
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinakes.models import runtime
 from pinakes.types import Int32, Int64
 
 if TYPE_CHECKING:
@@ -101,6 +104,21 @@ class TokenMemo:
         if len(self._known) > _REMEMBERED:
             self._known = _Known(self.tokenizer)
         return self._known
+
+
+def memo_of(folder: Path) -> TokenMemo:
+    """Return the memo of the tokenizer in a model's folder, the same to all who ask.
+
+    Raises:
+        ModelCorrupt: the tokenizer cannot be read.
+    """
+    path = folder / runtime.TOKENIZER
+    return _memo_of(folder, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=8)
+def _memo_of(folder: Path, _changed_ns: int) -> TokenMemo:
+    return TokenMemo(runtime.open_tokenizer(folder))
 
 
 class _Known(dict[bytes, bytes]):

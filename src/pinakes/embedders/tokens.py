@@ -11,20 +11,17 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from pinakes.analysis import estimated_token_starts
-from pinakes.embedders.token_memo import CHARS_PER_CALL, TokenMemo
+from pinakes.embedders.token_memo import CHARS_PER_CALL, TokenMemo, memo_of
 from pinakes.models import folders
+from pinakes.models.runtime import TOKENIZER
 from pinakes.settings import DEFAULT_MODEL
 from pinakes.types import Int64
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
-_FILE: Final = "tokenizer.json"
 _UNKNOWN: Final = "[UNK]"
 _PART: Final = 1 << 15
 """Characters that the tokenizer gets at once."""
@@ -52,10 +49,10 @@ _BLANKS_PER_TOKEN: Final = 16
 class TokenCounter:
     """Counts tokens. Thread-safe. ``estimated``: the tokenizer is not installed."""
 
-    def __init__(self, tokenizer: Tokenizer | None) -> None:
-        self._tokenizer = tokenizer
-        self._memo = TokenMemo(tokenizer) if tokenizer else None
-        self._unknown = tokenizer.token_to_id(_UNKNOWN) if tokenizer else None
+    def __init__(self, memo: TokenMemo | None) -> None:
+        self._memo = memo
+        self._tokenizer = memo.tokenizer if memo else None
+        self._unknown = memo.tokenizer.token_to_id(_UNKNOWN) if memo else None
         self._last: tuple[str, Int64] = ("", np.empty(0, np.int64))
 
     @property
@@ -127,19 +124,14 @@ class TokenCounter:
 def token_counter(cache: Path) -> TokenCounter:
     """Return the counter that the models in the folder ``cache`` allow; an estimating one until they are there."""
     folder = cache.expanduser() / "models" / DEFAULT_MODEL.replace("/", "--") / "weights"
-    if folders.read_manifest(folder) is None or not (folder / _FILE).is_file():
+    if folders.read_manifest(folder) is None or not (folder / TOKENIZER).is_file():
         return _ESTIMATING
     return _counter(folder)
 
 
 @lru_cache(maxsize=8)
 def _counter(folder: Path) -> TokenCounter:
-    from tokenizers import Tokenizer
-
-    found = Tokenizer.from_file(str(folder / _FILE))
-    found.no_truncation()
-    found.no_padding()
-    return TokenCounter(found)
+    return TokenCounter(memo_of(folder))
 
 
 _ESTIMATING = TokenCounter(None)

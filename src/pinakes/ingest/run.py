@@ -33,6 +33,7 @@ from pinakes.ingest.outcome import How
 from pinakes.ingest.places import check_place, is_there, looked_through
 from pinakes.ingest.report import Event, Report
 from pinakes.ingest.rereading import Rereading, present_versions
+from pinakes.machine import memory
 from pinakes.metadata import ERRORS, Subject, ruled, typed
 from pinakes.ports import Embedder, Source
 from pinakes.settings import CollectionSettings, HistorySettings, IngestSettings
@@ -406,8 +407,7 @@ class Ingest:
         if not texts or self.report.degraded or self._deferring:
             self.report.pending += len(chunks)
             return {}
-        known: set[bytes] = set()
-        refused: dict[bytes, str] = {}
+        known, refused = set[bytes](), dict[bytes, str]()
         try:
             known = self._embedded_before(texts)
             missing = {key: text for key, text in texts.items() if key not in known}
@@ -468,8 +468,7 @@ class Ingest:
             left_out = sources.problems(connection, source_id=self._record.id)
             self.report.unchanged = sources.counts(connection, self._record.id).get("indexed", 0) - touched
         for status, entries in (("skipped", self.report.skipped), ("error", self.report.failed)):
-            those = (file for file in left_out if file.status == status)
-            entries[:] = [Skipped(file.path, file.reason or "", file.code or "") for file in those]
+            entries[:] = [Skipped(f.path, f.reason or "", f.code or "") for f in left_out if f.status == status]
 
     def _note_end(self) -> None:
         """Remember how the run ended, and why chunks wait for their vectors."""
@@ -482,6 +481,7 @@ class Ingest:
         self._unfollowed += chunks
         if self._unfollowed >= _FOLLOW_AFTER_CHUNKS:
             self._follow()
+            memory.give_back()
 
     def _follow(self) -> None:
         with self._timed("index"):

@@ -12,6 +12,9 @@ from pinakes.errors import ModelCorrupt
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+TOKENIZER = "tokenizer.json"
+"""The file of a tokenizer in a model's folder."""
+
 _PROCESSORS = Path("/proc/cpuinfo")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -50,7 +53,7 @@ def open_tokenizer(folder: Path) -> Tokenizer:
     """
     from tokenizers import Tokenizer
 
-    path = folder / "tokenizer.json"
+    path = folder / TOKENIZER
     try:
         tokenizer: Tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises no narrower class
