@@ -59,6 +59,7 @@ class Shelves:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.catalog = Catalog.at(settings.home)
+        self._known = collections.Known(self.catalog)
         self.embedder = open_embedder(settings.embedding, settings.cache)
         self.home = Home(settings.home, writable=not self.catalog.unwritable)
         if self.catalog.unwritable:
@@ -128,8 +129,7 @@ class Shelves:
 
     def record(self, name: str) -> CollectionRecord:
         """Return a collection as the generation that answers."""
-        with self.catalog.read() as connection:
-            return collections.get(connection, name)
+        return self._known.get(name)
 
     def beside(self, name: str) -> CollectionRecord:
         """Return the generation beside the one that answers.

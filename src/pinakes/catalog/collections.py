@@ -33,7 +33,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from pinakes.calls import caller
 from pinakes.catalog import changes, events
-from pinakes.catalog.engine import now
+from pinakes.catalog.engine import Catalog, now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, models, sources
@@ -79,6 +79,25 @@ class CollectionRecord:
     def is_beside(self) -> bool:
         """Whether another generation answers."""
         return self.state != "serving"
+
+
+class Known:
+    """Collections by name as ``get`` has them; each is read again after any commit. Thread-safe."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: tuple[int, dict[str, CollectionRecord]] = (-1, {})
+
+    def get(self, name: str) -> CollectionRecord:
+        """Return the collection ``name``. Raises as ``get`` does."""
+        version, composed = self._catalog.version(), _composed(name)
+        if self._known[0] != version:
+            self._known = version, {}
+        known = self._known[1]
+        if composed not in known or not caller.current().sees(composed):
+            with self._catalog.read() as connection:
+                known[composed] = get(connection, name)
+        return known[composed]
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,9 @@ _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{8,}")
 """Letters that no font shows. Flags of regions are made of up to six of them."""
 
+_TAGS_BEGIN = b"\xf3\xa0"
+"""What they begin with in UTF-8, which is found faster."""
+
 
 def signs(text: str) -> tuple[Sign, ...]:
     """Return by what ``text`` seems to talk to a model, each once; mostly nothing.
@@ -166,7 +169,7 @@ def signs(text: str) -> tuple[Sign, ...]:
     """
     found: dict[Sign, None] = {}
     if not text.isascii():
-        if _TAGS.search(text):
+        if _TAGS_BEGIN in text.encode("utf-8", "replace") and _TAGS.search(text):
             found["hidden"] = None
         text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
     text = text.lower()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 import unicodedata
+from contextlib import closing
 
 import pytest
 from catalog_making import bind, new, put, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord, check_name
 from pinakes.catalog.documents import embedding_key
@@ -130,3 +133,28 @@ def test_generations_go_up(catalog: Catalog, collection: CollectionRecord) -> No
     with catalog.write() as connection:
         assert collections.next_generation(connection, collection.id) == 2
         assert collections.get(connection, "c").generation == 2
+
+
+class TestKnown:
+    def test_a_commit_of_another_process_is_seen(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        known = collections.Known(catalog)
+        before = known.get(collection.name)
+        assert known.get(collection.name) is before
+        with closing(sqlite3.connect(str(catalog.engine.url.database))) as other, other:
+            other.execute("UPDATE collections SET description = 'of birds'")
+        assert known.get(collection.name).description == "of birds"
+
+    def test_a_caller_finds_only_what_it_may_use(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        known = collections.Known(catalog)
+        known.get(collection.name)
+        with calling(Caller("guest", collections=("other",))), pytest.raises(NotFound):
+            known.get(collection.name)
+        assert known.get(collection.name).id == collection.id
+
+    def test_one_that_was_deleted_is_gone(self, catalog: Catalog, collection: CollectionRecord) -> None:
+        known = collections.Known(catalog)
+        known.get(collection.name)
+        with catalog.write() as connection:
+            collections.remove(connection, collection)
+        with pytest.raises(NotFound):
+            known.get(collection.name)
