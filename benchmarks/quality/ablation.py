@@ -28,10 +28,10 @@ from pinakes.evaluation import statistics
 from pinakes.evaluation.names import Names
 from pinakes.evaluation.questions import Question
 from pinakes.library import Library
-from pinakes.ports import Index
+from pinakes.ports import Index, KeywordQuery
 from pinakes.search.defaults import filled
 from pinakes.text import identifiers
-from pinakes.types import Evidence, Filter, Int64, Ranking, Results, SearchMode
+from pinakes.types import Evidence, Ranking, Results, SearchMode
 
 MODES: tuple[SearchMode, ...] = ("keyword", "hybrid")
 REWRITTEN: tuple[Evidence, ...] = ("passages", "documents")
@@ -163,10 +163,10 @@ def _answer(library: Library, question: Question, row: Row, mode: SearchMode) ->
 def _asked_otherwise(index: Index, rewrite: Callable[[str], str]) -> Index:
     """Return the same index, which ranks passages and documents by other words than it is asked for."""
 
-    def keyword(
-        query: str, limit: int, where: Filter | None, among: Int64 | None = None, evidence: Evidence = "passages"
-    ) -> Ranking:
-        return index.keyword(rewrite(query) if evidence in REWRITTEN else query, limit, where, among, evidence)
+    def keyword(*queries: KeywordQuery) -> list[Ranking]:
+        return index.keyword(
+            *(replace(one, text=rewrite(one.text)) if one.evidence in REWRITTEN else one for one in queries)
+        )
 
     other = copy.copy(index)
     vars(other)["keyword"] = keyword

@@ -304,7 +304,7 @@ def _cosine(full: Library, library: Library) -> float:
     held = index.contents()
     waiting = np.setdiff1d(held["vector"], held["exact"])
     some = waiting[approximation.sample(len(waiting), _COMPARED)]
-    return float(np.mean(np.sum(index.vectors(some) * right.vectors(some), axis=1)))
+    return float(np.mean(np.sum(index.vectors(some).own * right.vectors(some).own, axis=1)))
 
 
 def _by_rule(found: Sequence[Progress]) -> dict[tuple[str, int], list[float]]:

@@ -15,7 +15,7 @@ from typing import Final
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import PinakesError
-from pinakes.ports import Index, Lexical
+from pinakes.ports import Index, Lexical, VectorQuery
 from pinakes.query import parse_query
 from pinakes.search import Request
 from pinakes.search.excerpts import asked as taken_apart
@@ -114,7 +114,7 @@ def _look(shelves: Shelves, asked: Callable[[CollectionRecord], Request], name: 
             return None
         if not isinstance(index, Lexical) or not shelves.holdings.all_embedded(record, index):
             return None
-        scores = index.vector(vectors.of(request.query.strip()), _NEAREST, None).scores
+        [nearest] = index.vector(VectorQuery(vectors.of(request.query.strip()), _NEAREST))
         words, lexicon = list(taken_apart(request.query).words), index.lexicon()
         if len(words) > _MOST_WORDS:
             words = []
@@ -123,9 +123,9 @@ def _look(shelves: Shelves, asked: Callable[[CollectionRecord], Request], name: 
         share = min(map(lexicon.count, words)) / lexicon.documents() if may_be_named else 0.0
     except PinakesError:  # to be told when it is asked
         return None
-    if len(scores) < _NEAREST:
+    if len(nearest) < _NEAREST:
         return None
-    return _Look(record.fingerprint, float(scores[0]), float(scores.mean()), there, share)
+    return _Look(record.fingerprint, float(nearest.scores[0]), float(nearest.scores.mean()), there, share)
 
 
 def _is_plain(request: Request) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pinakes.errors import InvalidInput
 from pinakes.types import (
+    Bool,
     Document,
     Evidence,
     Filter,
@@ -236,10 +238,45 @@ class Summarizer(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeywordQuery:
+    """One question to the keyword engine of an index: see ``Index.keyword``."""
+
+    text: str
+    limit: int
+    where: Filter | None = None
+    among: Int64 | None = None
+    evidence: Evidence = "passages"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorQuery:
+    """One question to the vector engine of an index: what is nearest to ``vector`` float32 (dim,), of unit length."""
+
+    vector: Float32
+    limit: int
+    where: Filter | None = None
+    among: Int64 | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """What an index scores by: ``own`` float32 (n, dim) are the vectors of chunks, NaN where one has none.
+
+    ``exact`` bool (n,): which are not approximate; None = all. ``sums`` float32 (m, dim): of the vectors of documents'
+    chunks.
+    """
+
+    own: Float32
+    exact: Bool | None
+    sums: Float32
+
+
 class Index(Protocol):
     """A derived search index over the chunks of one collection generation. Thread-safe.
 
-    ``where`` is applied before the best ``limit`` are taken. All scores: higher is better.
+    Of a query, ``where`` is applied before the best ``limit`` are taken; with ``among``, only these ids are ranked. All
+    scores: higher is better. A search asks each engine at most twice: for candidates, then for what is known of them.
     """
 
     def position(self) -> int:
@@ -260,25 +297,18 @@ class Index(Protocol):
         """
         ...
 
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        """Rank chunks by BM25, only those ``among`` the given chunk ids where given.
+    def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
+        """Answer each of ``queries``, all in one call of the engine: rank chunks by BM25.
 
-        With the evidence "documents" whole documents are ranked, and all ids are those of documents. With
-        "definitions" ``query`` is names separated by blanks, which compare as they are written; a chunk's score is
-        how many of them it defines, and ``types.HELD`` for each of several words (RFC-0011, max_retries) that its text
-        has as a whole, whatever its case. With "phrases" every chunk with the words of ``query`` in a row scores 1.
+        With the evidence "documents" whole documents are ranked, and all ids are those of documents. With "definitions"
+        ``text`` is names separated by blanks, which compare as they are written; a chunk's score is how many of them it
+        defines, and ``types.HELD`` for each of several words (RFC-0011, max_retries) that its text has as a whole,
+        whatever its case. With "phrases" every chunk with the words of ``text`` in a row scores 1.
         """
         ...
 
-    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        """Rank chunks by cosine with ``query`` float32 (dim,), only ``among`` these ids where given."""
+    def vector(self, *queries: VectorQuery) -> list[Ranking]:
+        """Answer each of ``queries``, all in one call of the engine: rank chunks by cosine."""
         ...
 
     def contents(self) -> Mapping[str, Int64]:
@@ -289,11 +319,8 @@ class Index(Protocol):
         """
         ...
 
-    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
-        """Return float32 (n, dim): the vector it would score each chunk with, NaN where it has none.
-
-        For documents, by document ids: the sum of the vectors of their chunks.
-        """
+    def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
+        """Return the vectors of these chunks and those of these documents, in one call of the engine."""
         ...
 
     def describe(self) -> Mapping[str, str | int]:

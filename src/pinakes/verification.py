@@ -198,7 +198,7 @@ def _wrong(index: Index, expected: Int64, held: Int64, right: Callable[[Int64], 
     found: list[int] = []
     for start in range(0, len(common), _COMPARED_PER_STEP):
         chunk_ids = common[start : start + _COMPARED_PER_STEP]
-        vectors, stored = index.vectors(chunk_ids), right(chunk_ids)
+        vectors, stored = index.vectors(chunk_ids).own, right(chunk_ids)
         nothing = np.full(vectors.shape[1], np.nan, np.float32)
         found += [
             chunk_id

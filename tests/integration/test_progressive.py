@@ -69,7 +69,7 @@ def everything(library: Library) -> tuple[list[int], np.ndarray]:
     """Return the chunks of the index that have a vector, and the vectors."""
     _, index = library.shelves.index(library.chosen())
     ids = index.contents()["vector"]
-    return ids.tolist(), index.vectors(ids)
+    return ids.tolist(), index.vectors(ids).own
 
 
 def waiting(library: Library) -> int:

@@ -278,7 +278,7 @@ class TestVerify:
         _, index = library.shelves.index("default")
         with library.shelves.catalog.read() as connection:
             [entry] = changes.entries_of(connection, [key])
-        vector = index.vectors(np.array([key]))[0]
+        vector = index.vectors(np.array([key])).own[0]
         part: Any = index
         given = VectorEntry(key, entry.document_id, -vector if other else vector, told)
         part._vectors.apply([], [], index.position() + 1, [given])
@@ -354,7 +354,7 @@ class TestCatchingUp:
         for part, ids in held.contents().items():
             assert np.array_equal(index.contents()[part], ids)
         ids = held.contents()["vector"]
-        assert np.allclose(index.vectors(ids), held.vectors(ids), atol=2e-3)
+        assert np.allclose(index.vectors(ids).own, held.vectors(ids).own, atol=2e-3)
 
     def test_an_index_that_saw_the_documents_takes_only_vectors(self, partly: Library, folder: Path) -> None:
         record = partly.collection()
@@ -377,7 +377,7 @@ class TestCatchingUp:
         ids = index.contents()["exact"]
         _, held = partly.shelves.index("default")
         assert np.array_equal(ids, held.contents()["exact"])
-        assert np.array_equal(index.vectors(ids), held.vectors(ids))
+        assert np.array_equal(index.vectors(ids).own, held.vectors(ids).own)
 
 
 def test_a_home_that_is_copied_while_part_is_approximate_goes_on(

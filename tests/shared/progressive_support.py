@@ -83,7 +83,7 @@ def vectors(library: Library) -> dict[tuple[str, int], Float32]:
     """Return the vector that the index has of each passage; NaN where it has none."""
     of, ids = places(library)
     _, index = library.shelves.index(library.chosen())
-    return dict(zip(of, index.vectors(ids), strict=True))
+    return dict(zip(of, index.vectors(ids).own, strict=True))
 
 
 def exact_places(library: Library) -> set[tuple[str, int]]:

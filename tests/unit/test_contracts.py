@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pinakes import testing
 from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.ports import Embedder, Index
+from pinakes.ports import Embedder, Index, KeywordQuery, VectorQuery, Vectors
 from pinakes.testing import ReferenceIndex
-from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 
 @pytest.mark.parametrize("check", testing.EMBEDDER_CHECKS, ids=testing.name_of)
@@ -38,9 +38,9 @@ def test_the_reference_index_passes(tmp_path: Path) -> None:
 
 
 class FiltersTooLate(ReferenceIndex):
-    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        best = super().vector(query, limit, None, among)
-        allowed = super().vector(query, 10_000, where, among).ids
+    def by_meaning(self, query: VectorQuery) -> Ranking:
+        best = super().by_meaning(replace(query, where=None))
+        allowed = super().by_meaning(replace(query, limit=10_000)).ids
         kept = np.isin(best.ids, allowed)
         exact = None if best.exact is None else best.exact[kept]
         return Ranking(best.ids[kept], best.documents[kept], best.scores[kept], exact)
@@ -94,8 +94,8 @@ class ForgetsWordsOfNewVectors(ReferenceIndex):
 
 
 class CallsEveryScoreExact(ReferenceIndex):
-    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        return replace(super().vector(query, limit, where, among), exact=None)
+    def by_meaning(self, query: VectorQuery) -> Ranking:
+        return replace(super().by_meaning(query), exact=None)
 
 
 class HoldsEveryVectorForExact(ReferenceIndex):
@@ -111,8 +111,8 @@ class HoldsOneDocument(ReferenceIndex):
 
 
 class ScoresInnerProductsOfSigns(ReferenceIndex):
-    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        return super().vector((np.sign(query) / 4).astype(np.float32), limit, where, among)
+    def by_meaning(self, query: VectorQuery) -> Ranking:
+        return super().by_meaning(replace(query, vector=(np.sign(query.vector) / 4).astype(np.float32)))
 
 
 class ForgetsItsPosition(ReferenceIndex):
@@ -121,72 +121,38 @@ class ForgetsItsPosition(ReferenceIndex):
 
 
 class IgnoresAmong(ReferenceIndex):
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        return super().keyword(query, limit, where, None, evidence)
+    def by_words(self, query: KeywordQuery) -> Ranking:
+        return super().by_words(replace(query, among=None))
 
 
 class WorstFirst(ReferenceIndex):
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        found = super().keyword(query, limit, where, among, evidence)
+    def by_words(self, query: KeywordQuery) -> Ranking:
+        found = super().by_words(query)
         return Ranking(found.ids[::-1], found.documents[::-1], found.scores[::-1])
 
 
 class RanksPassagesForDocuments(ReferenceIndex):
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        return super().keyword(query, limit, where, among, "definitions" if evidence == "definitions" else "passages")
+    def by_words(self, query: KeywordQuery) -> Ranking:
+        return super().by_words(query if query.evidence == "definitions" else replace(query, evidence="passages"))
 
 
 class TakesAnyWordForAPhrase(ReferenceIndex):
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        if evidence != "phrases":
-            return super().keyword(query, limit, where, among, evidence)
-        found = super().keyword(query, limit, where, among)
+    def by_words(self, query: KeywordQuery) -> Ranking:
+        if query.evidence != "phrases":
+            return super().by_words(query)
+        found = super().by_words(replace(query, evidence="passages"))
         return Ranking(found.ids, found.documents, np.ones_like(found.scores))
 
 
 class FoldsNames(ReferenceIndex):
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        return super().keyword(query.lower(), limit, where, among, evidence)
+    def by_words(self, query: KeywordQuery) -> Ranking:
+        return super().by_words(replace(query, text=query.text.lower()))
 
 
 class TakesOneVectorForAll(ReferenceIndex):
-    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
-        return super().vectors(ids)
+    def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
+        found = super().vectors(chunks, documents)
+        return found if documents is None else replace(found, sums=super().vectors(documents).own)
 
 
 @pytest.mark.parametrize(

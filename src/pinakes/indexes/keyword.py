@@ -99,6 +99,7 @@ class KeywordIndex:
         self._fields: frozenset[str] = frozenset()
         self._seen = -1
         self._vocabulary: tuple[int, Vocabulary] | None = None
+        self._last: tuple[tuple[str, int], Any] = ("", -1), None
         self._tail = Tail()
         self._open()
 
@@ -139,13 +140,21 @@ class KeywordIndex:
 
     def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
-        terms = self._query_terms(query)
-        if not terms:
-            return self._best(None, limit, documents, among)
         with _translated():
             searcher = self._searcher()
-            wanted = query_of(terms, self._index.schema, self._vocabulary_of(searcher), self._search, self._fields)
+            wanted = self._wanted(query, searcher)
         return self._best(wanted, limit, documents, among, searcher)
+
+    def _wanted(self, query: str, searcher: Any) -> Any:
+        """Return what passages are found by, None where a query has no terms; of the last it is remembered."""
+        asked, wanted = self._last
+        if asked != (query, self._seen):
+            terms, asked, wanted = self._query_terms(query), (query, self._seen), None
+            if terms:
+                vocabulary = self._vocabulary_of(searcher)
+                wanted = query_of(terms, self._index.schema, vocabulary, self._search, self._fields)
+            self._last = asked, wanted
+        return wanted
 
     def definitions(self, names: Sequence[str], limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
         """Rank chunks by how many of ``names`` they define; those of several words that they have count ``HELD``."""
@@ -207,7 +216,7 @@ class KeywordIndex:
     def under(self, search: SearchSettings) -> KeywordIndex:
         """Return the same index, searched by other settings."""
         other = copy.copy(self)
-        vars(other)["_search"] = search
+        vars(other).update(_search=search, _last=(("", -1), None))
         return other
 
     def lexicon(self) -> lexicon.TantivyLexicon:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from pinakes.errors import storing
 from pinakes.indexes import versions
@@ -15,9 +14,9 @@ from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.vectors import VectorIndex
 from pinakes.indexes.wording import Wording
 from pinakes.permissions import make_private
-from pinakes.ports import Lexicon
+from pinakes.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
 from pinakes.settings import IndexSettings, SearchSettings
-from pinakes.types import Evidence, Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.types import Filter, IndexEntry, Int64, Ranking, VectorEntry
 
 _REMEMBERED_FILTERS = 32
 
@@ -69,24 +68,21 @@ class LocalIndex:
         whole.result()
         self._vectors.apply(removed, added, position, list(vectors))
 
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        documents = self._documents(where)
-        if evidence == "definitions":
-            return self._keyword.definitions(query.split(), limit, documents, among)
-        if evidence == "phrases":
-            return self._keyword.phrase(query, limit, documents, among)
-        part = self._whole if evidence == "documents" else self._keyword
-        return part.search(query, limit, documents, among)
+    def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
+        return [self._by_words(query) for query in queries]
 
-    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
-        return self._vectors.search(query, limit, self._documents(where), among)
+    def _by_words(self, query: KeywordQuery) -> Ranking:
+        documents = self._documents(query.where)
+        if query.evidence == "definitions":
+            return self._keyword.definitions(query.text.split(), query.limit, documents, query.among)
+        if query.evidence == "phrases":
+            return self._keyword.phrase(query.text, query.limit, documents, query.among)
+        part = self._whole if query.evidence == "documents" else self._keyword
+        return part.search(query.text, query.limit, documents, query.among)
+
+    def vector(self, *queries: VectorQuery) -> list[Ranking]:
+        search = self._vectors.search
+        return [search(one.vector, one.limit, self._documents(one.where), one.among) for one in queries]
 
     def contents(self) -> Mapping[str, Int64]:
         return {
@@ -96,8 +92,9 @@ class LocalIndex:
             "exact": self._vectors.exact_ids(),
         }
 
-    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
-        return self._vectors.sums(ids) if of == "documents" else self._vectors.get(ids)
+    def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
+        own, exact = self._vectors.get(chunks)
+        return Vectors(own, exact, own[:0] if documents is None else self._vectors.sums(documents))
 
     def describe(self) -> Mapping[str, str | int]:
         version = self._version

@@ -156,16 +156,19 @@ class VectorIndex:
         vars(other).update(_exact_max=exact_max_vectors, _share=approximate_share, _view=view)
         return other
 
-    def get(self, chunk_ids: Int64) -> Float32:
-        """Return float32 (n, dim), NaN where a chunk has no vector."""
+    def get(self, chunk_ids: Int64) -> tuple[Float32, Bool | None]:
+        """Return float32 (n, dim), NaN where a chunk has no vector; and bool (n,): which are not approximate."""
         view = self._view
         vectors = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
         rows, found = _rows_of(view, chunk_ids)
+        exact = None if view.all_exact else ~found | view.exact[rows]  # read before the vectors, written after them
         vectors[found] = float32(view.matrix[rows[found]])
-        return vectors
+        return vectors, exact
 
     def sums(self, document_ids: Int64) -> Float32:
         """Return float32 (n, dim): the sum of each document's vectors, NaN where it has none."""
+        if not len(document_ids):
+            return np.empty((0, self._dimension), np.float32)
         if (sums := self._view.sums) is None:
             with self._summing:  # once, however many searches wait for it
                 view = self._view

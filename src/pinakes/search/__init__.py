@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from pinakes.catalog import selection
 from pinakes.errors import ModelUnavailable
-from pinakes.ports import Index
+from pinakes.ports import Index, VectorQuery
 from pinakes.search.answerable import judged
 from pinakes.search.answers import Answers
 from pinakes.search.bare import deepened
@@ -247,7 +247,10 @@ def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | No
 
 def _any_vector(found: Candidates, vector: Float32, index: Index, where: Filter) -> bool:
     """Say whether any passage that passes ``where`` has a vector, whatever phrases and excluded words leave."""
-    return bool(len(found.arms["vector"]) or len(index.vector(vector, 1, where)))
+    if len(found.arms["vector"]):
+        return True
+    [nearest] = index.vector(VectorQuery(vector, 1, where))
+    return len(nearest) > 0
 
 
 def _made_exact(request: Request, ranked: Ranked, vector: Float32, parts: Parts, notes: list[str]) -> Ranked:

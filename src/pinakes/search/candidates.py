@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from pinakes.analysis import is_identifier
-from pinakes.ports import Index
+from pinakes.ports import Index, KeywordQuery, VectorQuery
 from pinakes.search.constraints import Constraints
 from pinakes.search.excerpts import asked as words_of
 from pinakes.search.lift import Lift
@@ -20,7 +19,7 @@ from pinakes.search.understanding import Understood
 from pinakes.search.watch import Watch
 from pinakes.settings import Settings
 from pinakes.text import identifiers
-from pinakes.types import HELD, Bool, Filter, Float32, Int64, Ranking
+from pinakes.types import HELD, Bool, Float32, Int64, Ranking
 
 _CANDIDATES_PER_RESULT = 4
 _DEFINITIONS = 20
@@ -34,41 +33,38 @@ _MOST_NAMES_WORDS = 12
 class Wider:
     """What a passage's document and surroundings say for it; arrays in the order of the candidates.
 
-    ``document_cosine``: of the query and the sum of the document's vectors. ``document_bm25``: of the whole document.
-    ``definitions``: how many of the names in the query the passage defines. ``vectors`` float32 (n, dim): the
-    passages' own. ``sums`` float32 (documents, dim) are those of the documents, ``owner_of`` int64 (n,) says which is
-    a passage's. NaN where there is no vector. ``rarity``: of the words of the query, where it is known.
-    ``identifiers``: how many of those in the query the passage has as a whole, as a share, times the square of their
-    share of the query; None: it has none.
+    ``document_cosine``: of the query and the sum of the document's vectors. ``definitions``: how many of the names in
+    the query the passage defines. ``sums`` float32 (documents, dim) are those of the vectors of each document, NaN
+    where it has none; ``owner_of`` int64 (n,) says which is a passage's. ``rarity``: of the words of the query, where
+    it is known. ``identifiers``: how many of those in the query the passage has as a whole, as a share, times the
+    square of their share of the query; None: it has none.
     """
 
     document_cosine: Float32
-    document_bm25: Float32
     definitions: Float32
-    vectors: Float32
     sums: Float32
     owner_of: Int64
     rarity: Rarity | None = None
     identifiers: Float32 | None = None
 
-    def with_vectors(self, rows: Int64, vectors: Float32, query: Float32) -> Wider:
-        """Return this with other ``vectors`` of the passages in these ``rows``."""
-        own, sums = self.vectors.copy(), self.sums.copy()
-        np.add.at(sums, self.owner_of[rows], vectors - np.nan_to_num(own[rows], nan=0.0))
-        own[rows] = vectors
-        return replace(self, vectors=own, sums=sums, document_cosine=_cosines(sums, query)[self.owner_of])
+    def changed(self, rows: Int64, by: Float32, query: Float32) -> Wider:
+        """Return this after the vectors of the passages in these ``rows`` changed by these float32 (rows, dim)."""
+        sums = self.sums.copy()
+        np.add.at(sums, self.owner_of[rows], by)
+        return replace(self, sums=sums, document_cosine=_cosines(sums, query)[self.owner_of])
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Every chunk either arm found, and their documents. Arrays share their order; NaN where a chunk has no vector.
 
-    ``exact`` False: the cosine is that of an approximate vector; None: none is. ``wider`` is there where both arms
-    answered and are fused by weights. ``document_bm25``: of the whole documents, where words alone answered.
-    ``rerank``: what a reranker gave, NaN where it did not look. ``lift``: what lifts them besides their scores.
-    ``phrases``: which have what stands in quotation marks. ``scoring``: what the scores of a ranking are made of, None
-    before there is one. ``fused``: the scores before a reranker and preferred phrases changed them, None where nothing
-    did. ``limited``: a retriever gave as many as it was asked for, so there may be more.
+    ``vectors`` float32 (n, dim): their own, None where they were not looked up. ``exact`` False: the cosine is that of
+    an approximate vector; None: none is. ``wider`` is there where both arms answered and are fused by weights.
+    ``document_bm25``: of the whole documents, where it was looked for. ``rerank``: what a reranker gave, NaN where it
+    did not look. ``lift``: what lifts them besides their scores. ``phrases``: which have what stands in quotation
+    marks. ``scoring``: what the scores of a ranking are made of, None before there is one. ``fused``: the scores before
+    a reranker and preferred phrases changed them, None where nothing did. ``limited``: a retriever gave as many as it
+    was asked for, so there may be more.
     """
 
     ids: Int64
@@ -85,15 +81,26 @@ class Candidates:
     phrases: Phrases | None = None
     limited: bool = False
     scoring: Scoring | None = None
-
-    @property
-    def whole_bm25(self) -> Float32 | None:
-        """The BM25 of the whole document of each candidate, None where it is not known."""
-        return self.document_bm25 if self.wider is None else self.wider.document_bm25
+    vectors: Float32 | None = None
 
     def vectors_of(self, rows: Int64, index: Index) -> Float32:
         """Return float32 (n, dim): the vectors of the passages in these rows, NaN where there is none."""
-        return index.vectors(self.ids[rows]) if self.wider is None else self.wider.vectors[rows]
+        return index.vectors(self.ids[rows]).own if self.vectors is None else self.vectors[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names in a query: passages are looked for that have ``wholes`` or define them, and that define ``others``."""
+
+    wholes: Sequence[str] = ()
+    others: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, query: str, settings: Settings) -> _Names:
+        """Return them; the others only where a definition counts."""
+        wholes = _wholes(query)
+        defining = settings.search.definition_boost or settings.boosts.symbol_definition
+        return cls(wholes, [name for name in identifiers.names(query) if name not in wholes] if defining else ())
 
 
 def gather(
@@ -105,78 +112,118 @@ def gather(
     watch: Watch,
     also: Ranking | None = None,
 ) -> Candidates:
-    """Ask both arms for what ``only`` allows, then give every candidate both scores, and those of its document.
+    """Ask both engines for what ``only`` allows, then for both scores of every candidate, and those of its document.
 
-    Passages of ``also`` are candidates in any case, though no arm found them.
+    Each is asked twice, more often only where phrases or excluded words leave too little. Passages of ``also`` are
+    candidates in any case, though no engine found them.
     """
     request = asked.request
     limit = max(settings.search.candidates, _CANDIDATES_PER_RESULT * (request.pool or request.top_k))
-    where = request.where
+    weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
+    names = _Names.of(asked.text, settings) if weighted else _Names()
     arms: dict[str, Ranking] = {}
-    others: list[Ranking] = [only.first]
+    others = {"first": only.first}
     if request.mode != "vector":
         with watch.stage("keyword") as detail:
-            ask_words = partial(index.keyword, asked.text)
-            arms["keyword"], also_first = only.best_and_first(lambda most, among: ask_words(most, where, among), limit)
-            others += also_first
+            queries = _keyword_queries(asked, names, only.asked_for(limit), limit)
+            others |= zip(queries, only.best(lambda some: index.keyword(*some), [*queries.values()]), strict=True)
+            arms["keyword"], others["with phrases"] = only.split(others.pop("text"), limit)
             detail["found"] = len(arms["keyword"])
-            if asked.added:
-                others.append(only.best(lambda most, among: index.keyword(asked.added, most, where, among), limit))
     if vector is not None:
         with watch.stage("vector") as detail:
-            ask_meaning = partial(index.vector, vector)
-            arms["vector"], also_first = only.best_and_first(lambda most, among: ask_meaning(most, where, among), limit)
-            others += also_first
+            nearest = VectorQuery(vector, only.asked_for(limit), request.where)
+            [ranking] = only.best(lambda some: index.vector(*some), [nearest])
+            arms["vector"], others["near with phrases"] = only.split(ranking, limit)
             detail["found"] = len(arms["vector"])
-    weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
-    defining = settings.search.definition_boost or settings.boosts.symbol_definition
-    wholes = _wholes(asked.text) if weighted else []
-    names = identifiers.names(asked.text) if weighted and defining else []
-    held = _naming(wholes, limit, only, where, index)
-    named = _naming([name for name in names if name not in wholes], _DEFINITIONS, only, where, index)
-    others += [*held, *named]
-    rankings = [*arms.values(), *others, *([] if also is None else [also])]
+    rankings = [*arms.values(), *others.values(), *([] if also is None else [also])]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     documents = np.concatenate([ranking.documents for ranking in rankings])[first]
-    cosine = bm25 = document_bm25 = exact = wider = None
-    with watch.stage("score"):
-        if vector is not None:
-            both = _asked(ids, arms["vector"], lambda rest: index.vector(vector, len(rest), None, rest))
-            cosine, exact = _scores(ids, both, np.nan), _exact(ids, both)
-        if "keyword" in arms:
-            bm25 = _bm25(asked, ids, arms["keyword"], index)
-        if weighted and vector is not None and len(ids):
-            wider = _wider(asked.text, vector, ids, documents, held, named, wholes, index)
-        if bm25 is not None and vector is None and settings.search.keyword_document_share:
-            document_bm25 = _document_bm25(asked.text, documents, index)
     limited = any(len(arm) >= limit for arm in arms.values())
-    phrases = only.phrases(ids)
-    return Candidates(ids, documents, cosine, bm25, arms, exact, wider, document_bm25, phrases=phrases, limited=limited)
+    found = Candidates(ids, documents, None, None, arms, phrases=only.phrases(ids), limited=limited)
+    with watch.stage("score"):
+        if "keyword" in arms:
+            whole = weighted or (vector is None and settings.search.keyword_document_share > 0)
+            found = _with_bm25(found, asked, index, whole=whole)
+        if vector is not None:
+            found = _with_cosines(found, vector, index, whole=weighted)
+        return _with_names(found, asked.text, names, others, index) if found.wider is not None else found
 
 
-def _naming(names: Sequence[str], limit: int, only: Constraints, where: Filter | None, index: Index) -> list[Ranking]:
-    """Return the ranking of the passages that define ``names`` or have them as a whole, none without names.
+def _keyword_queries(asked: Understood, names: _Names, most: int, limit: int) -> dict[str, KeywordQuery]:
+    """Return what the keyword engine is asked for candidates.
 
-    Apart for each kind of names: ``HELD`` does not say which of them a passage has.
+    Names apart for each kind: ``HELD`` does not say which of them a passage has.
     """
-    ask = partial(index.keyword, " ".join(names), evidence="definitions")
-    return [only.best(lambda most, among: ask(most, where, among), limit)] if names else []
+    where = asked.request.where
+    queries = {"text": KeywordQuery(asked.text, most, where)}
+    if asked.added:
+        queries["added"] = KeywordQuery(asked.added, limit, where)
+    if names.wholes:
+        queries["wholes"] = KeywordQuery(" ".join(names.wholes), limit, where, evidence="definitions")
+    if names.others:
+        queries["names"] = KeywordQuery(" ".join(names.others), _DEFINITIONS, where, evidence="definitions")
+    return queries
 
 
-def _document_bm25(query: str, documents: Int64, index: Index) -> Float32:
-    """Return float32 (n,): the BM25 of the whole document of each candidate."""
-    owners, owner_of = np.unique(documents, return_inverse=True)
-    found = [index.keyword(query, len(owners), None, owners, "documents")] if len(owners) else []
-    return _scores(owners, found, 0.0)[owner_of]
-
-
-def _bm25(asked: Understood, ids: Int64, arm: Ranking, index: Index) -> Float32:
-    both = _asked(ids, arm, lambda rest: index.keyword(asked.text, len(rest), None, rest))
-    scores = _scores(ids, both, 0.0)
+def _with_bm25(found: Candidates, asked: Understood, index: Index, *, whole: bool) -> Candidates:
+    """Return ``found`` with the BM25 of each passage, and of its ``whole`` document."""
+    ids, arm = found.ids, found.arms["keyword"]
+    rest = np.setdiff1d(ids, arm.ids, assume_unique=True)
+    owners, owner_of = np.unique(found.documents, return_inverse=True)
+    queries: dict[str, KeywordQuery] = {}
+    if len(rest):
+        queries["rest"] = KeywordQuery(asked.text, len(rest), among=rest)
     if asked.added and len(ids):
-        added = index.keyword(asked.added, len(ids), None, ids)
-        scores += np.float32(asked.added_weight) * _scores(ids, [added], 0.0)
-    return scores
+        queries["added"] = KeywordQuery(asked.added, len(ids), among=ids)
+    if whole and len(owners):
+        queries["documents"] = KeywordQuery(asked.text, len(owners), among=owners, evidence="documents")
+    told = dict(zip(queries, index.keyword(*queries.values()), strict=True)) if queries else {}
+    bm25 = _scores(ids, [arm, *([told["rest"]] if "rest" in told else [])], 0.0)
+    if "added" in told:
+        bm25 += np.float32(asked.added_weight) * _scores(ids, [told["added"]], 0.0)
+    of_documents = _scores(owners, [told["documents"]] if "documents" in told else [], 0.0)[owner_of]
+    return replace(found, bm25=bm25, document_bm25=of_documents if whole else None)
+
+
+def _with_cosines(found: Candidates, vector: Float32, index: Index, *, whole: bool) -> Candidates:
+    """Return ``found`` with the cosine of each passage with ``vector``, and what is known of its ``whole`` document."""
+    ids, arm = found.ids, found.arms["vector"]
+    cosine, place = np.full(len(ids), np.nan, np.float32), np.searchsorted(ids, arm.ids)
+    cosine[place] = arm.scores
+    exact = None if arm.exact is None else np.ones(len(ids), np.bool_)
+    if exact is not None:
+        exact[place] = arm.exact
+    rest = np.ones(len(ids), np.bool_)
+    rest[place] = False
+    if not (len(ids) and (whole or rest.any())):
+        return replace(found, cosine=cosine, exact=exact)
+    owners, owner_of = np.unique(found.documents, return_inverse=True)
+    known = index.vectors(ids, owners if whole else None)
+    own, sums = known.own, known.sums
+    if not own.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
+        own, sums = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (own, sums))
+    cosine[rest] = np.vecdot(own[rest], vector)
+    if known.exact is not None:
+        exact = np.ones(len(ids), np.bool_) if exact is None else exact
+        exact[rest] = known.exact[rest]
+    nothing = np.zeros(len(ids), np.float32)
+    wider = Wider(_cosines(sums, vector)[owner_of], nothing, sums, owner_of) if whole else None
+    return replace(found, cosine=cosine, exact=exact, vectors=own, wider=wider)
+
+
+def _with_names(
+    found: Candidates, query: str, names: _Names, rankings: Mapping[str, Ranking], index: Index
+) -> Candidates:
+    """Return ``found`` with which passages have or define the names of the query, and how rare its words are."""
+    assert found.wider is not None
+    rarity = Rarity.of(query, index)
+    wholes, others = (
+        _scores(found.ids, [rankings[one]] if one in rankings else [], 0.0) for one in ("wholes", "names")
+    )
+    has = (wholes - np.floor(wholes)) / np.float32(HELD)
+    share = has * np.float32(_weight_of(names.wholes, query, rarity) ** 2 / max(1, len(names.wholes)))
+    defines = np.floor(wholes) + np.floor(others)
+    return replace(found, wider=replace(found.wider, definitions=defines, identifiers=share, rarity=rarity))
 
 
 def nothing() -> Candidates:
@@ -193,12 +240,15 @@ def rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) 
     rows = np.searchsorted(found.ids, np.fromiter(vectors, np.int64, len(vectors)))
     cosine[rows] = [float(vector @ query) for vector in vectors.values()]
     exact[rows] = True
-    if wider is not None and len(rows):
-        wider = wider.with_vectors(rows, np.stack(list(vectors.values())), query)
+    own = found.vectors
+    if own is not None and len(rows):
+        fresh, own = np.stack(list(vectors.values())), own.copy()
+        wider = None if wider is None else wider.changed(rows, fresh - np.nan_to_num(own[rows], nan=0.0), query)
+        own[rows] = fresh
     scores = cosine[np.searchsorted(found.ids, arm.ids)]
     order = np.lexsort((arm.ids, -scores))
     arms = {**found.arms, "vector": Ranking(arm.ids[order], arm.documents[order], scores[order])}
-    return replace(found, cosine=cosine, exact=exact, arms=arms, wider=wider)
+    return replace(found, cosine=cosine, exact=exact, arms=arms, vectors=own, wider=wider)
 
 
 def approximate(found: Candidates, rows: Int64) -> list[int]:
@@ -206,35 +256,6 @@ def approximate(found: Candidates, rows: Int64) -> list[int]:
     assert found.exact is not None
     ids: list[int] = found.ids[rows[~found.exact[rows]]].tolist()
     return ids
-
-
-def _wider(
-    query: str,
-    vector: Float32,
-    ids: Int64,
-    documents: Int64,
-    held: Sequence[Ranking],
-    named: Sequence[Ranking],
-    wholes: Sequence[str],
-    index: Index,
-) -> Wider:
-    owners, owner_of = np.unique(documents, return_inverse=True)
-    sums, own = index.vectors(owners, "documents"), index.vectors(ids)
-    if not sums.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
-        sums, own = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (sums, own))
-    rarity = Rarity.of(query, index)
-    of_wholes = _scores(ids, held, 0.0)
-    has = (of_wholes - np.floor(of_wholes)) / np.float32(HELD)
-    return Wider(
-        document_cosine=_cosines(sums, vector)[owner_of],
-        document_bm25=_document_bm25(query, documents, index),
-        definitions=np.floor(of_wholes) + np.floor(_scores(ids, named, 0.0)),
-        vectors=own,
-        sums=sums,
-        owner_of=owner_of,
-        identifiers=has * np.float32(_weight_of(wholes, query, rarity) ** 2 / max(1, len(wholes))),
-        rarity=rarity,
-    )
 
 
 def _wholes(query: str) -> list[str]:
@@ -263,26 +284,9 @@ def _cosines(vectors: Float32, query: Float32) -> Float32:
     return cosines
 
 
-def _asked(ids: Int64, arm: Ranking, ask: Callable[[Int64], Ranking]) -> list[Ranking]:
-    """Return what the arm ranked, and what it says of those of ``ids`` that it did not."""
-    rest = np.setdiff1d(ids, arm.ids, assume_unique=True)
-    return [arm, ask(rest)] if len(rest) else [arm]
-
-
 def _scores(ids: Int64, rankings: Sequence[Ranking], absent: float) -> Float32:
     """Return the score of each of ``ids``; ``absent`` where there is none."""
     scores = np.full(len(ids), absent, np.float32)
     for ranking in rankings:
         scores[np.searchsorted(ids, ranking.ids)] = ranking.scores
     return scores
-
-
-def _exact(ids: Int64, rankings: Sequence[Ranking]) -> Bool | None:
-    """Return which of ``ids`` are not scored by an approximate vector; None: all."""
-    if all(ranking.exact is None for ranking in rankings):
-        return None
-    exact = np.ones(len(ids), np.bool_)
-    for ranking in rankings:
-        if ranking.exact is not None:
-            exact[np.searchsorted(ids, ranking.ids)] = ranking.exact
-    return exact

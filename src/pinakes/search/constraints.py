@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import TypeVar
 
 import numpy as np
 
-from pinakes.ports import Index
+from pinakes.ports import Index, KeywordQuery, VectorQuery
 from pinakes.query import preferred_note, quoted, required_note
 from pinakes.search.phrases import MOST_ADDED, Having, Phrases, added
 from pinakes.search.understanding import Understood
 from pinakes.types import Bool, Int64, Ranking
+
+Query = TypeVar("Query", KeywordQuery, VectorQuery)
 
 NO_PASSAGE = "no passage"
 """How a note begins that says that phrases stand nowhere."""
@@ -38,29 +41,33 @@ class Constraints:
     first: Ranking = _NOTHING
     is_all: bool = True
 
-    def best(self, ask: Callable[[int, Int64 | None], Ranking], limit: int) -> Ranking:
-        """Return the best ``limit`` allowed ones of what ``ask`` ranks, given a limit and the ids to choose from."""
+    def best(self, ask: Callable[[Sequence[Query]], Sequence[Ranking]], queries: Sequence[Query]) -> list[Ranking]:
+        """Return the best allowed ones of what ``ask`` ranks for each query, as many as its limit."""
         if self.required is None and self.barred is None:
-            return ask(limit, None)
+            return list(ask(queries))
         if self.required is not None and len(self.required) <= _FEW:
-            return ask(limit, self.required)
-        most = 2 * limit
+            return list(ask([replace(query, among=self.required) for query in queries]))
+        return [self._allowed_of(ask, query) for query in queries]
+
+    def _allowed_of(self, ask: Callable[[Sequence[Query]], Sequence[Ranking]], query: Query) -> Ranking:
+        most = 2 * query.limit
         while True:
-            found = ask(most, None)
-            kept = np.flatnonzero(self._allow(found.ids))[:limit]
-            if len(kept) == limit or len(found) < most:
+            [found] = ask([replace(query, limit=most)])
+            kept = np.flatnonzero(self._allow(found.ids))[: query.limit]
+            if len(kept) == query.limit or len(found) < most:
                 return _rows(found, kept)
             most *= 4
 
-    def best_and_first(
-        self, ask: Callable[[int, Int64 | None], Ranking], limit: int
-    ) -> tuple[Ranking, Sequence[Ranking]]:
-        """Return what ``best`` does, and of further ones those that have preferred phrases, as far as not ``first``."""
+    def asked_for(self, limit: int) -> int:
+        """Return how many a retriever is asked for, of which ``split`` makes ``limit`` and ``first`` ones."""
+        return limit if self.is_all else max(limit, MOST_ADDED)
+
+    def split(self, found: Ranking, limit: int) -> tuple[Ranking, Ranking]:
+        """Return the best ``limit``, and of all those that have preferred phrases, as far as not ``first``."""
         if self.is_all:
-            return self.best(ask, limit), ()
-        found = self.best(ask, max(limit, MOST_ADDED))
+            return found, _NOTHING
         there = np.flatnonzero(self.having.matrix(found.ids).any(axis=1))[:limit]
-        return _rows(found, np.arange(min(limit, len(found)))), [_rows(found, there)]
+        return _rows(found, np.arange(min(limit, len(found)))), _rows(found, there)
 
     def phrases(self, ids: Int64) -> Phrases | None:
         """Return which of the candidates ``ids`` have which phrases, None where the query has none."""
@@ -80,11 +87,14 @@ def constrained(asked: Understood, index: Index) -> tuple[Understood, Constraint
 
     Phrases that no passage has together are preferred instead of required; a note says so, and which ones are nowhere.
     """
+    excluded, wanted = list(dict.fromkeys(asked.excluded)), list(dict.fromkeys(asked.phrases or asked.preferred))
+    if not (excluded or wanted):
+        return asked, Constraints()
     where = asked.request.where
-    without = [index.keyword(words, _EVERY, where, None, "phrases").ids for words in dict.fromkeys(asked.excluded)]
+    rankings = index.keyword(*(KeywordQuery(words, _EVERY, where, None, "phrases") for words in (*excluded, *wanted)))
+    without = [ranking.ids for ranking in rankings[: len(excluded)]]
     barred = np.unique(np.concatenate(without)) if without else None
-    wanted = asked.phrases or asked.preferred
-    found = {phrase: index.keyword(phrase, _EVERY, where, None, "phrases") for phrase in dict.fromkeys(wanted)}
+    found = dict(zip(wanted, rankings[len(excluded) :], strict=True))
     if not found:
         return asked, Constraints(barred=barred)
     having = Having({phrase: _allowed(ranking.ids, barred) for phrase, ranking in found.items()})

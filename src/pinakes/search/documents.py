@@ -15,7 +15,7 @@ import numpy as np
 
 from pinakes import fusion
 from pinakes.catalog import briefs, selection
-from pinakes.ports import Index
+from pinakes.ports import Index, VectorQuery
 from pinakes.search import Placed
 from pinakes.search.own_summaries import SummaryVectors
 from pinakes.search.parts import Parts
@@ -153,7 +153,7 @@ def _best_passages(index: Index, vector: Float32, chunks: Int64) -> dict[int, tu
     """Return document id → its passage that is nearest to ``vector``, and the cosine of that, 0 to 1."""
     if not len(chunks):
         return {}
-    ranked = index.vector(vector, len(chunks), None, chunks)
+    [ranked] = index.vector(VectorQuery(vector, len(chunks), among=chunks))
     best: dict[int, tuple[int, float]] = {}
     rows = zip(ranked.documents.tolist(), ranked.ids.tolist(), ranked.scores.tolist(), strict=True)
     for document, chunk, score in rows:
@@ -163,7 +163,7 @@ def _best_passages(index: Index, vector: Float32, chunks: Int64) -> dict[int, tu
 
 def _document_cosines(index: Index, ids: Int64, vector: Float32) -> Float32:
     """Return float32 (n,), 0 to 1: the cosine of ``vector`` with each document as a whole."""
-    sums = index.vectors(ids, "documents")
+    sums = index.vectors(ids[:0], ids).sums
     if not len(ids) or sums.shape[1] != len(vector):
         return np.zeros(len(ids), np.float32)
     sums = np.nan_to_num(sums, nan=0.0)

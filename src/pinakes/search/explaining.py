@@ -19,7 +19,7 @@ from pinakes.catalog.summaries import summary_vectors
 from pinakes.catalog.wordings import wordings
 from pinakes.errors import InvalidInput
 from pinakes.filters import in_words
-from pinakes.ports import Index
+from pinakes.ports import Index, KeywordQuery, VectorQuery
 from pinakes.search import Parts, Placed, Request, Watch, gathered, placed, rank
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
@@ -324,9 +324,9 @@ class _Explaining:
         wording = self._wordings.get(document_id)
         chunk_ids = np.array(sorted(wording.chunk_ids) if wording else (), np.int64)
         index, vector = self._parts.index, self._order.known.vector
-        found = [index.keyword(self._asked.text, _TRIED, None, chunk_ids)]
+        found = index.keyword(KeywordQuery(self._asked.text, _TRIED, among=chunk_ids))
         if vector is not None:
-            found.append(index.vector(vector, _TRIED, None, chunk_ids))
+            found += index.vector(VectorQuery(vector, _TRIED, among=chunk_ids))
         ids = np.unique(np.concatenate([one.ids for one in found]))
         ids = ids if len(ids) else chunk_ids[:1]
         return Ranking(ids, np.full(len(ids), document_id, np.int64), np.zeros(len(ids), np.float32))
@@ -390,7 +390,8 @@ class _Explaining:
 
     @staticmethod
     def _having(phrase: str, index: Index, among: Int64) -> int:
-        return len(index.keyword(phrase, _EVERY, None, among, "phrases"))
+        [found] = index.keyword(KeywordQuery(phrase, _EVERY, None, among, "phrases"))
+        return len(found)
 
 
 @dataclass(frozen=True, slots=True)

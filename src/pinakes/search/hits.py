@@ -222,7 +222,7 @@ def _raw(found: Candidates, row: int, score: float) -> Scores:
         bm25=_at(found.bm25, row),
         fused=score if found.fused is None else found.fused.item(row),
         rerank=_at(found.rerank, row),
-        document_bm25=_at(found.whole_bm25, row),
+        document_bm25=_at(found.document_bm25, row),
         document_cosine=_at(None if found.wider is None else found.wider.document_cosine, row),
         **known,
     )

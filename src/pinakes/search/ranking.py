@@ -124,7 +124,7 @@ def _scoring(request: Request, found: Candidates, settings: SearchSettings) -> S
 
 
 def _by_words(found: Candidates, bm25: Float32, share: float) -> Scoring:
-    passages, document = fusion.relative(bm25), found.whole_bm25
+    passages, document = fusion.relative(bm25), found.document_bm25
     if document is None or not share:
         return Scoring({"words": passages}, {"bm25_share": passages})
     whole = fusion.relative(document)
@@ -143,11 +143,13 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Sc
     assert wider is not None
     assert bm25 is not None
     assert cosine is not None
+    assert found.document_bm25 is not None
+    assert found.vectors is not None
     semantic, keyword = fusion.scaled(request.semantic_weight, request.keyword_weight)
     near, document = np.nan_to_num(cosine, nan=0.0), np.nan_to_num(wider.document_cosine, nan=0.0)
     counted = fusion.blended(near, document, settings.document_cosine_share) > 0
     least = 0.0 if wider.rarity is None else settings.bm25_attained * wider.rarity.attainable
-    passages, whole = fusion.relative(bm25, least), fusion.relative(wider.document_bm25)
+    passages, whole = fusion.relative(bm25, least), fusion.relative(found.document_bm25)
     cosine_share, bm25_share = settings.document_cosine_share, settings.document_bm25_share
     parts = {
         "meaning": np.float32(semantic * (1 - cosine_share)) * near * counted,
@@ -160,7 +162,7 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Sc
         parts["identifier"] = np.float32(settings.identifier_boost) * wider.identifiers
     raw = {"bm25_share": passages, "document_bm25_share": whole}
     if weight := settings.feedback_weight:
-        like = _feedback(Scoring(parts).total(), found.documents, wider.vectors)
+        like = _feedback(Scoring(parts).total(), found.documents, found.vectors)
         parts = {name: part / np.float32(1 + weight) for name, part in parts.items()}
         parts["likeness"] = np.float32(weight / (1 + weight)) * like
         raw["likeness"] = like

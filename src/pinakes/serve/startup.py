@@ -17,7 +17,7 @@ from pinakes.errors import ModelMismatch, ModelUnavailable, NotFound, PinakesErr
 from pinakes.ingest import Event, Report
 from pinakes.library import CollectionStatus, Library
 from pinakes.machine.disk import folder_bytes
-from pinakes.ports import Embedder
+from pinakes.ports import Embedder, VectorQuery
 from pinakes.settings import Settings
 from pinakes.types import JSON, Float32
 from pinakes.wording import counted
@@ -152,7 +152,7 @@ class Startup:
                 if query is not None:
                     with suppress(ModelMismatch):
                         shelves.check_model(found)
-                        index.vector(query, 1, None)  # its first search takes longer
+                        index.vector(VectorQuery(query, 1))  # its first search takes longer
         self._warm.set()
 
     def _welcome(self) -> None:

@@ -16,6 +16,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.chunking import headings
 from pinakes.errors import InvalidInput, ModelUnavailable, NotFound
+from pinakes.ports import KeywordQuery, VectorQuery
 from pinakes.shelves import Shelves
 from pinakes.text.file_lines import FileLines
 from pinakes.types import Document, Float32, Heading, Int64, Span
@@ -219,13 +220,13 @@ def _cosines(shelves: Shelves, record: CollectionRecord, index: Index, query: st
         vector = shelves.query_vectors_of(record).of(query.strip()[: shelves.settings.search.max_query_chars])
     except ModelUnavailable:
         return None
-    ranked = index.vector(vector, len(ids), None, ids)
+    [ranked] = index.vector(VectorQuery(vector, len(ids), among=ids))
     return _placed(ids, ranked.ids, ranked.scores) if len(ranked) else None
 
 
 def _words(index: Index, query: str, ids: Int64) -> Float32:
     """Return the BM25 of each passage as a share of the best, float32 (n,)."""
-    ranked = index.keyword(query.strip(), len(ids), None, ids)
+    [ranked] = index.keyword(KeywordQuery(query.strip(), len(ids), among=ids))
     return fusion.relative(_placed(ids, ranked.ids, ranked.scores))
 
 

@@ -21,6 +21,7 @@ from pinakes.errors import IndexCorrupt
 from pinakes.filters import normal_text, parse
 from pinakes.naming import Asked, not_asked
 from pinakes.nearness import far_from, rarity_in
+from pinakes.ports import VectorQuery
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, Placed, Watch
 from pinakes.search.constraints import with_phrases
@@ -294,13 +295,13 @@ class Staged:
 
     def _like(self, parts: Parts, reference: DocumentRecord, where: Filter, top_k: int) -> Answer | None:
         """Return the documents whose vectors as a whole are nearest, None where ``reference`` has none."""
-        vectors = parts.index.vectors(np.array([reference.id], np.int64), "documents")
+        vectors = parts.index.vectors(np.empty(0, np.int64), np.array([reference.id], np.int64)).sums
         if not vectors.size or np.isnan(vectors).any() or not vectors.any():
             return None
         unit = (vectors[0] / np.linalg.norm(vectors[0])).astype(np.float32)
         most = _SIMILAR_CANDIDATES + 4 * top_k + reference.chunk_count
         while True:
-            ranked = parts.index.vector(unit, most, where)
+            [ranked] = parts.index.vector(VectorQuery(unit, most, where))
             documents, first = np.unique(ranked.documents, return_index=True)
             scores = similarities(parts.index, unit, documents.tolist())
             best, cosines = ranked.ids[first], np.clip(ranked.scores[first], 0, 1)

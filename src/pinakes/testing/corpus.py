@@ -13,8 +13,9 @@ import numpy as np
 
 from pinakes import filters
 from pinakes.analysis import Analyzer
+from pinakes.ports import KeywordQuery, VectorQuery, Vectors
 from pinakes.text.identifiers import has_parts
-from pinakes.types import HELD, Evidence, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
+from pinakes.types import HELD, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
 
 Select: TypeAlias = Callable[[Filter], Int64]
 """Gives the sorted ids of the documents that pass a filter, int64 (n,)."""
@@ -95,17 +96,15 @@ class ReferenceIndex:
             self._entries = kept | {entry.chunk_id: entry for entry in added}
             self._position = position
 
-    def keyword(
-        self,
-        query: str,
-        limit: int,
-        where: Filter | None,
-        among: Int64 | None = None,
-        evidence: Evidence = "passages",
-    ) -> Ranking:
-        entries = self._documents() if evidence == "documents" else self._entries
-        if evidence == "definitions":
-            names = set(query.split())
+    def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
+        return [self.by_words(query) for query in queries]
+
+    def by_words(self, query: KeywordQuery) -> Ranking:
+        """Answer one query."""
+        text, limit, where, among = query.text, query.limit, query.where, query.among
+        entries = self._documents() if query.evidence == "documents" else self._entries
+        if query.evidence == "definitions":
+            names = set(text.split())
             wholes = [f" {' '.join(self._analyzer.terms(name))} " for name in names if has_parts(name)]
             texts = {key: f" {' '.join(self._terms(entry))} " for key, entry in entries.items()}
             scores = {
@@ -113,17 +112,21 @@ class ReferenceIndex:
                 for key, entry in entries.items()
             }
             return self._ranked(entries, {key: score for key, score in scores.items() if score}, limit, where, among)
-        if evidence == "phrases":
-            run = f" {' '.join(self._analyzer.terms(query))} "
+        if query.evidence == "phrases":
+            run = f" {' '.join(self._analyzer.terms(text))} "
             texts = {key: f" {' '.join(self._terms(entry))} " for key, entry in entries.items()}
-            having = [key for key, text in texts.items() if run.strip() and run in text]
+            having = [key for key, words in texts.items() if run.strip() and run in words]
             return self._ranked(entries, dict.fromkeys(having, 1.0), limit, where, among)
-        return self._ranked(entries, self._bm25(query, entries), limit, where, among)
+        return self._ranked(entries, self._bm25(text, entries), limit, where, among)
 
-    def vector(self, query: Float32, limit: int, where: Filter | None, among: Int64 | None = None) -> Ranking:
+    def vector(self, *queries: VectorQuery) -> list[Ranking]:
+        return [self.by_meaning(query) for query in queries]
+
+    def by_meaning(self, query: VectorQuery) -> Ranking:
+        """Answer one query."""
         entries = self._entries
-        scores = {key: float(entry.vector @ query) for key, entry in entries.items() if entry.vector is not None}
-        found = self._ranked(entries, scores, limit, where, among)
+        scores = {key: float(entry.vector @ query.vector) for key, entry in entries.items() if entry.vector is not None}
+        found = self._ranked(entries, scores, query.limit, query.where, query.among)
         if all(entries[key].exact for key in scores):
             return found
         return replace(found, exact=np.array([entries[key].exact for key in found.ids.tolist()], np.bool_))
@@ -138,14 +141,19 @@ class ReferenceIndex:
             "exact": sorted_ids(exact),
         }
 
-    def vectors(self, ids: Int64, of: Literal["passages", "documents"] = "passages") -> Float32:
+    def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
+        nothing = np.empty(0, np.int64)
+        own = self._sums(chunks, "chunk_id")
+        unsure = {key for key, entry in self._entries.items() if entry.vector is not None and not entry.exact}
+        exact = np.array([key not in unsure for key in chunks.tolist()], np.bool_) if unsure else None
+        return Vectors(own, exact, self._sums(nothing if documents is None else documents, "document_id"))
+
+    def _sums(self, ids: Int64, field: Literal["chunk_id", "document_id"]) -> Float32:
+        """Return float32 (n, dim): the sum of the vectors of the entries with each id, NaN where there is none."""
         found = np.full((len(ids), self._dimension), np.nan, np.float32)
         for row, key in enumerate(ids.tolist()):
-            held = [
-                entry.vector
-                for entry in self._entries.values()
-                if key == (entry.chunk_id if of == "passages" else entry.document_id) and entry.vector is not None
-            ]
+            entries = self._entries.values()
+            held = [one.vector for one in entries if key == getattr(one, field) and one.vector is not None]
             if held:
                 found[row] = np.sum(held, axis=0)
         return found

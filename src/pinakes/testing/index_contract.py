@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pinakes import filters
-from pinakes.ports import Index
+from pinakes.ports import Index, KeywordQuery, VectorQuery
 from pinakes.testing.corpus import FILTERS, ODD_QUERIES, Corpus, ReferenceIndex, Select, equal
 from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
@@ -31,10 +31,18 @@ def an_empty_index_stands_at_zero_and_finds_nothing(make: MakeIndex, folder: Pat
     with closing(make(folder, corpus.dimension, corpus.select)) as index:
         equal(index.position(), 0, "position")
         for where in (None, FILTERS[0]):
-            equal(len(index.keyword("heron", 10, where)), 0, "keyword hits")
-            equal(len(index.vector(corpus.vector(), 10, where)), 0, "vector hits")
-        equal(len(index.keyword("heron", 10, None, np.array([1, 2]))), 0, "keyword hits among unknown ids")
-        equal(len(index.vector(corpus.vector(), 10, None, np.array([1, 2]))), 0, "vector hits among unknown ids")
+            equal(len(index.keyword(KeywordQuery("heron", 10, where))[0]), 0, "keyword hits")
+            equal(len(index.vector(VectorQuery(corpus.vector(), 10, where))[0]), 0, "vector hits")
+        equal(
+            len(index.keyword(KeywordQuery("heron", 10, among=np.array([1, 2])))[0]),
+            0,
+            "keyword hits among unknown ids",
+        )
+        equal(
+            len(index.vector(VectorQuery(corpus.vector(), 10, among=np.array([1, 2])))[0]),
+            0,
+            "vector hits among unknown ids",
+        )
         _same_contents(index, ReferenceIndex(corpus.dimension, corpus.select))
 
 
@@ -44,9 +52,9 @@ def both_arms_find_the_same_passages_as_the_reference_under_every_filter(make: M
     with closing(_filled(make, folder, corpus)) as index:
         for where in (None, *FILTERS):
             for query in ("heron", "krill lotus", "Ember, fjord; GROVE?"):
-                found = index.keyword(query, 1000, where)
+                found = index.keyword(KeywordQuery(query, 1000, where))[0]
                 _ordered(found)
-                expected = reference.keyword(query, 1000, where)
+                expected = reference.keyword(KeywordQuery(query, 1000, where))[0]
                 equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"passages with {query!r} where {where}")
             _same_vectors(index, reference, corpus.vector(), 1000, where, None)
 
@@ -56,28 +64,30 @@ def the_best_are_taken_after_filtering(make: MakeIndex, folder: Path) -> None:
     reference = corpus.reference()
     with closing(_filled(make, folder, corpus)) as index:
         query = corpus.vector()
-        farthest = reference.vector(query, 1000, None).ids[-1]
+        farthest = reference.vector(VectorQuery(query, 1000))[0].ids[-1]
         owner = next(entry.document_id for entry in corpus.entries if entry.chunk_id == farthest)
         where = filters.parse({"number": owner})
         _same_vectors(index, reference, query, 1, where, None)
         for limit in (1, 3, 10):
             _same_vectors(index, reference, query, limit, None, None)
-            equal(len(index.keyword("heron", limit, None)), limit, "keyword hits up to the limit")
+            equal(len(index.keyword(KeywordQuery("heron", limit))[0]), limit, "keyword hits up to the limit")
 
 
 def asked_about_some_passages_it_scores_those_and_no_others(make: MakeIndex, folder: Path) -> None:
     corpus = Corpus()
     reference = corpus.reference()
     with closing(_filled(make, folder, corpus)) as index:
-        everything = index.keyword("heron krill", 1000, None)
+        everything = index.keyword(KeywordQuery("heron krill", 1000))[0]
         asked = np.array([1, 5, 9, 20, 10_000], np.int64)
-        found = index.keyword("heron krill", len(asked), None, asked)
+        found = index.keyword(KeywordQuery("heron krill", len(asked), among=asked))[0]
         equal(set(found.ids.tolist()), set(everything.ids.tolist()) & set(asked.tolist()), "passages among those asked")
         whole = dict(zip(everything.ids.tolist(), everything.scores.tolist(), strict=True))
         for key, score in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
             assert abs(score - whole[key]) < 1e-4, f"passage {key} scores {score} alone, {whole[key]} among all"
         _same_vectors(index, reference, corpus.vector(), len(asked), None, asked)
-        equal(len(index.vector(corpus.vector(), 5, None, np.empty(0, np.int64))), 0, "hits among nothing")
+        equal(
+            len(index.vector(VectorQuery(corpus.vector(), 5, among=np.empty(0, np.int64)))[0]), 0, "hits among nothing"
+        )
 
 
 def whole_documents_are_ranked_by_all_their_words(make: MakeIndex, folder: Path) -> None:
@@ -85,19 +95,21 @@ def whole_documents_are_ranked_by_all_their_words(make: MakeIndex, folder: Path)
     reference = corpus.reference()
     with closing(_filled(make, folder, corpus)) as index:
         for where in (None, *FILTERS):
-            found = index.keyword("heron krill", 1000, where, None, "documents")
-            expected = reference.keyword("heron krill", 1000, where, None, "documents")
+            found = index.keyword(KeywordQuery("heron krill", 1000, where, evidence="documents"))[0]
+            expected = reference.keyword(KeywordQuery("heron krill", 1000, where, evidence="documents"))[0]
             _ordered(found)
             equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"documents with the words where {where}")
             equal(found.documents.tolist(), found.ids.tolist(), "documents of a ranking of documents")
         asked = np.array([2, 3, 10_000], np.int64)
-        found = index.keyword("heron krill", 5, None, asked, "documents")
+        found = index.keyword(KeywordQuery("heron krill", 5, among=asked, evidence="documents"))[0]
         assert set(found.ids.tolist()) <= {2, 3}, "documents among those asked"
         index.apply([2], [], 2)
-        assert 2 not in index.keyword("heron krill", 1000, None, None, "documents").ids, "a removed document is ranked"
+        assert 2 not in index.keyword(KeywordQuery("heron krill", 1000, evidence="documents"))[0].ids, (
+            "a removed document is ranked"
+        )
         changed = replace(corpus.entries[0], text="zyzzyva")
         index.apply([changed.document_id], [changed], 3)
-        found = index.keyword("zyzzyva", 5, None, None, "documents")
+        found = index.keyword(KeywordQuery("zyzzyva", 5, evidence="documents"))[0]
         equal(found.ids.tolist(), [changed.document_id], "documents with a new word")
 
 
@@ -113,8 +125,8 @@ def definitions_are_found_by_the_name_as_it_is_written(make: MakeIndex, folder: 
             side.apply((), named, 1)
         for names in ("Page", "get_page Page", "GET_PAGE", "get", ""):
             for where in (None, FILTERS[0]):
-                found = index.keyword(names, 1000, where, None, "definitions")
-                expected = reference.keyword(names, 1000, where, None, "definitions")
+                found = index.keyword(KeywordQuery(names, 1000, where, evidence="definitions"))[0]
+                expected = reference.keyword(KeywordQuery(names, 1000, where, evidence="definitions"))[0]
                 _ordered(found)
                 equal(found.ids.tolist(), expected.ids.tolist(), f"definitions of {names!r} where {where}")
                 equal(found.scores.tolist(), expected.scores.tolist(), f"how many of {names!r} are defined")
@@ -127,8 +139,8 @@ def phrases_are_found_where_their_words_stand_in_a_row(make: MakeIndex, folder: 
     with closing(_filled(make, folder, corpus)) as index:
         for phrase in (*pairs, "Heron", "HERON, krill!", "krill heron lotus", "absent", "?!", ""):
             for where in (None, *FILTERS):
-                found = index.keyword(phrase, 1000, where, None, "phrases")
-                expected = reference.keyword(phrase, 1000, where, None, "phrases")
+                found = index.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
+                expected = reference.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
                 _ordered(found)
                 equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"passages with {phrase!r} where {where}")
                 equal(set(found.scores.tolist()) - {1.0}, set(), "scores of phrases other than 1")
@@ -145,8 +157,8 @@ def removed_and_replaced_documents_leave_nothing_behind(make: MakeIndex, folder:
         _same_contents(index, reference)
         _same_vectors(index, reference, corpus.vector(), 1000, None, None)
         equal(
-            set(index.keyword("heron", 1000, None).ids.tolist()),
-            set(reference.keyword("heron", 1000, None).ids.tolist()),
+            set(index.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
+            set(reference.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
             "passages after removal",
         )
 
@@ -171,11 +183,13 @@ def a_passage_without_a_vector_waits_for_it(make: MakeIndex, folder: Path) -> No
     pending = IndexEntry(entry.chunk_id, entry.document_id, "", entry.path, "", entry.text, (), None)
     with closing(make(folder, corpus.dimension, corpus.select)) as index:
         index.apply([entry.document_id], [pending], 1)
-        equal(index.keyword(entry.text, 5, None).ids.tolist(), [entry.chunk_id], "keyword hits while pending")
-        equal(len(index.vector(corpus.vector(), 5, None)), 0, "vector hits while pending")
-        assert np.isnan(index.vectors(np.array([entry.chunk_id]))).all(), "a pending passage has a vector"
+        equal(
+            index.keyword(KeywordQuery(entry.text, 5))[0].ids.tolist(), [entry.chunk_id], "keyword hits while pending"
+        )
+        equal(len(index.vector(VectorQuery(corpus.vector(), 5))[0]), 0, "vector hits while pending")
+        assert np.isnan(index.vectors(np.array([entry.chunk_id])).own).all(), "a pending passage has a vector"
         index.apply([entry.document_id], [entry], 2)
-        equal(index.vector(corpus.vector(), 5, None).ids.tolist(), [entry.chunk_id], "vector hits afterwards")
+        equal(index.vector(VectorQuery(corpus.vector(), 5))[0].ids.tolist(), [entry.chunk_id], "vector hits afterwards")
 
 
 def vectors_alone_take_the_place_of_others_or_of_none(make: MakeIndex, folder: Path) -> None:
@@ -215,15 +229,19 @@ def vectors_alone_leave_keywords_as_they_are(make: MakeIndex, folder: Path) -> N
     corpus = Corpus()
     with closing(make(folder, corpus.dimension, corpus.select)) as index:
         index.apply((), _partly_embedded(corpus), 1)
-        before = [index.keyword("heron krill", 1000, where) for where in (None, *FILTERS)]
+        before = [index.keyword(KeywordQuery("heron krill", 1000, where))[0] for where in (None, *FILTERS)]
         index.apply((), (), 2, _vectors(corpus, corpus.entries, exact=True))
         for where, expected in zip((None, *FILTERS), before, strict=True):
-            found = index.keyword("heron krill", 1000, where)
+            found = index.keyword(KeywordQuery("heron krill", 1000, where))[0]
             equal(found.ids.tolist(), expected.ids.tolist(), f"passages after new vectors where {where}")
             equal(found.scores.tolist(), expected.scores.tolist(), f"scores after new vectors where {where}")
         changed = replace(corpus.entries[0], text="zyzzyva")
         index.apply([changed.document_id], [changed], 3, _vectors(corpus, corpus.entries[9:], exact=False))
-        equal(index.keyword("zyzzyva", 5, None).ids.tolist(), [changed.chunk_id], "passages changed with vectors")
+        equal(
+            index.keyword(KeywordQuery("zyzzyva", 5))[0].ids.tolist(),
+            [changed.chunk_id],
+            "passages changed with vectors",
+        )
 
 
 def it_says_which_scores_are_of_exact_vectors(make: MakeIndex, folder: Path) -> None:
@@ -243,7 +261,9 @@ def it_says_which_scores_are_of_exact_vectors(make: MakeIndex, folder: Path) -> 
             _same_vectors(index, reference, corpus.vector(), 5, None, None)
         everything = _vectors(corpus, corpus.entries, exact=True)
         index.apply((), (), 8, everything)
-        assert all(_exact(index.vector(corpus.vector(), 1000, None)).values()), "an exact vector is called approximate"
+        assert all(_exact(index.vector(VectorQuery(corpus.vector(), 1000))[0]).values()), (
+            "an exact vector is called approximate"
+        )
 
 
 def vectors_given_alone_are_there_after_closing(make: MakeIndex, folder: Path) -> None:
@@ -268,7 +288,7 @@ def it_gives_back_the_vectors_it_scores_with(make: MakeIndex, folder: Path) -> N
     corpus = Corpus()
     with closing(_filled(make, folder, corpus)) as index:
         asked = np.array([entry.chunk_id for entry in reversed(corpus.entries)] + [99_999], np.int64)
-        held = index.vectors(asked)
+        held = index.vectors(asked).own
         equal((held.dtype, held.shape), (np.dtype(np.float32), (len(asked), corpus.dimension)), "vectors")
         assert np.isnan(held[-1]).all(), "an unknown passage has a vector"
         expected = np.array([entry.vector for entry in reversed(corpus.entries)])
@@ -302,8 +322,8 @@ def two_handles_on_one_folder_agree_once_both_caught_up(make: MakeIndex, folder:
             equal(side.position(), 2, "position")
             _same_contents(side, reference)
             equal(
-                set(side.keyword("heron", 1000, None).ids.tolist()),
-                set(reference.keyword("heron", 1000, None).ids.tolist()),
+                set(side.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
+                set(reference.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
                 "keyword hits of each handle",
             )
 
@@ -312,10 +332,10 @@ def odd_queries_are_answered(make: MakeIndex, folder: Path) -> None:
     corpus = Corpus()
     with closing(_filled(make, folder, corpus)) as index:
         for query in ODD_QUERIES:
-            _ordered(index.keyword(query, 10, None))
-            _ordered(index.keyword(query, 10, FILTERS[0]))
-        equal(len(index.keyword("", 10, None)), 0, "hits of an empty query")
-        assert len(index.keyword("heron " * 2000, 10, None)), "a long query finds nothing"
+            _ordered(index.keyword(KeywordQuery(query, 10))[0])
+            _ordered(index.keyword(KeywordQuery(query, 10, FILTERS[0]))[0])
+        equal(len(index.keyword(KeywordQuery("", 10))[0]), 0, "hits of an empty query")
+        assert len(index.keyword(KeywordQuery("heron " * 2000, 10))[0]), "a long query finds nothing"
 
 
 def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> None:
@@ -327,8 +347,8 @@ def searches_go_on_while_changes_are_applied(make: MakeIndex, folder: Path) -> N
         query = corpus.vector()
         try:
             while not done.is_set():
-                _ordered(index.vector(query, 20, FILTERS[1]))
-                _ordered(index.keyword("heron krill", 20, None))
+                _ordered(index.vector(VectorQuery(query, 20, FILTERS[1]))[0])
+                _ordered(index.keyword(KeywordQuery("heron krill", 20))[0])
         except BaseException as error:  # noqa: BLE001 - reported by the thread that checks
             problems.append(error)
 
@@ -427,12 +447,12 @@ def _exact(ranking: Ranking) -> dict[int, bool]:
 
 def _same_held(index: Index, reference: Index, corpus: Corpus) -> None:
     asked = np.array([entry.chunk_id for entry in corpus.entries], np.int64)
-    found, expected = index.vectors(asked), reference.vectors(asked)
+    found, expected = index.vectors(asked).own, reference.vectors(asked).own
     assert np.allclose(found, expected, rtol=0, atol=VECTOR_TOLERANCE, equal_nan=True), (
         "vectors differ from those given"
     )
     owners = np.array([*corpus.metadata, 10_000], np.int64)
-    sums, right = index.vectors(owners, "documents"), reference.vectors(owners, "documents")
+    sums, right = index.vectors(owners[:0], owners).sums, reference.vectors(owners[:0], owners).sums
     assert np.allclose(sums, right, rtol=0, atol=4 * VECTOR_TOLERANCE, equal_nan=True), (
         "vectors of documents are not the sum of those of their passages"
     )
@@ -441,7 +461,10 @@ def _same_held(index: Index, reference: Index, corpus: Corpus) -> None:
 def _same_vectors(
     index: Index, reference: Index, query: Float32, limit: int, where: Filter | None, among: Int64 | None
 ) -> None:
-    found, expected = index.vector(query, limit, where, among), reference.vector(query, limit, where, among)
+    found, expected = (
+        index.vector(VectorQuery(query, limit, where, among))[0],
+        reference.vector(VectorQuery(query, limit, where, among))[0],
+    )
     _ordered(found)
     equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"nearest {limit} where {where}")
     by_id = dict(zip(expected.ids.tolist(), expected.scores.tolist(), strict=True))

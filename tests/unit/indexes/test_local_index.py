@@ -25,7 +25,7 @@ from pinakes.indexes.keyword import KeywordIndex
 from pinakes.indexes.local import LocalIndex
 from pinakes.machine import locks
 from pinakes.machine.disk import folder_bytes
-from pinakes.ports import Index
+from pinakes.ports import Index, KeywordQuery, VectorQuery
 from pinakes.settings import IndexSettings, SearchSettings, Settings
 from pinakes.testing import Corpus
 from pinakes.types import Filter, Float32, IndexEntry, Int64, VectorEntry
@@ -70,9 +70,9 @@ def test_an_unknown_engine_is_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("query", ["heron", "krill lotus", "amber birch cedar delta ember fjord", "maple maple grove"])
 def test_bm25_is_that_of_its_definition(query: str, tmp_path: Path) -> None:
     corpus = Corpus(documents=60)
-    expected = corpus.reference().keyword(query, 1000, None)
+    expected = corpus.reference().keyword(KeywordQuery(query, 1000))[0]
     with closing(filled(tmp_path, corpus)) as local:
-        found = local.keyword(query, 1000, None)
+        found = local.keyword(KeywordQuery(query, 1000))[0]
     scores = dict(zip(expected.ids.tolist(), expected.scores.tolist(), strict=True))
     assert set(found.ids.tolist()) == set(scores)
     assert found.scores == pytest.approx([scores[key] for key in found.ids.tolist()], rel=1e-4)
@@ -96,21 +96,21 @@ def test_titles_paths_and_headers_are_found(local: LocalIndex) -> None:
         entry(3, "x", header="Otter"),
     ]
     local.apply([], [*entries, entry(4, "nothing")], 1)
-    assert set(local.keyword("otter", 10, None).ids.tolist()) == {1, 2, 3}
-    assert local.keyword("sig-auth", 10, None).ids.tolist() == [2]
+    assert set(local.keyword(KeywordQuery("otter", 10))[0].ids.tolist()) == {1, 2, 3}
+    assert local.keyword(KeywordQuery("sig-auth", 10))[0].ids.tolist() == [2]
 
 
 def test_words_that_stand_together_rank_higher(local: LocalIndex) -> None:
     local.apply([], [entry(1, "heron fish grey water"), entry(2, "fish water grey heron")], 1)
-    assert local.keyword("grey heron", 10, None).ids.tolist() == [2, 1]
+    assert local.keyword(KeywordQuery("grey heron", 10))[0].ids.tolist() == [2, 1]
 
 
 def test_a_part_of_a_compound_finds_it_and_the_whole_ranks_first(local: LocalIndex) -> None:
     local.apply(
         [], [entry(1, "machinery for the api of a sig"), entry(2, "sig-api-machinery owns it"), entry(3, "else")], 1
     )
-    assert local.keyword("sig-api-machinery", 10, None).ids.tolist() == [2, 1]
-    assert set(local.keyword("api", 10, None).ids.tolist()) == {1, 2}
+    assert local.keyword(KeywordQuery("sig-api-machinery", 10))[0].ids.tolist() == [2, 1]
+    assert set(local.keyword(KeywordQuery("api", 10))[0].ids.tolist()) == {1, 2}
 
 
 def stands(file: bytes) -> tuple[int, int]:
@@ -152,12 +152,12 @@ class TestVectorsAlone:
             return found
 
         with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:
-            assert len(two.keyword("heron", 1000, None))
+            assert len(two.keyword(KeywordQuery("heron", 1000))[0])
             monkeypatch.setattr(KeywordIndex, "_searcher", searcher)
             one.apply([], [], 2, self.vectors(corpus))
-            assert len(two.keyword("heron", 1000, None))
+            assert len(two.keyword(KeywordQuery("heron", 1000))[0])
             one.apply([], [entry(900, "zyzzyva")], 3)
-            assert two.keyword("zyzzyva", 5, None).ids.tolist() == [900]
+            assert two.keyword(KeywordQuery("zyzzyva", 5))[0].ids.tolist() == [900]
             assert loaded == [False, True]
 
     def test_documents_that_follow_vectors_are_found(self, tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ class TestVectorsAlone:
         with closing(filled(tmp_path, corpus)) as index:
             index.apply([], [], 2, self.vectors(corpus))
             index.apply([], [entry(900, "zyzzyva")], 3, self.vectors(corpus))
-            assert index.keyword("zyzzyva", 5, None).ids.tolist() == [900]
+            assert index.keyword(KeywordQuery("zyzzyva", 5))[0].ids.tolist() == [900]
             index.apply([], [], 4, self.vectors(corpus))
-            assert index.keyword("zyzzyva", 5, None).ids.tolist() == [900]
+            assert index.keyword(KeywordQuery("zyzzyva", 5))[0].ids.tolist() == [900]
             assert index.position() == 4
         assert (
             json.loads((tmp_path / "keyword" / "position.json").read_text()).items()
@@ -180,7 +180,7 @@ class TestVectorsAlone:
         (tmp_path / "keyword" / "position.json").write_text('{"position": 1}')
         with closing(make(tmp_path, corpus.dimension, corpus.select)) as index:
             assert index.position() == 1
-            assert len(index.keyword("heron", 1000, None))
+            assert len(index.keyword(KeywordQuery("heron", 1000))[0])
             index.apply([], [], 2, self.vectors(corpus))
         assert (
             json.loads((tmp_path / "keyword" / "position.json").read_text()).items()
@@ -200,15 +200,15 @@ class TestVectorsAlone:
             index.apply([], corpus.entries, 1)
             for position in range(2, 5):
                 index.apply([], [], position, self.vectors(corpus))
-                assert len(index.vector(corpus.vector(), 9, where))
-                assert len(index.keyword("heron", 9, where))
+                assert len(index.vector(VectorQuery(corpus.vector(), 9, where))[0])
+                assert len(index.keyword(KeywordQuery("heron", 9, where))[0])
             assert asked == [where]
             corpus.metadata[2] = {**corpus.metadata[2], "status": "beta"}
             index.apply([2], [one for one in corpus.entries if one.document_id == 2], 5)
             assert 2 in {
                 one.document_id
                 for one in corpus.entries
-                if one.chunk_id in index.vector(corpus.vector(), 999, where).ids
+                if one.chunk_id in index.vector(VectorQuery(corpus.vector(), 999, where))[0].ids
             }
             assert asked == [where, where]
 
@@ -227,10 +227,10 @@ def test_what_is_open_when_its_folder_is_dropped_answers_to_its_end(searched: bo
     filled(tmp_path / "index", corpus).close()
     with closing(make(tmp_path / "index", corpus.dimension, corpus.select)) as local:
         if searched:
-            local.keyword("heron", 5, None)
+            local.keyword(KeywordQuery("heron", 5))[0]
         shutil.rmtree(tmp_path / "index")
         assert local.describe()["keyword_chunks"] == len(corpus.entries)
-        assert len(local.keyword("heron", 5, None).ids) == 5
+        assert len(local.keyword(KeywordQuery("heron", 5))[0].ids) == 5
         assert local.lexicon().has("heron")
         assert len(local.contents()["documents"]) == 40
 
@@ -285,7 +285,7 @@ class TestDamage:
         with closing(make(tmp_path, corpus.dimension, corpus.select)) as index:
             assert index.position() == 0
             index.apply(list(corpus.metadata), corpus.entries, 1)
-            assert len(index.keyword("heron", 1000, None))
+            assert len(index.keyword(KeywordQuery("heron", 1000))[0])
 
     def test_a_file_in_place_of_the_folder_is_replaced(self, tmp_path: Path) -> None:
         (tmp_path / "keyword").write_text("not a folder")
@@ -322,7 +322,7 @@ class TestDamage:
             path.write_bytes(data)
             try:
                 with closing(make(place, corpus.dimension, corpus.select)) as index:
-                    index.keyword("heron krill", 10, None)
+                    index.keyword(KeywordQuery("heron krill", 10))[0]
                     index.contents()
             except IndexCorrupt:
                 reported += 1
@@ -435,7 +435,7 @@ class TestManyVectors:
             query = matrix[row] + 0.1 * chance.standard_normal(self.DIMENSION)
             query = (query / np.linalg.norm(query)).astype(np.float32)
             best = rows[np.argsort(-(matrix[rows] @ query))[:20]]
-            found = index.vector(query, 20, where)
+            found = index.vector(VectorQuery(query, 20, where))[0]
             assert found.scores == pytest.approx(matrix[found.ids] @ query, abs=1e-3)
             shares.append(len(set(best.tolist()) & set(found.ids.tolist())) / 20)
         return float(np.mean(shares))
@@ -459,9 +459,9 @@ class TestManyVectors:
     def test_keyword_hits_are_the_same_for_many_documents_as_for_few(self, index: Filled) -> None:
         large, _, _ = index(6000, 250_000)
         for low, high in ((0, 999), (0, 1000), (500, 2500), (2900, 2999)):
-            found = large.keyword("heron", 10_000, parse({"n": {"gte": low, "lte": high}}))
+            found = large.keyword(KeywordQuery("heron", 10_000, parse({"n": {"gte": low, "lte": high}})))[0]
             assert found.ids.tolist() == [i for i in range(2 * low, 2 * high + 2) if i % 2]
-        assert len(large.keyword("heron", 7, parse({"n": {"gte": 1000, "lte": 2999}}))) == 7
+        assert len(large.keyword(KeywordQuery("heron", 7, parse({"n": {"gte": 1000, "lte": 2999}})))[0]) == 7
 
     def test_rows_of_removed_documents_are_cleared_away(self, index: Filled) -> None:
         large, matrix, entries = index(6000, 250_000)
@@ -482,7 +482,7 @@ class TestManyVectors:
             first = position * 100_000
             fresh = [IndexEntry(first + i, first + i, "", "", "", "", (), row) for i, row in enumerate(rows)]
             large.apply([], fresh, position)
-            assert large.vector(rows[3], 1, None).ids.tolist() == [first + 3]
+            assert large.vector(VectorQuery(rows[3], 1))[0].ids.tolist() == [first + 3]
 
 
 class TestSharing:
@@ -518,12 +518,12 @@ class TestSharing:
             writer.start()
             try:
                 assert writing.wait(5)
-                assert one.keyword("zyzzyva", 9, None).ids.tolist() == [900]
+                assert one.keyword(KeywordQuery("zyzzyva", 9))[0].ids.tolist() == [900]
                 assert two.position() == 2, "it was not written meanwhile"
             finally:
                 go_on.set()
                 writer.join()
-            assert len(one.keyword("zyzzyva", 9, None)) == 0
+            assert len(one.keyword(KeywordQuery("zyzzyva", 9))[0]) == 0
 
     def test_another_process_may_write_between(self, tmp_path: Path) -> None:
         corpus = Corpus()

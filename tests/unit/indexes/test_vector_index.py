@@ -15,6 +15,7 @@ import pytest
 from pinakes.filters import parse
 from pinakes.indexes import vectors as module
 from pinakes.indexes.vectors import VectorIndex
+from pinakes.ports import VectorQuery
 from pinakes.testing import ReferenceIndex
 from pinakes.types import Filter, Float32, IndexEntry, Int64, VectorEntry
 
@@ -79,7 +80,7 @@ def opened(folder: Path, exact_max: int = MANY, dimension: int = DIMENSION) -> V
 
 
 def held(index: VectorIndex, chunk_id: int) -> Float32:
-    found: Float32 = index.get(np.array([chunk_id]))[0]
+    found: Float32 = index.get(np.array([chunk_id]))[0][0]
     return found
 
 
@@ -154,7 +155,7 @@ class TestVectorsAlone:
         index.apply([], world.entries([0]), 1)
         given = world.vectors([0, 1, 0, 1])
         index.apply([], [], 2, given)
-        assert (index.get(np.array([0, 1])) == np.array([given[2].vector, given[3].vector])).all()
+        assert (index.get(np.array([0, 1]))[0] == np.array([given[2].vector, given[3].vector])).all()
         assert index.chunk_ids().tolist() == [0, 1]
 
     def test_a_document_that_is_replaced_in_the_same_call_keeps_its_new_vectors(
@@ -186,12 +187,12 @@ class TestVectorsAlone:
 
     def test_vectors_of_another_length_are_refused_and_change_nothing(self, index: VectorIndex, world: World) -> None:
         index.apply([], world.entries([0, 1], exact=False), 1)
-        before = index.get(np.array([0, 1]))
+        before = index.get(np.array([0, 1]))[0]
         wrong = VectorEntry(0, 0, np.ones(DIMENSION + 1, np.float32))
         with pytest.raises(ValueError, match=r"reshape|inhomogeneous"):
             index.apply([], [], 2, [*world.vectors([1]), wrong])
         assert index.position() == 1
-        assert (index.get(np.array([0, 1])) == before).all()
+        assert (index.get(np.array([0, 1]))[0] == before).all()
         assert index.exact_ids().tolist() == []
 
 
@@ -342,15 +343,15 @@ class TestFaiss:
         contents = reference.contents()
         assert index.chunk_ids().tolist() == contents["vector"].tolist()
         assert index.exact_ids().tolist() == contents["exact"].tolist()
-        assert np.array_equal(index.get(np.arange(130)), reference.vectors(np.arange(130)), equal_nan=True)
+        assert np.array_equal(index.get(np.arange(130))[0], reference.vectors(np.arange(130)).own, equal_nan=True)
         query = world.vector()
         anything: Filter = parse({"any": "thing"})
         among = np.arange(0, 120, 7)
         for found, expected in (
-            (index.search(query, 10, None, None), reference.vector(query, 10, None)),
-            (index.search(query, 10, documents, None), reference.vector(query, 10, anything)),
-            (index.search(query, 10, None, among), reference.vector(query, 10, None, among)),
-            (index.search(query, 500, None, None), reference.vector(query, 500, None)),
+            (index.search(query, 10, None, None), reference.vector(VectorQuery(query, 10))[0]),
+            (index.search(query, 10, documents, None), reference.vector(VectorQuery(query, 10, anything))[0]),
+            (index.search(query, 10, None, among), reference.vector(VectorQuery(query, 10, among=among))[0]),
+            (index.search(query, 500, None, None), reference.vector(VectorQuery(query, 500))[0]),
         ):
             assert found.ids.tolist() == expected.ids.tolist()
             assert found.scores == pytest.approx(expected.scores, abs=1e-5)
@@ -430,7 +431,7 @@ def test_every_half_precision_number_comes_back_as_it_is(tmp_path: Path) -> None
     rows = numbers[np.isfinite(numbers)].reshape(-1, 1024).astype(np.float32)
     with closing(opened(tmp_path, dimension=1024)) as index:
         index.apply([], [IndexEntry(i, i, "", "", "", "", (), row) for i, row in enumerate(rows)], 1)
-        assert (index.get(np.arange(len(rows))) == rows).all()
+        assert (index.get(np.arange(len(rows)))[0] == rows).all()
 
 
 def test_other_settings_are_tried_on_the_same_vectors_and_leave_the_index_as_it_is(

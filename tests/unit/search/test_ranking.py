@@ -50,9 +50,10 @@ def candidates(
     owners = ids if documents is None else documents
     zero = np.zeros(count, np.float32)
     vectors = np.full((count, 2), np.nan, np.float32) if vectors is None else vectors
-    known: dict[str, Any] = {"document_cosine": zero, "document_bm25": zero, "definitions": zero, **wider}
-    both = Wider(vectors=vectors, sums=vectors, owner_of=np.arange(count), **known)
-    return Candidates(ids, owners, cosine, bm25, {}, wider=both)
+    document_bm25 = wider.pop("document_bm25", zero)
+    known: dict[str, Any] = {"document_cosine": zero, "definitions": zero, **wider}
+    both = Wider(sums=vectors, owner_of=np.arange(count), **known)
+    return Candidates(ids, owners, cosine, bm25, {}, wider=both, document_bm25=document_bm25, vectors=vectors)
 
 
 def by_id(ranked: Ranked) -> dict[int, float]:
@@ -206,9 +207,10 @@ def test_a_better_vector_of_a_passage_changes_its_document_too() -> None:
     query, right = unit(1, 0), unit(1, 0)
     vectors = np.stack([unit(0, 1), unit(0, 1), unit(1, 1)])
     sums = np.stack([vectors[0] + vectors[1], vectors[2]])
-    wider = Wider(f32(0, 0, 0.7), f32(0, 0, 0), f32(0, 0, 0), vectors, sums, i64(0, 0, 1))
+    wider = Wider(f32(0, 0, 0.7), f32(0, 0, 0), sums, i64(0, 0, 1))
     arm = Ranking(i64(10, 11, 12), i64(1, 1, 2), f32(0, 0, 0.7), np.array([False, True, True]))
-    found = Candidates(arm.ids, arm.documents, f32(0, 0, 0.7), f32(0, 0, 0), {"vector": arm}, arm.exact, wider)
+    bm25 = f32(0, 0, 0)
+    found = Candidates(arm.ids, arm.documents, f32(0, 0, 0.7), bm25, {"vector": arm}, arm.exact, wider, vectors=vectors)
     after = rescored(found, {10: right}, query)
     assert after.cosine is not None
     assert after.wider is not None

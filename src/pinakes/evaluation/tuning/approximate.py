@@ -15,8 +15,8 @@ from pinakes.evaluation.tuning.ascent import Budget, Scores, Stopped
 from pinakes.evaluation.tuning.findings import LEVEL, SLOWER, Try, tries
 from pinakes.evaluation.tuning.knobs import Point, Values, moved
 from pinakes.evaluation.tuning.trials import Trials
-from pinakes.ports import Index
-from pinakes.types import JSON, Filter, Float32
+from pinakes.ports import Index, VectorQuery
+from pinakes.types import JSON
 
 SHARES = (0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.4)
 LEAST_RECALL = 0.98
@@ -54,7 +54,7 @@ class Sweep:
     stopped: Stopped
 
 
-_Asked: TypeAlias = Sequence[tuple[Float32, int, Filter]]
+_Asked: TypeAlias = Sequence[VectorQuery]
 """The vector of each question, how many candidates it wants, its filter."""
 
 
@@ -76,7 +76,7 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
     ways: dict[Point, Trials] = {(): trials, exact: scanned}
     ways |= {point: built for point in others if point not in ways}
     asked = _asked(trials)
-    truth = [set(scanned.subject.parts.index.vector(*one).ids.tolist()) for one in asked]
+    truth = [set(one.ids.tolist()) for one in scanned.subject.parts.index.vector(*asked)]
     scores: dict[Point, Scores] = {}
     found: dict[Point, tuple[float, list[float]]] = {}
     stopped: Stopped = ""
@@ -129,7 +129,7 @@ def _asked(trials: Trials) -> _Asked:
     parts = trials.subject.parts
     settings = parts.settings.search
     limit = max(settings.candidates, 4 * settings.top_k)
-    return [(parts.vectors.of(question.text), limit, question.where) for question in trials.questions]
+    return [VectorQuery(parts.vectors.of(question.text), limit, question.where) for question in trials.questions]
 
 
 def _looked(index: Index, asked: _Asked, truth: Sequence[set[int]]) -> tuple[float, list[float]]:
@@ -139,10 +139,10 @@ def _looked(index: Index, asked: _Asked, truth: Sequence[set[int]]) -> tuple[flo
         taken = []
         for _ in range(_ASKED_AGAIN):
             start = time.perf_counter()
-            ids = index.vector(*one).ids
+            [found] = index.vector(one)
             taken.append((time.perf_counter() - start) * 1000)
         times.append(min(taken))
-        shares.append(len(wanted & set(ids.tolist())) / max(1, len(wanted)))
+        shares.append(len(wanted & set(found.ids.tolist())) / max(1, len(wanted)))
     return float(np.mean(shares)), times
 
 

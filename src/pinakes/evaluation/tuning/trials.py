@@ -207,5 +207,4 @@ def _timed(ask: Callable[[], Gathered]) -> tuple[Gathered, float]:
 
 
 def _size(known: Sequence[tuple[Gathered, float]]) -> int:
-    vectors = (one.found.wider.vectors.nbytes for one, _ in known if one.found.wider is not None)
-    return sum(vectors)
+    return sum(one.found.vectors.nbytes for one, _ in known if one.found.vectors is not None)

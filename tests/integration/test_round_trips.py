@@ -1,0 +1,66 @@
+"""A question asks each engine of an index at most twice, so that one that is elsewhere is not waited for more often."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes import filters
+from pinakes.library import Library
+from pinakes.ports import Index
+from pinakes.search import Request, search
+from pinakes.search.watch import Watch
+from pinakes.testing import write_files
+from pinakes.types import Filter, SearchMode
+
+OpenLibrary = Callable[..., Library]
+ENGINE = {"keyword": "keyword", "vector": "vector", "vectors": "vector"}
+QUESTIONS = (
+    "heron",
+    "where is watch_heron defined",
+    "what does RFC-0011 say of the heron and the krill",
+    "zyzzyva",
+    "how do amber birch and cedar differ " * 4,
+)
+
+
+@pytest.fixture
+def filled(open_library: OpenLibrary, docs: Path) -> Library:
+    files = {f"{name}.md": f"# {name}\n\nThe heron of {name} saw RFC-0011 and krill {name}.\n" for name in "abcdefgh"}
+    files["watch.py"] = "def watch_heron(place):\n    # amber birch, cedar\n    return place\n"
+    library = open_library()
+    library.add(str(write_files(docs, files)))
+    return library
+
+
+def counting(index: Index) -> tuple[Index, Counter[str]]:
+    """Return the same index, and how often each of its engines is asked."""
+    asked, other = Counter[str](), copy.copy(index)
+
+    def counted(name: str, *queries: Any) -> Any:
+        asked[ENGINE[name]] += 1
+        return getattr(index, name)(*queries)
+
+    vars(other).update({name: partial(counted, name) for name in ENGINE})
+    return other, asked
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+@pytest.mark.parametrize("where", [(), filters.parse({"path": {"glob": "*.md"}})], ids=["all", "filtered"])
+def test_each_engine_is_asked_twice_at_most(filled: Library, mode: SearchMode, fusion: str, where: Filter) -> None:
+    record, index = filled.shelves.index("default")
+    for question in QUESTIONS:
+        counted, asked = counting(index)
+        parts = replace(filled.shelves.parts(record, index, Watch()), index=counted)
+        found = search(Request(question, mode, where=where, fusion=fusion), parts)
+        given = filled.search(question, mode=mode, fusion=fusion, filters=where)
+        assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in given.hits]
+        assert max(asked.values()) <= 2, (question, asked)
