@@ -25,6 +25,7 @@ from pinakes.follow import Fill, Followers
 from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
+from pinakes.overlaps import how_to
 from pinakes.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
 from pinakes.rebuilding import Rebuilder
 from pinakes.refine import Refiner
@@ -35,9 +36,8 @@ from pinakes.search.links import Links
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
+from pinakes.sourcing import in_force, options_of, part_before, same_options
 from pinakes.types import JSON, Filter, Int64
-from pinakes.upkeep.overlaps import how_to
-from pinakes.upkeep.sourcing import in_force, options_of, part_before, same_options
 
 _log = logging.getLogger(__name__)
 

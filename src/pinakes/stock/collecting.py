@@ -24,8 +24,8 @@ from pinakes.ingest import keeping_of
 from pinakes.settings import CollectionSettings, refusal
 from pinakes.shelves import Shelves
 from pinakes.sources.locations import path_from_here
+from pinakes.sourcing import settings_of
 from pinakes.types import JSON
-from pinakes.upkeep.sourcing import settings_of
 from pinakes.upkeep.watched import knowledge_base
 
 KEPT = ("boosts", "chunking", "label", "retrieval")
