@@ -36,13 +36,13 @@ from pinakes.search.several import Wanted
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
-from pinakes.stock import completeness, verifying
+from pinakes.stock import completeness, upgrading, verifying
 from pinakes.stock.collecting import Collections
 from pinakes.stock.standing import CollectionStatus as CollectionStatus
 from pinakes.stock.standing import status_of
 from pinakes.stock.verifying import Depth
 from pinakes.types import JSON, Filter, Results, SearchMode
-from pinakes.upkeep import adding, upgrading
+from pinakes.upkeep import adding
 from pinakes.upkeep.refreshing import Refresh, Refreshing
 from pinakes.upkeep.syncing import Syncing
 from pinakes.upkeep.watched import knowledge_base_there

@@ -18,7 +18,8 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.cutting.workers import Workers
 from pinakes.embedders import open_embedder
-from pinakes.embedding.own_models import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
+from pinakes.embedders.counting import counts_tokens, reads
+from pinakes.embedding.own_models import OwnModels, close, mismatch, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
 from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull, storing
 from pinakes.follow import Fill, Followers

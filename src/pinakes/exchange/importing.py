@@ -43,9 +43,9 @@ from pinakes.exchange.form import (
 from pinakes.exchange.steps import OnStep, unheard
 from pinakes.machine.archives import Reader, Stream, damaged, opened
 from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
+from pinakes.settings.kept import kept_settings
 from pinakes.shelves import Shelves
 from pinakes.sourcing import settings_of
-from pinakes.stock.collecting import checked
 from pinakes.text.secrets.masking import masking_of
 from pinakes.types import JSON, Chunk, Document, Float32, ReadingNote
 
@@ -412,7 +412,7 @@ def _about(archive: Reader, file: Path) -> CollectionTold:
 
 def _settings(file: Path, about: CollectionTold) -> dict[str, JSON]:
     try:
-        return checked(about.settings)
+        return kept_settings(about.settings)
     except InvalidSetting as error:
         raise damaged(file, f"its settings: {error.message}") from error
 

@@ -16,9 +16,9 @@ from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
 from pinakes.sourcing import settings_of
+from pinakes.stock import upgrading
+from pinakes.stock.upgrading import UpgradeStatus
 from pinakes.types import JSON
-from pinakes.upkeep import upgrading
-from pinakes.upkeep.upgrading import UpgradeStatus
 from pinakes.upkeep.watched import Beacon, Watched
 
 
