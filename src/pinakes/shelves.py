@@ -17,8 +17,7 @@ from pinakes.catalog.generations import existing
 from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.cutting.workers import Workers
-from pinakes.embedders import open_embedder
-from pinakes.embedders.counting import counts_tokens, reads
+from pinakes.embedders import counting, open_embedder
 from pinakes.embedding.own_models import OwnModels, close, mismatch, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
 from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull, storing
@@ -449,7 +448,7 @@ class Shelves:
         settings = self.settings
         model, embedder = self._cuts(record)
         chunking = settings.chunking_of(record.name, record.kept)
-        return Recipe(settings.ingest, chunking, model, settings.cache, counts_tokens(embedder)), embedder
+        return Recipe(settings.ingest, chunking, model, settings.cache, counting.counts_tokens(embedder)), embedder
 
     def _cuts(self, record: CollectionRecord | None) -> tuple[EmbeddingSettings, Embedder]:
         """Return the model whose tokens decide how files are cut, with its settings.
@@ -464,7 +463,7 @@ class Shelves:
         suiting = [record]
         if other is not None and other.state == "previous" and self._fingerprint(other) == other.fingerprint:
             suiting.append(other)
-            suiting.sort(key=lambda one: (reads(self.embedder_of(one)), one.line))
+            suiting.sort(key=lambda one: (counting.reads(self.embedder_of(one)), one.line))
         return self.model_of(suiting[0]), self.embedder_of(suiting[0])
 
     def _is_progressive(self, record: CollectionRecord) -> bool:
