@@ -13,7 +13,7 @@ INSTALLED_TORCH := $(VENV_TORCH)/.installed
 # Tests start this program hundreds of times: its modules are compiled once. Its output is buffered, as it is for users.
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
-.PHONY: run test test-torch check bench eval format clean
+.PHONY: run test test-torch check graph bench eval format clean
 
 run: $(INSTALLED)  ## index this project's own documents, answer three questions, serve
 	@echo "Reading this project's own documents and source. Stop with Ctrl+C; run again to go on."
@@ -32,10 +32,14 @@ test: $(INSTALLED_DEV)  ## all tests
 test-torch: $(INSTALLED_TORCH)  ## the tests that need the extra torch, which takes gigabytes
 	$(VENV_TORCH)/bin/pytest tests/integration/test_torch.py
 
-check: $(INSTALLED_DEV)  ## style and types
+check: $(INSTALLED_DEV)  ## style, types and the contracts of imports
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
+
+graph: $(INSTALLED_DEV)  ## docs/imports.md, made anew
+	$(BIN)/python tests/shared/import_graph.py
 
 bench: $(INSTALLED_DEV)  ## speed and memory, as a table and as JSON
 	$(BIN)/python -m benchmarks.speed

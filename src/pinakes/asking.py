@@ -10,19 +10,16 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from pinakes.analysis import estimated_token_starts
 from pinakes.chat import Chat, Usage, template
 from pinakes.errors import InvalidInput
-from pinakes.settings import ChatSettings
+from pinakes.settings import ChatSettings, Settings
 from pinakes.text.fence import Fence, one_line
 from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING
 from pinakes.types import JSON, Filter, Hit, Results, SearchMode
-
-if TYPE_CHECKING:
-    from pinakes.library import Library
 
 Refusal: TypeAlias = Literal["", "nothing relevant", "not in the passages"]
 """Why there is no answer: nothing relevant was found, so that no model was asked; or the model says that the passages
@@ -161,11 +158,27 @@ class Writer:
         return told, "\n\n".join([f"Question: {question}", *shown])
 
 
-class Asking:
-    """Answers questions to one library. Thread-safe."""
+class Search(Protocol):
+    """Finds the passages for an answer: see ``Library.search``."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __call__(
+        self,
+        query: str,
+        collection: str | Sequence[str] | None = None,
+        *,
+        mode: SearchMode | None = None,
+        top_k: int | None = None,
+        filters: Mapping[str, JSON] | Filter | None = None,
+        as_of: str | None = None,
+    ) -> Results: ...
+
+
+class Asking:
+    """Answers questions from what ``search`` finds. Thread-safe."""
+
+    def __init__(self, settings: Settings, search: Search) -> None:
+        self._settings = settings
+        self._search = search
 
     @cached_property
     def writer(self) -> Writer:
@@ -174,7 +187,7 @@ class Asking:
         Raises:
             InvalidSetting: see ``Writer``.
         """
-        return Writer(self._library.settings.chat)
+        return Writer(self._settings.chat)
 
     def ask(
         self,
@@ -187,12 +200,12 @@ class Asking:
         as_of: str | None = None,
     ) -> Answered:
         """See ``Library.ask``."""
-        writer, settings = self.writer, self._library.settings
+        writer, settings = self.writer, self._settings
         if not question.strip():
             raise InvalidInput("There is no question.", hint="Ask in plain words.")
         writer.chat.check()
         most = min(passages or settings.chat.passages, settings.search.max_top_k)
-        results = self._library.search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
+        results = self._search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
         shown = tuple(numbered(results.hits, settings.chat.context_tokens))
         if not shown or _hopeless(results, settings.chat.min_answerable):
             return _answered(results, writer, NOTHING_FOUND, "nothing relevant", (), Written("", (), True, (), Usage()))

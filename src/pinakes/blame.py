@@ -27,8 +27,8 @@ from pinakes.shelves import Shelves
 from pinakes.sources.git import GitSource
 from pinakes.sources.git_history import blamed, content, head_of, together, top_of
 from pinakes.sources.git_process import Git
+from pinakes.sourcing import in_force
 from pinakes.types import Blame, Hit, Item, Metadata, Results
-from pinakes.upkeep.sourcing import in_force
 
 _log = logging.getLogger(__name__)
 

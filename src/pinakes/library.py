@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pinakes import generations, search
+from pinakes import generations, search, sourcing
 from pinakes import settings as settings_module
 from pinakes.answering import answered_by
 from pinakes.asking import Answered, Asking
@@ -36,13 +36,13 @@ from pinakes.search.several import Wanted
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
-from pinakes.stock import completeness, verifying
+from pinakes.stock import completeness, upgrading, verifying
 from pinakes.stock.collecting import Collections
 from pinakes.stock.standing import CollectionStatus as CollectionStatus
 from pinakes.stock.standing import status_of
 from pinakes.stock.verifying import Depth
 from pinakes.types import JSON, Filter, Results, SearchMode
-from pinakes.upkeep import adding, sourcing, upgrading
+from pinakes.upkeep import adding
 from pinakes.upkeep.refreshing import Refresh, Refreshing
 from pinakes.upkeep.syncing import Syncing
 from pinakes.upkeep.watched import knowledge_base_there
@@ -67,8 +67,8 @@ class Library:
         self.shelves = Shelves(settings)
         self.audit = Audit(self.shelves.catalog, settings)
         self.collecting = Collections(self.shelves)
-        self.staged = Staged(self)
-        self.asking = Asking(self)
+        self.staged = Staged(self.shelves, self.naming)
+        self.asking = Asking(settings, self.search)
         self._pasts = Pasts(self.shelves)
         self._refreshing = Refreshing(self.shelves)
         self.blames = Blames(self.shelves)
@@ -183,7 +183,7 @@ class Library:
         decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
         ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
         ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``past``); a tag or commit
-        asks the collection that holds the repository as it was there (``documents.at_ref``).
+        asks the collection that holds the repository as it was there (``as_of.held_at``).
         ``blame`` tells who wrote the lines of each hit, as far as ``search.blame_ms`` goes (``blame.Blames``).
         ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
         ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and passage.

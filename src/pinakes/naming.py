@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pinakes.as_of import holding
 from pinakes.calls import caller
 from pinakes.catalog import Catalog, briefs, collections, history
 from pinakes.catalog import references as documents_by
-from pinakes.documents.at_ref import holding
 from pinakes.search import several
 from pinakes.settings import Settings
 from pinakes.types import Results

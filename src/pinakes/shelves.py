@@ -17,14 +17,15 @@ from pinakes.catalog.generations import existing
 from pinakes.catalog.sources import SourceRecord
 from pinakes.cutting import Recipe, cutting
 from pinakes.cutting.workers import Workers
-from pinakes.embedders import open_embedder
-from pinakes.embedding.own_models import OwnModels, close, counts_tokens, mismatch, reads, vocabulary_of
+from pinakes.embedders import counting, open_embedder
+from pinakes.embedding.own_models import OwnModels, close, mismatch, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
 from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull, storing
 from pinakes.follow import Fill, Followers
 from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
+from pinakes.overlaps import how_to
 from pinakes.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
 from pinakes.rebuilding import Rebuilder
 from pinakes.refine import Refiner
@@ -35,9 +36,8 @@ from pinakes.search.links import Links
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.part import Part
+from pinakes.sourcing import in_force, options_of, part_before, same_options
 from pinakes.types import JSON, Filter, Int64
-from pinakes.upkeep.overlaps import how_to
-from pinakes.upkeep.sourcing import in_force, options_of, part_before, same_options
 
 _log = logging.getLogger(__name__)
 
@@ -448,7 +448,7 @@ class Shelves:
         settings = self.settings
         model, embedder = self._cuts(record)
         chunking = settings.chunking_of(record.name, record.kept)
-        return Recipe(settings.ingest, chunking, model, settings.cache, counts_tokens(embedder)), embedder
+        return Recipe(settings.ingest, chunking, model, settings.cache, counting.counts_tokens(embedder)), embedder
 
     def _cuts(self, record: CollectionRecord | None) -> tuple[EmbeddingSettings, Embedder]:
         """Return the model whose tokens decide how files are cut, with its settings.
@@ -463,7 +463,7 @@ class Shelves:
         suiting = [record]
         if other is not None and other.state == "previous" and self._fingerprint(other) == other.fingerprint:
             suiting.append(other)
-            suiting.sort(key=lambda one: (reads(self.embedder_of(one)), one.line))
+            suiting.sort(key=lambda one: (counting.reads(self.embedder_of(one)), one.line))
         return self.model_of(suiting[0]), self.embedder_of(suiting[0])
 
     def _is_progressive(self, record: CollectionRecord) -> bool:

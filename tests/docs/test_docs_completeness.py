@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import import_graph
 import pytest
 import settings_page
 import yaml
@@ -69,6 +70,10 @@ def test_every_option_of_the_program_itself_is_described() -> None:
 def test_the_page_of_settings_is_what_the_settings_say() -> None:
     written = settings_page.PAGE.read_text("utf-8")
     assert written == settings_page.page(), "write it anew: python tests/docs/settings_page.py"
+
+
+def test_the_page_of_imports_is_what_the_code_imports() -> None:
+    assert import_graph.PAGE.read_text("utf-8") == import_graph.page(), "write it anew: make graph"
 
 
 def test_every_setting_is_described() -> None:
@@ -214,7 +219,7 @@ def test_settings_that_are_shown_can_be_used(page: Path, tmp_path: Path) -> None
 
 
 def test_every_block_says_what_it_is() -> None:
-    known = {"console", "json", "toml", "python", "text"}
+    known = {"console", "json", "mermaid", "toml", "python", "text"}
     for page in PAGES:
         fences = re.findall(r"^```(.*)$", page.read_text("utf-8"), re.MULTILINE)
         if page.name == "ARCHITECTURE.md":

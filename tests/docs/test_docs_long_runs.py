@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from docs_blocks import ROOT, blocks, text_of
 
-from pinakes.cli.progress import Course, following
+from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen
 from pinakes.embedding.spending import Bill, check
 from pinakes.errors import TooCostly
 from pinakes.ingest import Event
+from pinakes.run_progress import RunProgress
 
 CHUNKS, SAMPLE, EXACT, AFTER_S = 33_195, 1_009, 9_029, 60.0
 
@@ -21,7 +22,7 @@ def test_a_large_collection_says_what_the_page_shows(page: str, capsys: pytest.C
     searchable = Event("searchable", SAMPLE, CHUNKS)
     with following(Screen()) as on_event:
         on_event(searchable)
-    course = Course(lambda: now)
+    course = RunProgress(lambda: now)
     course.see(searchable)
     now = AFTER_S
     course.see(Event("embed", EXACT - SAMPLE, CHUNKS - SAMPLE))

@@ -6,98 +6,15 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import import_graph
 import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pinakes"
-
-LAYERS = (
-    (
-        "foundation",
-        {"errors", "installation", "patterns", "permissions", "ports", "profiles", "schedules", "settings", "types"},
-    ),
-    (
-        "pure",
-        {
-            "analysis",
-            "approximation",
-            "calls",
-            "content_types",
-            "fetching",
-            "filters",
-            "fusion",
-            "machine",
-            "models",
-            "templates",
-            "text",
-            "wording",
-        },
-    ),
-    ("question", {"chat", "expansion", "posting", "query", "quotes", "routing", "spelling"}),
-    (
-        "shelf",
-        {
-            "catalog",
-            "chunking",
-            "embedders",
-            "extractors",
-            "indexes",
-            "readers",
-            "rerankers",
-            "sources",
-            "summarizers",
-            "testing",
-        },
-    ),
-    (
-        "flow",
-        {
-            "audit",
-            "evaluation",
-            "follow",
-            "graph",
-            "ingest",
-            "metadata",
-            "refine",
-            "rerank",
-            "search",
-            "verification",
-        },
-    ),
-    (
-        "root",
-        {
-            "answering",
-            "asking",
-            "blame",
-            "cutting",
-            "documents",
-            "embedding",
-            "exchange",
-            "generations",
-            "home",
-            "library",
-            "naming",
-            "nearness",
-            "rebuilding",
-            "shelves",
-            "staged",
-            "stock",
-            "summarizing",
-            "upkeep",
-        },
-    ),
-    ("tool", {"tools"}),
-    ("interface", {"__init__", "__main__", "cli", "serve", "web"}),
-)
-"""Lowest first. A part may use what stands below it; within a layer see ``APART``."""
-
-APART = {"pure", "shelf"}
-"""Layers whose parts do not know each other."""
 
 LIGHT = {"errors", "ports", "settings", "types"}
 HEAVY = {
@@ -121,6 +38,10 @@ TEST_LINES = 800
 FUNCTION_LINES = 60
 FACADE_LINES = 10
 PORT_METHODS = 8
+LEVELS = 17
+"""Of the folders and files of the trunk, by what they import. To come down to 12."""
+REPEATED_NAMES = 55
+"""Names that modules of several folders have. No two of them should mean different things."""
 
 
 def files(folder: str) -> list[Path]:
@@ -136,80 +57,29 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
-def part(module: str) -> str:
-    """Return the file or folder of the trunk that a dotted module belongs to."""
-    _, _, rest = module.partition(".")
-    return rest.partition(".")[0] or "__init__"
-
-
 def module_of(path: Path) -> str:
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path, *, only_at_import: bool = False) -> Iterator[str]:
-    """Yield the dotted names of our modules that a file imports, also inside functions."""
-    nodes = _at_import(tree(path).body) if only_at_import else ast.walk(tree(path))
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "pinakes")
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{name_of(path)} has a relative import"
-            if node.module and node.module.split(".")[0] == "pinakes":
-                yield from (_resolved(node.module, alias.name) for alias in node.names)
+def test_the_contracts_of_imports_are_kept() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _at_import(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield what runs when a module is imported."""
-    for node in body:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            continue
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-            yield from _at_import([child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)])
+@pytest.mark.parametrize("graph", [import_graph.files, import_graph.folders])
+def test_nothing_imports_in_a_circle(graph: Callable[[], import_graph.Graph]) -> None:
+    import_graph.levels(graph())  # raises CycleError, which names the circle
 
 
-def _resolved(module: str, name: str) -> str:
-    place = SOURCE.parent.joinpath(*module.split("."), name)
-    return f"{module}.{name}" if place.is_dir() or place.with_suffix(".py").is_file() else module
+def test_the_graph_of_imports_has_few_levels() -> None:
+    assert len(import_graph.levels(import_graph.trunk())) <= LEVELS
 
 
-def layer(module: str) -> int:
-    return next(number for number, (_, parts) in enumerate(LAYERS) if part(module) in parts)
-
-
-def test_every_part_has_a_layer() -> None:
-    parts = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
-    known = set().union(*(parts for _, parts in LAYERS))
-    assert parts <= known, "give it a row in LAYERS"
-
-
-def test_imports_go_downwards() -> None:
-    wrong = []
-    for path in files("src/pinakes"):
-        module = module_of(path)
-        for other in imports(path):
-            if part(module) == part(other):
-                continue
-            mine, theirs = layer(module), layer(other)
-            if theirs > mine or (theirs == mine and LAYERS[mine][0] in APART):
-                wrong.append(f"{module} imports {other}")
-    assert not wrong
-
-
-def test_nothing_imports_in_a_circle() -> None:
-    graph = {module_of(path): set(imports(path, only_at_import=True)) for path in files("src/pinakes")}
-    done: set[str] = set()
-
-    def visit(module: str, above: tuple[str, ...]) -> None:
-        assert module not in above, " → ".join((*above[above.index(module) :], module))
-        if module not in done:
-            for other in graph.get(module, set()) - {module}:
-                visit(other, (*above, module))
-            done.add(module)
-
-    for module in graph:
-        visit(module, ())
+def test_few_modules_share_a_name() -> None:
+    names = import_graph.repeated_names()
+    assert len(names) <= REPEATED_NAMES, names
 
 
 @pytest.mark.parametrize(("folder", "most"), [("src/pinakes", SOURCE_LINES), ("tests", TEST_LINES)])

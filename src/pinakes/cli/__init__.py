@@ -24,7 +24,8 @@ def mcp_kep_knowledge() -> None:
 def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from pinakes.cli.entry import INTERRUPTED, run
+    from pinakes.cli.entry import run
+    from pinakes.cli.session import INTERRUPTED
     from pinakes.machine.memory import share_arenas
     from pinakes.permissions import be_private
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import prepare_or_warn
-from pinakes.cli.progress import OnEvent, duration, fetching, progress
+from pinakes.cli.progress import OnEvent, fetching, progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.cli.spending import Purse
 from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
+from pinakes.run_progress import duration
 from pinakes.types import JSON
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from pinakes.cli import aliases  # noqa: F401
 from pinakes.cli.app import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.screen import printable, write_json
-from pinakes.cli.session import Common, IncompleteError, Session
+from pinakes.cli.session import INTERRUPTED, Common, IncompleteError, Session
 from pinakes.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code, worded
 from pinakes.types import JSON
 
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 USAGE = 2
 

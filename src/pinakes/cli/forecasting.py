@@ -10,10 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pinakes.cli.adding import Wanted, meant, prepare_or_warn, show_patterns
-from pinakes.cli.progress import duration, following
+from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import PinakesError
+from pinakes.run_progress import duration
 from pinakes.types import JSON
 from pinakes.wording import counted
 

@@ -16,9 +16,9 @@ from pinakes.cli.session import Session
 from pinakes.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.exchange import OnStep
     from pinakes.exchange.exporting import Exported
     from pinakes.exchange.importing import Imported
+    from pinakes.exchange.steps import OnStep
 
 _MEGABYTE = 1_000_000
 _WORDS = {

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pinakes.library import Library
     from pinakes.settings import Settings
 
+INTERRUPTED = 130
+"""The exit code of a process that Ctrl+C ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Common:

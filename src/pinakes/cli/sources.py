@@ -14,11 +14,11 @@ import typer
 
 from pinakes.cli.collections import ask
 from pinakes.cli.options import OneOrAll, with_common_options
-from pinakes.cli.progress import duration
 from pinakes.cli.screen import labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, NotFound, PinakesError, storing
 from pinakes.permissions import make_private
+from pinakes.run_progress import duration
 from pinakes.wording import counted
 
 if TYPE_CHECKING:

@@ -257,7 +257,7 @@ def _copied(
 
 
 def _agree(session: Session, wanted: Wanted, seconds: float, count: int) -> None:
-    from pinakes.cli.progress import duration
+    from pinakes.run_progress import duration
 
     words = f"Cutting and embedding the collection in {count} other ways takes about {duration(seconds)}"
     if not wanted.yes:
@@ -267,7 +267,7 @@ def _agree(session: Session, wanted: Wanted, seconds: float, count: int) -> None
 
 def _tell(session: Session, wanted: Wanted, golden: GoldenSet, name: str, found: Finding | Sweep) -> None:
     from pinakes.cli import tuning_text
-    from pinakes.cli.entry import INTERRUPTED
+    from pinakes.cli.session import INTERRUPTED
 
     screen = session.screen
     if not screen.as_json:

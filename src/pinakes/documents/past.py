@@ -16,14 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol, TypeAlias
 
+from pinakes.as_of import held_at, moment
 from pinakes.catalog import collections, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.history import Keeping, State
 from pinakes.catalog.selection import UPDATED_AT
-from pinakes.documents.at_ref import held_at
 from pinakes.documents.drafting import state_as_new, title_to_cut
-from pinakes.documents.moments import moment
 from pinakes.errors import ModelUnavailable
 from pinakes.ingest import drained, embed
 from pinakes.search import Request, several
@@ -80,7 +79,7 @@ class Pasts:
     def answer(self, as_of: str | None, ask: Ask, asked: Asked, name: str, *, beside: bool = False) -> Results:
         """Return the answer that the documents of a collection give as they were then; None = as they are.
 
-        ``as_of`` a branch, tag or commit asks the collection that holds its repository as it was there (``at_ref``).
+        ``as_of`` a branch, tag or commit asks the collection that holds its repository as it was there (``held_at``).
 
         Raises:
             as ``Library.search``, and InvalidInput: ``as_of`` is no day or time, and nothing holds such a tag.

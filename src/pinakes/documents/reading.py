@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from rapidfuzz import process
 from sqlalchemy import Connection
 
+from pinakes.as_of import held_at, moment
 from pinakes.catalog import documents, file_lines, history, references
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.history import State
 from pinakes.catalog.records import DocumentRecord
-from pinakes.documents.at_ref import held_at
-from pinakes.documents.moments import moment
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.settings import IngestSettings
 from pinakes.text.file_lines import FileLines

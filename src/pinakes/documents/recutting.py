@@ -11,8 +11,8 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.whole import Content
 from pinakes.chunking import chunker_of, is_older
 from pinakes.documents.drafting import as_new
+from pinakes.embedders.counting import counts_tokens
 from pinakes.embedders.tokens import token_counter
-from pinakes.embedding.own_models import counts_tokens
 from pinakes.errors import InvalidInput, ModelMismatch, ModelUnavailable
 from pinakes.ingest import Event, Tools
 from pinakes.shelves import Shelves

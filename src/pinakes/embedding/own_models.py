@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,14 +10,12 @@ from dataclasses import dataclass
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.embedders import open_embedder
-from pinakes.errors import ModelMismatch, ModelUnavailable
+from pinakes.errors import ModelMismatch
 from pinakes.ports import Embedder, Remote, Vocabulary
 from pinakes.refine import Refiner
 from pinakes.search import QueryVectors
 from pinakes.settings import EmbeddingSettings, Settings
 from pinakes.types import JSON
-
-_log = logging.getLogger(__name__)
 
 _OF_THE_MACHINE = {
     *("threads", "mode", "sample_chunks", "progressive_chunks"),
@@ -115,31 +111,6 @@ def close(embedder: Embedder) -> None:
     """Close the connections of a model that runs elsewhere."""
     if isinstance(embedder, Remote):
         embedder.close()
-
-
-def counted_by(embedder: Embedder) -> str:
-    """Name what counts the tokens of passages."""
-    if isinstance(embedder, Remote):
-        return f"estimate/{embedder.max_tokens}"
-    return embedder.fingerprint if counts_tokens(embedder) else "estimate"
-
-
-def reads(embedder: Embedder) -> float:
-    """Return how many tokens a model reads of a text, endless while that is not known."""
-    try:
-        return embedder.max_tokens
-    except ModelUnavailable:
-        return math.inf
-
-
-def counts_tokens(embedder: Embedder) -> bool:
-    """Say whether a model's tokenizer is at hand; without it tokens are estimated."""
-    try:
-        embedder.token_starts("")
-    except ModelUnavailable as error:
-        _log.warning("tokens are estimated: %s", error.message)
-        return False
-    return True
 
 
 def mismatch(record: CollectionRecord, fingerprint: str) -> ModelMismatch:

@@ -5,23 +5,16 @@ What a library holds of this is ``Exchange``; the work is loaded when it is firs
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from pinakes.exchange.steps import OnStep, unheard
 from pinakes.shelves import Shelves
 
 if TYPE_CHECKING:
     from pinakes.exchange.backups import BackedUp
     from pinakes.exchange.exporting import Exported
     from pinakes.exchange.importing import Imported
-
-OnStep: TypeAlias = Callable[[str, int, int], object]
-"""Called with what is being done, how much of it is, and how much there is, 0 = not known."""
-
-
-def _unheard(_what: str, _done: int, _total: int) -> None:
-    """Listen to nothing."""
 
 
 class Exchange:
@@ -37,7 +30,7 @@ class Exchange:
         *,
         history: bool = False,
         force: bool = False,
-        on_step: OnStep = _unheard,
+        on_step: OnStep = unheard,
     ) -> Exported:
         """Write a collection to ``file``: see ``exporting.export``, also for the errors."""
         from pinakes.exchange.exporting import export
@@ -51,7 +44,7 @@ class Exchange:
         *,
         sources: bool = True,
         embed_anew: bool = False,
-        on_step: OnStep = _unheard,
+        on_step: OnStep = unheard,
     ) -> Imported:
         """Make the collection that ``file`` holds: see ``importing.take_in``, also for the errors."""
         from pinakes.exchange.importing import take_in
@@ -59,7 +52,7 @@ class Exchange:
         return take_in(self._shelves, Path(file), name, sources=sources, embed_anew=embed_anew, on_step=on_step)
 
     def back_up(
-        self, place: Path | str, *, with_index: bool = False, force: bool = False, on_step: OnStep = _unheard
+        self, place: Path | str, *, with_index: bool = False, force: bool = False, on_step: OnStep = unheard
     ) -> BackedUp:
         """Write the home to a file, or into a folder: see ``backups.back_up``, also for the errors."""
         from pinakes.exchange.backups import back_up

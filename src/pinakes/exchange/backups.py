@@ -21,8 +21,8 @@ from pinakes.catalog import Catalog, collections, events
 from pinakes.catalog.engine import translated
 from pinakes.catalog.resettling import resettle
 from pinakes.errors import CatalogueCorrupt, InvalidInput, InvalidSetting, StorageFull, storing
-from pinakes.exchange import OnStep
 from pinakes.exchange.holding import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
+from pinakes.exchange.steps import OnStep, unheard
 from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, opened, written
 from pinakes.permissions import PRIVATE_FILE, make_private
 from pinakes.settings.layers import OWN_FILES, read_file
@@ -73,7 +73,7 @@ def back_up(
     *,
     with_index: bool = False,
     force: bool = False,
-    on_step: OnStep = lambda _what, _done, _total: None,
+    on_step: OnStep = unheard,
 ) -> BackedUp:
     """Write the home to the file ``place``, or into that folder under a name with the time.
 
@@ -105,7 +105,7 @@ def back_up(
     return BackedUp(str(place), place.stat().st_size, *held, with_index, files, tuple(left_out), seconds)
 
 
-def restore(file: Path, home: Path, on_step: OnStep = lambda _what, _done, _total: None) -> Restored:
+def restore(file: Path, home: Path, on_step: OnStep = unheard) -> Restored:
     """Make a home at ``home``, where nothing is but perhaps an empty folder or one of models, of the backup ``file``.
 
     Everything is checked before anything is put in its place; the catalogue, which makes it a home, comes last.

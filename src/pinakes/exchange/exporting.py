@@ -16,8 +16,8 @@ from pinakes.catalog import collections, portable
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.documents.masking import masked_lines, masked_row
 from pinakes.embedding.own_models import recorded
-from pinakes.exchange import OnStep
 from pinakes.exchange.form import DOCUMENTS, FILES, KEYS, KIND, SOURCES, VECTORS, VERSIONS, Counts
+from pinakes.exchange.steps import OnStep, unheard
 from pinakes.machine.archives import Write, Writer, written
 from pinakes.shelves import Shelves
 from pinakes.text.secrets.masking import Masking, masking_of
@@ -53,7 +53,7 @@ def export(
     *,
     history: bool = False,
     force: bool = False,
-    on_step: OnStep = lambda _what, _done, _total: None,
+    on_step: OnStep = unheard,
 ) -> Exported:
     """Write the collection ``name`` to ``file``; with ``history`` also what its documents were.
 

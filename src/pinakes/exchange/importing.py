@@ -24,7 +24,6 @@ from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.documents.masking import masked_new, masked_row
 from pinakes.embedding.own_models import recorded
 from pinakes.errors import InvalidName, InvalidSetting, ModelUnavailable, StorageFull
-from pinakes.exchange import OnStep
 from pinakes.exchange.form import (
     DOCUMENTS,
     FILES,
@@ -41,13 +40,14 @@ from pinakes.exchange.form import (
     line_of,
     told,
 )
+from pinakes.exchange.steps import OnStep, unheard
 from pinakes.machine.archives import Reader, Stream, damaged, opened
 from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
+from pinakes.settings.kept import kept_settings
 from pinakes.shelves import Shelves
-from pinakes.stock.collecting import checked
+from pinakes.sourcing import settings_of
 from pinakes.text.secrets.masking import masking_of
 from pinakes.types import JSON, Chunk, Document, Float32, ReadingNote
-from pinakes.upkeep.sourcing import settings_of
 
 _LOCAL = frozenset({"deterministic", "onnx"})
 """Providers whose models run here. Others ask a server: which one, and with which key, no archive may decide."""
@@ -87,7 +87,7 @@ def take_in(
     *,
     sources: bool = True,
     embed_anew: bool = False,
-    on_step: OnStep = lambda _what, _done, _total: None,
+    on_step: OnStep = unheard,
 ) -> Imported:
     """Make the collection that ``file`` holds, under its own name or ``name``; nothing is embedded again.
 
@@ -412,7 +412,7 @@ def _about(archive: Reader, file: Path) -> CollectionTold:
 
 def _settings(file: Path, about: CollectionTold) -> dict[str, JSON]:
     try:
-        return checked(about.settings)
+        return kept_settings(about.settings)
     except InvalidSetting as error:
         raise damaged(file, f"its settings: {error.message}") from error
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Index
-from pinakes.refine import Refiner
 from pinakes.search.remembered import Holdings, QueryVectors
 from pinakes.search.reranking import Reranking
 from pinakes.search.watch import Watch
 from pinakes.settings import Settings
+from pinakes.types import Float32
+
+
+class HeadRefinement(Protocol):
+    """Embeds the head of a ranking on demand: see ``refine.Refiner``."""
+
+    def vectors(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> Mapping[int, Float32]:
+        """Return chunk id → float32 (dim,), without the chunks that cannot be embedded."""
+        ...
+
+    def meet(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> None:
+        """Note the chunks of an answer that have approximate vectors, best first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +40,7 @@ class Parts:
     collection: CollectionRecord
     index: Index
     vectors: QueryVectors
-    refiner: Refiner
+    refiner: HeadRefinement
     reranking: Reranking | None
     settings: Settings
     holdings: Holdings

@@ -24,8 +24,8 @@ from pinakes.errors import InvalidInput, PinakesError
 from pinakes.library import Library
 from pinakes.ports import Embedder, Remote, Vocabulary
 from pinakes.serve.startup import Stopped
+from pinakes.stock import upgrading
 from pinakes.types import Float32, Int64, Spent
-from pinakes.upkeep import upgrading
 
 _log = logging.getLogger(__name__)
 

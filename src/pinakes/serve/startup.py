@@ -12,12 +12,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pinakes.cli.progress import LINE_EVERY_S, Course
 from pinakes.errors import ModelMismatch, ModelUnavailable, NotFound, PinakesError
 from pinakes.ingest import Event, Report
 from pinakes.library import CollectionStatus, Library
 from pinakes.machine.disk import folder_bytes
 from pinakes.ports import Embedder, VectorQuery
+from pinakes.run_progress import LINE_EVERY_S, RunProgress
 from pinakes.settings import Settings
 from pinakes.types import JSON, Float32
 from pinakes.wording import counted
@@ -59,7 +59,7 @@ class Startup:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-startup", daemon=True)
         self._events: dict[str, Event] = {}
-        self._course = Course()
+        self._progress = RunProgress()
         self._said = 0.0
         self._by_words: set[str] = set()
         self._warm = threading.Event()
@@ -106,7 +106,7 @@ class Startup:
         if event is None or not event.total:
             return f"{fetched.done} of {fetched.total} pages fetched" if fetched else ""
         read = f"{event.done} of {event.total} files read"
-        return self._course.words() if "embed" in self._events and event.done else read
+        return self._progress.words() if "embed" in self._events and event.done else read
 
     def _run(self) -> None:
         try:
@@ -195,7 +195,7 @@ class Startup:
         """Read the sources of a collection; return what went wrong."""
         start = self._said = time.perf_counter()
         self._announce(name)
-        self._course = Course()
+        self._progress = RunProgress()
         try:
             reports = self._library.sync(name, lambda event: self._note(event, name))
             if self._reindex:
@@ -238,7 +238,7 @@ class Startup:
         """Take note of what happens; what is being embedded in a first ingest of ``name`` is found by words."""
         self._check()
         self._events[event.stage] = event
-        self._course.see(event)
+        self._progress.see(event)
         if (
             event.stage == "embed"
             and name
@@ -252,7 +252,7 @@ class Startup:
             self._said = time.perf_counter()
         elif time.perf_counter() - self._said >= LINE_EVERY_S:
             self._said = time.perf_counter()
-            self._say(f"  {self._course.words()}")
+            self._say(f"  {self._progress.words()}")
 
     def _has_words(self, name: str) -> bool:
         """Say whether the keyword index of a collection has passages."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import IndexCorrupt
 from pinakes.filters import normal_text, parse
-from pinakes.naming import Asked, not_asked
+from pinakes.naming import Asked, Naming, not_asked
 from pinakes.nearness import far_from, rarity_in
 from pinakes.ports import VectorQuery
 from pinakes.query import PhraseUse
@@ -32,15 +32,13 @@ from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.search.passages import Passages
 from pinakes.search.request import check_least
 from pinakes.search.several import far_note, near_first, unanswered
+from pinakes.shelves import Shelves
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
 from pinakes.staged.found import Found, FoundSummaries
 from pinakes.staged.together import Answer, together
 from pinakes.summarizing import Summaries
 from pinakes.types import JSON, Condition, Filter, Heading, SearchMode, Summary
-
-if TYPE_CHECKING:
-    from pinakes.library import Library
 
 MERGES = ("rrf", "max")
 Merge: TypeAlias = Literal["rrf", "max"]
@@ -72,12 +70,12 @@ class _Question:
 class Staged:
     """Search, then expand, over the collections of a library. Thread-safe."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._shelves = library.shelves
+    def __init__(self, shelves: Shelves, naming: Naming) -> None:
+        self._shelves = shelves
+        self._naming = naming
         self._own = OwnSummaries()
         self._totals: dict[tuple[int, int, Filter], int] = {}
-        self.texts = Summaries(library.shelves)
+        self.texts = Summaries(shelves)
 
     def summaries(
         self,
@@ -104,7 +102,7 @@ class Staged:
         start = time.perf_counter()
         check_least(min_score=min_score)
         question = _Question(query, top_k, _parsed(filters), self._weights(weights), mode, min_score, phrases)
-        answers, notes = self._ask(self._library.naming.asked(collection), question)
+        answers, notes = self._ask(self._naming.asked(collection), question)
         named = named_versions(query, question.where) if len(answers) > 1 else None
         return self._answered(query, answers, notes, top_k, start, named)
 
@@ -127,7 +125,7 @@ class Staged:
         check_least(min_score=min_score)
         depth = max(_DEPTH, top_k)
         question = _Question("", depth, _parsed(filters), self._weights(None), None, min_score)
-        asked = self._library.naming.asked(collection)
+        asked = self._naming.asked(collection)
         merged: dict[int, Answer] = {}
         notes: list[str] = []
         for query in dict.fromkeys(queries):
@@ -221,7 +219,7 @@ class Staged:
         Raises:
             NotFound: there is none of a name.
         """
-        return [self._shelves.record(name) for name in self._library.named(collection)]
+        return [self._shelves.record(name) for name in self._naming.named(collection)]
 
     def _ask(self, asked: Asked, question: _Question) -> tuple[list[Answer], list[str]]:
         """Ask the collections; of several that fail the others answer, and what failed is noted."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ValidationError
 
 from pinakes.calls import caller
 from pinakes.catalog import changes, collections, copying, documents, embeddings, figures, holders, sources
@@ -19,17 +18,13 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
 from pinakes.catalog.sources import SourceRecord
 from pinakes.documents.following import catch_up
-from pinakes.errors import Busy, InvalidInput, InvalidSetting, NotFound, storing
+from pinakes.errors import Busy, InvalidInput, NotFound, storing
 from pinakes.ingest import keeping_of
-from pinakes.settings import CollectionSettings, refusal
+from pinakes.settings.kept import kept_settings
 from pinakes.shelves import Shelves
 from pinakes.sources.locations import path_from_here
-from pinakes.types import JSON
-from pinakes.upkeep.sourcing import settings_of
+from pinakes.sourcing import settings_of
 from pinakes.upkeep.watched import knowledge_base
-
-KEPT = ("boosts", "chunking", "label", "retrieval")
-"""Settings that a collection may be made with; the others belong to sources, which settings files name."""
 
 _REMOVED_AT_ONCE = 500
 
@@ -86,7 +81,7 @@ class Collections:
             InvalidSetting: there is no such setting, or it cannot be kept, or the value is impossible.
         """
         with self._shelves.catalog.write() as connection:
-            return collections.create(connection, name, description, checked(settings))
+            return collections.create(connection, name, description, kept_settings(settings))
 
     def describe(self, name: str, description: str) -> CollectionRecord:
         """Say what is in a collection, for people and agents.
@@ -112,7 +107,7 @@ class Collections:
             NotFound: there is no such collection.
             InvalidSetting: see ``create``.
         """
-        wanted = checked({key: value for key, value in settings.items() if value is not None}, known=settings)
+        wanted = kept_settings({key: value for key, value in settings.items() if value is not None}, known=settings)
         with self._shelves.catalog.write() as connection:
             record = collections.get(connection, name)
             others = {key: value for key, value in (record.kept or {}).items() if key not in settings}
@@ -370,27 +365,3 @@ def _held(record: CollectionRecord, locks: Iterable[FileLock]) -> Iterator[None]
 
 def _fetched(kept: SourceRecord) -> tuple[str, str, str | None]:
     return kept.kind, kept.location, settings_of(kept).ref
-
-
-def checked(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
-    """Return settings of a collection as they are kept.
-
-    Raises:
-        InvalidSetting: one, or one of the names ``known``, cannot be kept, or has an impossible value.
-    """
-    for name in (*settings, *known):
-        if name not in KEPT:
-            raise InvalidSetting(
-                f"A collection keeps no setting {name!r} of its own.", hint=f"It may keep {', '.join(KEPT)}."
-            )
-    plain = {
-        name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
-        for name, value in settings.items()
-    }
-    try:
-        checked = CollectionSettings.model_validate(plain)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InvalidSetting(f"Setting {where!r} {refusal(first)}.", hint="`pinakes config` explains it.") from error
-    return checked.model_dump(mode="json", exclude_unset=True)

@@ -11,14 +11,14 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.errors import IndexCorrupt, IndexTooNew
 from pinakes.generations import BesideStatus
+from pinakes.overlaps import overlapping
 from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
+from pinakes.sourcing import settings_of
+from pinakes.stock import upgrading
+from pinakes.stock.upgrading import UpgradeStatus
 from pinakes.types import JSON
-from pinakes.upkeep import upgrading
-from pinakes.upkeep.overlaps import overlapping
-from pinakes.upkeep.sourcing import settings_of
-from pinakes.upkeep.upgrading import UpgradeStatus
 from pinakes.upkeep.watched import Beacon, Watched
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pinakes.library import CollectionStatus
+from pinakes.wording import percent
 
 
 def exactness(status: CollectionStatus) -> str:
@@ -14,8 +15,3 @@ def exactness(status: CollectionStatus) -> str:
         return f"{words}, the others approximate"
     approximate = f", {status.approximate:,} approximate" if status.approximate else ""
     return f"{words}{approximate}, {status.waiting:,} found by words only"
-
-
-def percent(share: float) -> str:
-    """Return a share of 0 to 1 as such as "3.0 %", rounded down: 100 only when it is all."""
-    return f"{int(share * 1000 + 1e-9) / 10:.1f} %"

@@ -7,19 +7,19 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from pinakes import overlaps, sourcing
 from pinakes.catalog import collections, holders, sources
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, WouldRemove
 from pinakes.ingest import Report
 from pinakes.ingest.entries import vanished
+from pinakes.overlaps import Overlap, name_of
 from pinakes.ports import Lookable
 from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import recognise
 from pinakes.sources.globs import Rules
 from pinakes.types import JSON
-from pinakes.upkeep import overlaps, sourcing
-from pinakes.upkeep.overlaps import Overlap, name_of
 from pinakes.upkeep.watched import knowledge_base
 from pinakes.wording import counted
 

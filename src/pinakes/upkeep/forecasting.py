@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from pinakes import readers
+from pinakes import readers, sourcing
 from pinakes.catalog import collections, embeddings, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import embedding_key
@@ -28,13 +28,13 @@ from pinakes.ingest.entries import vanished
 from pinakes.ingest.places import check_place, looked_through
 from pinakes.ingest.rereading import Rereading
 from pinakes.ingest.run import Cutter
+from pinakes.overlaps import others_of
 from pinakes.ports import Embedder, Lookable, Remote, Source
 from pinakes.settings import SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.sources.part import Part
 from pinakes.types import JSON, Chunk, Item, Scan, Skipped
-from pinakes.upkeep import adding, sourcing
-from pinakes.upkeep.overlaps import others_of
+from pinakes.upkeep import adding
 
 _SAMPLE_FILES = 256
 _SAMPLE_BYTES = 16_000_000

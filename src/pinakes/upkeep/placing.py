@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from pinakes import overlaps, sourcing
 from pinakes.catalog import collections, contents, sources
 from pinakes.errors import InvalidInput, PinakesError
 from pinakes.ports import Lookable
@@ -15,7 +16,6 @@ from pinakes.settings import SourceSettings
 from pinakes.settings.sources import whole_path
 from pinakes.shelves import Shelves
 from pinakes.sources import urls
-from pinakes.upkeep import overlaps, sourcing
 
 _NAMED = 5
 

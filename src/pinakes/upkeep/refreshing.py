@@ -16,8 +16,8 @@ from pinakes.catalog.manifest import Stamp
 from pinakes.errors import PinakesError, worded
 from pinakes.ingest import Event, Report
 from pinakes.shelves import Shelves
+from pinakes.sourcing import abandoned, keeps_gone, settings_of
 from pinakes.types import Hit, Results, Stage
-from pinakes.upkeep.sourcing import abandoned, keeps_gone, settings_of
 from pinakes.upkeep.watched import Watched, knowledge_base, read_again
 
 Refresh: TypeAlias = Literal["never", "auto"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from pinakes import sourcing
 from pinakes.catalog import manifest, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.holders import HELD
@@ -19,9 +20,8 @@ from pinakes.ingest.entries import vanished
 from pinakes.shelves import Shelves
 from pinakes.sources.heads import is_at
 from pinakes.sources.stamp import state_of
+from pinakes.sourcing import in_force
 from pinakes.types import Item, Scan, SourceState
-from pinakes.upkeep import sourcing
-from pinakes.upkeep.sourcing import in_force
 from pinakes.upkeep.syncing import Place, Syncing
 
 _LOOK_S: Final = 0.3

@@ -10,19 +10,18 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import Connection
 
-from pinakes import schedules
+from pinakes import schedules, sourcing
 from pinakes.calls import caller
 from pinakes.catalog import collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, NotFound
+from pinakes.overlaps import end_of, name_of, overlapping
 from pinakes.settings import Settings, SourceSettings, SyncSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
 from pinakes.sources.locations import path_from_here
 from pinakes.types import JSON
-from pinakes.upkeep import sourcing
-from pinakes.upkeep.overlaps import end_of, name_of, overlapping
 from pinakes.upkeep.watched import Beacon, Watched, free, knowledge_base
 
 State: TypeAlias = Literal["unread", "read", "failed", "reading", "pushed", "no longer configured"]

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from filelock import FileLock, Timeout
 
+from pinakes import sourcing
 from pinakes.calls import caller
 from pinakes.catalog import collections, manifest, sources
 from pinakes.catalog.sources import SourceRecord
@@ -22,7 +23,6 @@ from pinakes.ports import Lookable
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.types import JSON
-from pinakes.upkeep import sourcing
 
 Doing: TypeAlias = Literal["reading", "watching", "polling", "waiting"]
 """Changes are being read; the system tells of them; they are looked for; the folder is not there, or cannot be read."""

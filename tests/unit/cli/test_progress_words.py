@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from pinakes.cli.progress import Course, duration
 from pinakes.ingest import Event
+from pinakes.run_progress import RunProgress, duration
 
 
 class Clock:
@@ -14,9 +14,9 @@ class Clock:
         return self.now
 
 
-def course() -> tuple[Course, Clock]:
+def course() -> tuple[RunProgress, Clock]:
     clock = Clock()
-    return Course(clock), clock
+    return RunProgress(clock), clock
 
 
 def test_looking_through_a_source_says_which():

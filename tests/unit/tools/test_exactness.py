@@ -7,7 +7,8 @@ import pytest
 from pinakes.library import CollectionStatus
 from pinakes.serve.startup import overview, statistics
 from pinakes.settings import load
-from pinakes.tools.exactness import exactness, percent
+from pinakes.tools.exactness import exactness
+from pinakes.wording import percent
 
 
 def status(chunks: int, pending: int = 0, approximate: int = 0) -> CollectionStatus:

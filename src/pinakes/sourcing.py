@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pinakes.catalog import Catalog, collections, sources
 from pinakes.catalog.sources import SourceRecord
-from pinakes.embedding.own_models import counted_by
+from pinakes.embedders.counting import counted_by
 from pinakes.errors import InvalidInput
 from pinakes.home import Home
 from pinakes.ingest import Event, How

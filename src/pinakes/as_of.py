@@ -1,23 +1,49 @@
-"""What repositories were at a tag or commit: held by a collection that was filled from there."""
+"""What ``as_of`` means: a day or time, or a tag or commit of a repository that a collection was filled from."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, time
 
 from sqlalchemy import Connection
 
 from pinakes.catalog import collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
-from pinakes.documents.moments import is_moment
 from pinakes.errors import InvalidInput
 from pinakes.sources import read_at
 from pinakes.sources.urls import repository_uri
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SLUG = re.compile(r"[^\w.-]+")
+
+
+def moment(words: str) -> str:
+    """Return a day (its end) or a time, UTC where it says nothing else, as the catalogue writes times.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    try:
+        at = datetime.fromisoformat(words.strip())
+        if len(words.strip()) <= len("2026-01-31"):
+            at = datetime.combine(at.date(), time.max)
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{words!r} is no day or time.", hint="Write 2026-01-31 or 2026-01-31T18:00, in UTC."
+        ) from error
+    return at.isoformat(timespec="milliseconds")
+
+
+def is_moment(words: str) -> bool:
+    """Say whether ``words`` are a day or time."""
+    with suppress(InvalidInput):
+        return bool(moment(words))
+    return False
 
 
 def held_at(connection: Connection, record: CollectionRecord, words: str) -> CollectionRecord | None:

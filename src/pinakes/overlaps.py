@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from pinakes import sourcing
 from pinakes.catalog import Catalog, sources
 from pinakes.catalog.sources import SourceRecord
 from pinakes.ingest import How, OtherSource
 from pinakes.settings import Settings, SourceSettings
 from pinakes.sources import urls
-from pinakes.upkeep import sourcing
 
 Relation: TypeAlias = Literal["same", "inside", "around"]
 """A source has the same place as another, lies inside it, or around it."""

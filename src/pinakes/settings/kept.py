@@ -1,0 +1,40 @@
+"""Settings that the catalogue keeps with a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from pinakes.errors import InvalidSetting
+from pinakes.settings.refusals import refusal
+from pinakes.settings.sections import CollectionSettings
+from pinakes.types import JSON
+
+KEPT = ("boosts", "chunking", "label", "retrieval")
+"""Settings that a collection may be made with; the others belong to sources, which settings files name."""
+
+
+def kept_settings(settings: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, JSON]:
+    """Return settings of a collection as they are kept.
+
+    Raises:
+        InvalidSetting: one, or one of the names ``known``, cannot be kept, or has an impossible value.
+    """
+    for name in (*settings, *known):
+        if name not in KEPT:
+            raise InvalidSetting(
+                f"A collection keeps no setting {name!r} of its own.", hint=f"It may keep {', '.join(KEPT)}."
+            )
+    plain = {
+        name: value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
+        for name, value in settings.items()
+    }
+    try:
+        valid = CollectionSettings.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidSetting(f"Setting {where!r} {refusal(first)}.", hint="`pinakes config` explains it.") from error
+    return valid.model_dump(mode="json", exclude_unset=True)
