@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import collections, sources
+from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import SourceRecord
 from pinakes.errors import InvalidInput

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import Catalog, changes, collections
+from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.changes import Change, Op
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import Busy, IndexCorrupt, NotFound, StorageFull

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection
 
-from pinakes.catalog import Catalog, changes, collections
+from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import IndexCorrupt, storing
 from pinakes.follow import Fill, Followers, Superseded, catch_up

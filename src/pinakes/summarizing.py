@@ -12,9 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import briefs, documents, embeddings, summaries
+from pinakes.catalog import Connection, briefs, documents, embeddings, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.records import DocumentRecord
 from pinakes.chat import Usage

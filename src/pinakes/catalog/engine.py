@@ -141,13 +141,15 @@ class Catalog:
                 interrupt.check()
             interrupt.wrote()
 
-    def copy_to(self, place: Path) -> None:
+    def copy_to(self, place: Path, what: str = "The catalogue") -> None:
         """Write the database as it stands at one moment to ``place``, where nothing is; others go on writing.
+
+        Errors say that ``what`` cannot be written.
 
         Raises:
             Busy, StorageFull, CatalogueCorrupt: see ``translated``.
         """
-        with translated(), closing(self.engine.raw_connection()) as connection:
+        with translated(what), closing(self.engine.raw_connection()) as connection:
             assert isinstance(connection.driver_connection, sqlite3.Connection)
             connection.driver_connection.execute("VACUUM INTO ?", (str(place),))
 

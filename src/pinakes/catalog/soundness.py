@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqlalchemy import Connection, select
 
 from pinakes.catalog import changes
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.engine import translated
 from pinakes.catalog.schema import chunks, documents, embeddings
 from pinakes.errors import CatalogueCorrupt
 
@@ -64,3 +68,18 @@ def chunks_after(connection: Connection, collection: CollectionRecord, after: in
         text = texts[row.document_id][row.start : row.end]
         found.append(Held(row.id, f"{row.header}\n{text}" if row.header else text, row.embedding_key, row.vector))
     return found
+
+
+def counted(file: Path) -> tuple[int, int]:
+    """Return how many collections and documents a copy of a catalogue holds, which is whole.
+
+    Raises:
+        CatalogueCorrupt: it is not.
+    """
+    with translated(), closing(sqlite3.connect(file)) as connection:
+        said = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        if said != ["ok"]:
+            raise CatalogueCorrupt(f"The catalogue is damaged: {said[0]}.", hint="Restore an earlier backup.")
+        held = connection.execute("SELECT (SELECT count(*) FROM collections), (SELECT count(*) FROM documents)")
+        of_collections, of_documents = held.fetchone()
+    return int(of_collections), int(of_documents)

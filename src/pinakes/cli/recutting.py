@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from pinakes.catalog import embeddings
-from pinakes.catalog.engine import translated
 from pinakes.errors import storing
 from pinakes.evaluation import names
 from pinakes.evaluation.metrics import Metric
@@ -51,12 +49,8 @@ def copied(library: Library) -> Iterator[Path]:
         temporary = tempfile.TemporaryDirectory(prefix="pinakes-tune-", ignore_cleanup_errors=True)
     with temporary as folder:
         copy = Path(folder)
-        with storing(_WHAT), translated(_WHAT):
-            with (
-                closing(sqlite3.connect(home / "catalog.db")) as source,
-                closing(sqlite3.connect(copy / "catalog.db")) as target,
-            ):
-                source.backup(target)
+        with storing(_WHAT):
+            library.shelves.catalog.copy_to(copy / "catalog.db", _WHAT)
             if (home / "sources").is_dir():
                 shutil.copytree(
                     home / "sources", copy / "sources", symlinks=True, ignore=shutil.ignore_patterns("*.lock")

@@ -13,9 +13,7 @@ from pathlib import PurePosixPath
 from typing import TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import documents, history, whole
+from pinakes.catalog import Connection, documents, history, whole
 from pinakes.catalog.documents import NewDocument
 from pinakes.catalog.history import Op, State
 from pinakes.catalog.records import DocumentRecord

@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import documents, history, selection, whole
+from pinakes.catalog import Connection, documents, history, selection, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.history import Version
 from pinakes.catalog.records import DocumentRecord

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import process
-from sqlalchemy import Connection
 
 from pinakes.as_of import held_at, moment
-from pinakes.catalog import documents, file_lines, history, references
+from pinakes.catalog import Connection, documents, file_lines, history, references
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.history import State
 from pinakes.catalog.records import DocumentRecord

@@ -12,9 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import collections, contents, documents, embeddings, history, whole
+from pinakes.catalog import Connection, collections, contents, documents, embeddings, history, whole
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
 from pinakes.catalog.whole import Content

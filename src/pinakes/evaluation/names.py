@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import listing, selection
+from pinakes.catalog import Connection, listing, selection
 from pinakes.catalog.listing import Listed
 from pinakes.errors import InvalidInput
 from pinakes.filters import listed, nearest, normal_name, normal_text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import sqlite3
 import stat
 import tempfile
 import time
@@ -17,10 +16,9 @@ from pathlib import Path, PurePosixPath
 
 from filelock import FileLock, Timeout
 
-from pinakes.catalog import Catalog, collections, events
-from pinakes.catalog.engine import translated
+from pinakes.catalog import Catalog, collections, events, soundness
 from pinakes.catalog.resettling import resettle
-from pinakes.errors import CatalogueCorrupt, InvalidInput, InvalidSetting, StorageFull, storing
+from pinakes.errors import InvalidInput, InvalidSetting, StorageFull, storing
 from pinakes.exchange.holding import CATALOG, INDEX, STAGING, UNDER_WAY, Holding, may_hold
 from pinakes.exchange.steps import OnStep, unheard
 from pinakes.machine.archives import Kind, Reader, Writer, check_free, damaged, opened, written
@@ -92,7 +90,7 @@ def back_up(
     with _staging(place) as copy, written(place, KIND, force=force, level=_FAST, within=copy) as archive:
         on_step("catalogue", 0, 0)
         shelves.catalog.copy_to(copy / CATALOG)
-        held = _checked(copy / CATALOG)
+        held = soundness.counted(copy / CATALOG)
         if with_index:
             on_step("index", 0, 0)
             _build_indexes(shelves, copy)
@@ -130,7 +128,7 @@ def restore(file: Path, home: Path, on_step: OnStep = unheard) -> Restored:
             _unpack(archive, file, staging, on_step)
             on_step("checking", 0, 0)
             _adopt(staging, home, archive)
-            held = _checked(staging / CATALOG)
+            held = soundness.counted(staging / CATALOG)
             _put_in_place(staging, home)
         except BaseException:
             shutil.rmtree(staging, ignore_errors=True)
@@ -167,21 +165,6 @@ def _staging(place: Path) -> Iterator[Path]:
         staging = tempfile.TemporaryDirectory(prefix=UNDER_WAY, dir=place.parent)
     with staging as folder, FileLock(Path(folder, _LOCK)):
         yield Path(folder)
-
-
-def _checked(catalog: Path) -> tuple[int, int]:
-    """Return how many collections and documents a copy of a catalogue holds, which is whole.
-
-    Raises:
-        CatalogueCorrupt: it is not.
-    """
-    with translated(), closing(sqlite3.connect(catalog)) as connection:
-        said = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-        if said != ["ok"]:
-            raise CatalogueCorrupt(f"The catalogue is damaged: {said[0]}.", hint="Restore an earlier backup.")
-        held = connection.execute("SELECT (SELECT count(*) FROM collections), (SELECT count(*) FROM documents)")
-        of_collections, of_documents = held.fetchone()
-    return int(of_collections), int(of_documents)
 
 
 def _build_indexes(shelves: Shelves, copy: Path) -> None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import Connection
 
-from pinakes.catalog import collections, portable
+from pinakes.catalog import Connection, collections, portable
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.documents.masking import masked_lines, masked_row
 from pinakes.embedding.own_models import recorded

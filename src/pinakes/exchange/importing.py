@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
-from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
 
 from pinakes.calls import caller
-from pinakes.catalog import changes, collections, embeddings, events, portable
+from pinakes.catalog import Connection, IntegrityError, changes, collections, embeddings, events, portable
 from pinakes.catalog import sources as known_sources
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.documents.masking import masked_new, masked_row

@@ -7,10 +7,8 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from sqlalchemy import Connection
-
 from pinakes.calls import interrupt
-from pinakes.catalog import Catalog, collections, embeddings, sources, summaries
+from pinakes.catalog import Catalog, Connection, collections, embeddings, sources, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput
 from pinakes.ingest.report import Event

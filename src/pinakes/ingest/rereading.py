@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from pinakes import chunking, readers
-from pinakes.catalog import sources
+from pinakes.catalog import Connection, sources
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.types import JSON
 

@@ -17,9 +17,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import Catalog, collections, documents, embeddings, history, holders, sources
+from pinakes.catalog import Catalog, Connection, collections, documents, embeddings, history, holders, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord

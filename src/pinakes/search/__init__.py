@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from sqlalchemy import Connection
 
-from pinakes.catalog import selection
+from pinakes.catalog import Connection, selection
 from pinakes.errors import ModelUnavailable
 from pinakes.ports import Index, VectorQuery
 from pinakes.search.answerable import judged

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import documents, listing
+from pinakes.catalog import Connection, documents, listing
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.listing import Place
 from pinakes.search.ranking import Ranked

@@ -8,9 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import briefs, documents
+from pinakes.catalog import Connection, briefs, documents
 from pinakes.catalog.records import DocumentRecord
 from pinakes.search.documents import FoundDocument
 from pinakes.search.duplicates import comparable, signature

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Connection
 
+from pinakes.catalog import Connection
 from pinakes.filters import normal_name
 from pinakes.search.parts import Parts
 from pinakes.search.ranking import Ranked

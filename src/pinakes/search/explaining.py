@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sqlalchemy import Connection
 
+from pinakes.catalog import Connection, selection
 from pinakes.catalog import references as naming
-from pinakes.catalog import selection
 from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.summaries import summary_vectors
 from pinakes.catalog.wordings import wordings

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from sqlalchemy import Connection
-
 from pinakes.analysis import STOP_WORDS, Analyzer
-from pinakes.catalog import listing
+from pinakes.catalog import Connection, listing
 from pinakes.catalog.collections import CollectionRecord
 
 _REMEMBERED_COLLECTIONS = 16

@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection
 
 from pinakes.analysis import Place
 from pinakes.calls import interrupt
-from pinakes.catalog import documents, file_lines
+from pinakes.catalog import Connection, documents, file_lines
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Index
 from pinakes.search.bare import bare

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import file_lines, selection
+from pinakes.catalog import Connection, file_lines, selection
 from pinakes.text.suspicion import is_suspicious
 from pinakes.types import Hit, Neighbour
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from sqlalchemy import Connection
 
-from pinakes.catalog import changes, summaries
+from pinakes.catalog import Connection, changes, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.types import Float32, Int64
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection
-
 from pinakes.analysis import Place
-from pinakes.catalog import selection
+from pinakes.catalog import Connection, selection
 from pinakes.search.duplicates import comparable
 from pinakes.search.excerpts import asked, places_in, terms_of
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import contents, selection
+from pinakes.catalog import Connection, contents, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Embedder, Index
 from pinakes.search.facts import KnownFacts

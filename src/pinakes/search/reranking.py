@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sqlalchemy import Connection
 
-from pinakes.catalog import selection
+from pinakes.catalog import Connection, selection
 from pinakes.ports import Index, Reranker
 from pinakes.rerank import Candidate, Memory, Report, reach, rerank
 from pinakes.search.ranking import Ranked

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import selection
+from pinakes.catalog import Connection, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.filters import normal_text
 from pinakes.search.excerpts import asked

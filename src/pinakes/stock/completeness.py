@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import Catalog, figures
+from pinakes.catalog import Catalog, Connection, figures
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.content_types import FIELD as CONTENT_TYPE
 from pinakes.content_types import content_type

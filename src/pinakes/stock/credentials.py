@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
-from pinakes.catalog import audit, collections
+from pinakes.catalog import Connection, audit, collections
 from pinakes.catalog import credentials as held
 from pinakes.catalog.documents import embedding_key
 from pinakes.documents.masking import masked_chunk

@@ -14,10 +14,8 @@ from itertools import accumulate, islice
 from typing import Final
 from urllib.parse import quote, unquote
 
-from sqlalchemy import Connection
-
 from pinakes.calls import caller
-from pinakes.catalog import briefs, collections, figures
+from pinakes.catalog import Connection, briefs, collections, figures
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.figures import Held
 from pinakes.catalog.records import DocumentRecord

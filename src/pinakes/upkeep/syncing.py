@@ -8,11 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal, TypeAlias
 
-from sqlalchemy import Connection
-
 from pinakes import schedules, sourcing
 from pinakes.calls import caller
-from pinakes.catalog import collections, sources
+from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, NotFound
