@@ -305,6 +305,9 @@ def serve(
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Allow an address that other machines reach, without authentication.")
     ] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Processes that answer, about one for each core.")
+    ] = None,
     mock: Annotated[
         bool, typer.Option("--mock", help="Serve samples, for building a client; port 3001 where none is named.")
     ] = False,
@@ -316,7 +319,9 @@ def serve(
 
     if mock and port is None:
         port = serving.MOCK_PORT
-    chosen = session.with_settings(server__host=host, server__port=port, server__no_auth=no_auth or None)
+    chosen = session.with_settings(
+        server__host=host, server__port=port, server__no_auth=no_auth or None, server__workers=workers
+    )
     serving.serve(serving.offering(chosen, toolsets, read_only=read_only), reindex=reindex, mock=mock)
 
 

@@ -20,9 +20,12 @@ def serve(settings: Settings, *, reindex: bool = False, on_ready: Callable[[str]
         Refused: an address that other machines reach, without authentication.
         SourceError: a source of a collection that is still empty cannot be reached.
     """
-    from pinakes.serve.run import run
+    from pinakes.serve.counters import together
 
-    run(settings, reindex=reindex, on_ready=on_ready)
+    with together(settings.server.workers):
+        from pinakes.serve.run import run
+
+        run(settings, reindex=reindex, on_ready=on_ready)
 
 
 def serve_mock(settings: Settings, *, on_ready: Callable[[str], None]) -> None:

@@ -1,14 +1,19 @@
-"""Counters for Prometheus, one registry per server."""
+"""Counters for Prometheus: of one server, or of all processes that answer for it."""
 
 from __future__ import annotations
 
-import threading
+import os
 import time
+from collections.abc import Iterable, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.library import CollectionStatus
+from pinakes.serve.counters import VARIABLE
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
@@ -17,22 +22,36 @@ class Metrics:
     """What a server counts."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.registry = CollectorRegistry()
-        self.requests = Counter("pinakes_requests", "Requests.", ("path", "status"), registry=self.registry)
+        self._registry = CollectorRegistry()
+        self.requests = Counter("pinakes_requests", "Requests.", ("path", "status"), registry=self._registry)
         self.seconds = Histogram(
-            "pinakes_request_seconds", "Time to answer.", ("path",), buckets=_BUCKETS, registry=self.registry
+            "pinakes_request_seconds", "Time to answer.", ("path",), buckets=_BUCKETS, registry=self._registry
         )
-        self._sizes = Gauge("pinakes_collection", "Size of a collection.", ("name", "of"), registry=self.registry)
 
-    def text(self, collections: list[CollectionStatus]) -> bytes:
-        """Return everything in the text format of Prometheus."""
-        with self._lock:  # callers may see different collections
-            self._sizes.clear()
-            for status in collections:
-                for what in ("documents", "chunks", "pending", "exact", "approximate", "waiting"):
-                    self._sizes.labels(status.name, what).set(getattr(status, what))
-            return generate_latest(self.registry)
+    def text(self, collections: Sequence[CollectionStatus]) -> bytes:
+        """Return everything in the text format of Prometheus, of ``collections`` their sizes."""
+        counted = self._registry
+        if os.environ.get(VARIABLE):
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+        sizes = CollectorRegistry()
+        sizes.register(_Sizes(collections))
+        return generate_latest(counted) + generate_latest(sizes)
+
+
+class _Sizes(Collector):
+    """The sizes of collections: callers may see different ones."""
+
+    def __init__(self, collections: Sequence[CollectionStatus]) -> None:
+        self._collections = collections
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them as Prometheus has them."""
+        family = GaugeMetricFamily("pinakes_collection", "Size of a collection.", labels=("name", "of"))
+        for status in self._collections:
+            for what in ("documents", "chunks", "pending", "exact", "approximate", "waiting"):
+                family.add_metric((status.name, what), getattr(status, what))
+        return [family]
 
 
 class Meter:

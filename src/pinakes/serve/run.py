@@ -10,10 +10,10 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,6 +27,7 @@ from pinakes.serve.background import Background
 from pinakes.serve.connections import Connections, http_protocol, network_names, socket_protocol
 from pinakes.serve.guard import is_loopback, is_unspecified
 from pinakes.serve.instance import announced, answering, new_id
+from pinakes.serve.replicas import Replicas, Role
 from pinakes.serve.scheduling import Scheduling
 from pinakes.serve.startup import Startup
 from pinakes.serve.watching import Watching
@@ -52,34 +53,13 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
     url, leaving = url_of(listener), Leaving(settings.server.shutdown_s)
     with leaving, listener, Library(settings) as library:
         instance_id, local_key = new_id(), new_id()
-        background, watching, hooks = Background(library), Watching(library), Webhooks(library)
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        connections = Connections(settings.server)
-        app = create_app(
-            library, startup=startup, instance_id=instance_id, local_key=local_key, connections=connections
-        )
-        parts = startup, background, watching, scheduling, hooks
-
-        def on_started() -> None:
-            gc.freeze()  # what is loaded by now stays: the collector need not look at it again and again
-            on_ready(url)
-            for part in parts:
-                part.start()
-
-        def on_ending() -> None:
-            app.state.ending.set()
-            for part in parts:
-                part.end()
-
-        server = Server(
-            configured(app, settings.server),
-            on_started,
-            on_ending,
-            lambda: leaving.begin(library),
-            connections=connections,
-            workers=app.state.workers,
-        )
+        parts: list[Part] = [startup, Background(library), Watching(library), scheduling, Webhooks(library)]
+        if settings.server.workers > 1:
+            role = Role(settings, instance_id, local_key)
+            parts.append(Replicas(role, listener, ready=lambda: not startup.running))
+        app, server = serving(library, startup, instance_id, local_key, leaving, parts, lambda: on_ready(url))
         with announced(settings, url, instance_id, local_key):
             server.run(sockets=[listener])
         ended = all([*[part.stop() for part in parts], app.state.workers.close(settings.server.shutdown_s)])
@@ -87,6 +67,58 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
             raise startup.failure
         if not ended:
             leaving.now(library)
+
+
+class Part(Protocol):
+    """What goes on beside the answers of a server."""
+
+    def start(self) -> None:
+        """Begin, in threads of its own."""
+        ...
+
+    def end(self) -> None:
+        """Ask it to end."""
+        ...
+
+    def stop(self) -> bool:
+        """Ask it to end and wait a little; say whether it did."""
+        ...
+
+
+def serving(
+    library: Library,
+    startup: Startup,
+    instance_id: str,
+    local_key: str,
+    leaving: Leaving,
+    parts: Sequence[Part],
+    on_ready: Callable[[], object] = lambda: None,
+) -> tuple[FastAPI, Server]:
+    """Return the application that answers for ``library``, and its server, with which ``parts`` begin and end."""
+    settings = library.settings.server
+    connections = Connections(settings)
+    app = create_app(library, startup=startup, instance_id=instance_id, local_key=local_key, connections=connections)
+
+    def on_started() -> None:
+        gc.freeze()  # what is loaded by now stays: the collector need not look at it again and again
+        on_ready()
+        for part in parts:
+            part.start()
+
+    def on_ending() -> None:
+        app.state.ending.set()
+        for part in parts:
+            part.end()
+
+    server = Server(
+        configured(app, settings),
+        on_started,
+        on_ending,
+        lambda: leaving.begin(library),
+        connections=connections,
+        workers=app.state.workers,
+    )
+    return app, server
 
 
 def configured(app: FastAPI, server: ServerSettings) -> uvicorn.Config:

@@ -96,6 +96,10 @@ class Startup:
         there = collection not in self._waiting or collection in self._by_words
         return there and self._warm.wait(wait_s) and self.failure is None
 
+    def wait(self) -> None:
+        """Wait until models and indexes are loaded, or that failed."""
+        self._warm.wait()
+
     def progress(self) -> dict[str, JSON]:
         """Return stage → done and total of what is going on."""
         return {stage: {"done": event.done, "total": event.total} for stage, event in self._events.copy().items()}

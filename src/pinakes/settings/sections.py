@@ -186,6 +186,9 @@ class ServerSettings(Section):
 
     host: str = Field("127.0.0.1", description="Address to bind.")
     port: int = Field(8000, ge=0, le=65535, description="Port to bind; 0 = any free one.")
+    workers: int = Field(
+        1, ge=1, le=64, description="Processes that answer behind the port; one of them does all that is done beside."
+    )
     max_body_bytes: int = Field(4_000_000, ge=1, description="Larger request bodies are refused, in bytes.")
     allowed_hosts: tuple[str, ...] = Field((), description="Host names accepted besides loopback and `host`.")
     allowed_origins: tuple[str, ...] = Field((), description="Web origins allowed besides the server's own.")
