@@ -24,8 +24,10 @@ def mcp_kep_knowledge() -> None:
 def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    from pinakes.machine.memory import collect_seldom, share_arenas
+
+    collect_seldom()
     from pinakes.cli.entry import INTERRUPTED, run
-    from pinakes.machine.memory import share_arenas
     from pinakes.permissions import be_private
 
     be_private()

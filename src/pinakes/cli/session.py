@@ -111,8 +111,8 @@ class Session:
         Raises:
             NotFound: there is no home.
         """
-        from pinakes.cutting import collect_seldom
         from pinakes.library import Library
+        from pinakes.machine.memory import collect_seldom
 
         if not (create or self.has_home()):
             raise NotFound(
