@@ -76,7 +76,7 @@ def query(session: Session, question: Question) -> None:
 def ask(session: Session, question: Question) -> Results:
     """Search the library of this call."""
     where = where_of(question)
-    with session.library() as library:
+    with session.library(embeds=question.mode != "keyword") as library:
         results = library.search(
             question.query,
             question.collection,

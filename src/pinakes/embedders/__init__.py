@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
 from pinakes.errors import InvalidSetting
-from pinakes.ports import Embedder
+from pinakes.ports import Embedder, Loadable
 from pinakes.settings import EmbeddingSettings
 
 _ENDPOINT = "pinakes.embedders.endpoint:EndpointEmbedder"
@@ -26,7 +29,7 @@ EMBEDDERS = {
     "torch": "pinakes.embedders.torch:TorchEmbedder",
 }
 
-__all__ = ["EMBEDDERS", "open_embedder"]
+__all__ = ["EMBEDDERS", "loading", "open_embedder"]
 
 
 def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
@@ -44,6 +47,19 @@ def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
     if settings.fallback == "deterministic" and EMBEDDERS[settings.provider] == _ENDPOINT:
         return _opened(_FALLBACK, settings, cache)
     return _opened(EMBEDDERS[settings.provider], settings, cache)
+
+
+@contextmanager
+def loading(settings: EmbeddingSettings, cache: Path) -> Iterator[Embedder]:
+    """Give the embedder within the block; a thread loads its model meanwhile, if that is on this machine.
+
+    What goes wrong in that thread is told to who first needs the model.
+    """
+    embedder = open_embedder(settings, cache)
+    with ThreadPoolExecutor(1, thread_name_prefix="pinakes-load") as beside:
+        if isinstance(embedder, Loadable):
+            beside.submit(embedder.load)
+        yield embedder
 
 
 def _opened(place: str, settings: EmbeddingSettings, cache: Path) -> Embedder:
