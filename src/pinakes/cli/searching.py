@@ -16,6 +16,7 @@ from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
 from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING
+from pinakes.wording import rounded
 
 if TYPE_CHECKING:
     from pinakes.query import PhraseUse
@@ -172,8 +173,6 @@ def _of(hit: Hit, results: Results) -> str:
 
 def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: str) -> None:
     from rich.text import Text
-
-    from pinakes.search.scoring import rounded
 
     page = f"  {page_words(hit.page, hit.page_end)}" if hit.page else ""
     place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}") + page
