@@ -18,7 +18,18 @@ SOURCE = ROOT / "src" / "pinakes"
 LAYERS = (
     (
         "foundation",
-        {"errors", "installation", "patterns", "permissions", "ports", "profiles", "schedules", "settings", "types"},
+        {
+            "errors",
+            "installation",
+            "patterns",
+            "permissions",
+            "ports",
+            "profiles",
+            "regexes",
+            "schedules",
+            "settings",
+            "types",
+        },
     ),
     (
         "pure",

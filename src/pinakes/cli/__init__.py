@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -35,6 +36,7 @@ def _run(arguments: list[str]) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
     code = run(arguments)
+    gc.freeze()  # all that there is ends now: to look for cycles in it would take a seventh of a short command
     if code == INTERRUPTED:  # all is said and closed; a thread that still waits for a provider would hold us up
         with suppress(OSError):
             sys.stdout.flush()
