@@ -25,9 +25,9 @@ def mcp_kep_knowledge() -> None:
 def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from pinakes.machine.memory import collect_seldom, share_arenas
+    from pinakes.machine.memory import load_uncollected, share_arenas
 
-    collect_seldom()
+    load_uncollected()
     from pinakes.cli.entry import INTERRUPTED, run
     from pinakes.permissions import be_private
 

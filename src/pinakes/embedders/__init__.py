@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,6 +30,9 @@ EMBEDDERS = {
     "torch": "pinakes.embedders.torch:TorchEmbedder",
 }
 
+_SWITCH_S = 0.0005
+"""So long a thread waits for the interpreter while the model is loaded: with the usual 5 ms it hardly gets on."""
+
 __all__ = ["EMBEDDERS", "loading", "open_embedder"]
 
 
@@ -55,11 +59,15 @@ def loading(settings: EmbeddingSettings, cache: Path) -> Iterator[Embedder]:
 
     What goes wrong in that thread is told to who first needs the model.
     """
-    embedder = open_embedder(settings, cache)
-    with ThreadPoolExecutor(1, thread_name_prefix="pinakes-load") as beside:
-        if isinstance(embedder, Loadable):
-            beside.submit(embedder.load)
-        yield embedder
+    embedder, before = open_embedder(settings, cache), sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        with ThreadPoolExecutor(1, thread_name_prefix="pinakes-load") as beside:
+            if isinstance(embedder, Loadable):
+                beside.submit(embedder.load)
+            yield embedder
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _opened(place: str, settings: EmbeddingSettings, cache: Path) -> Embedder:
