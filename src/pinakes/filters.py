@@ -25,15 +25,15 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
-
-from pathspec import PathSpec
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-from rapidfuzz import fuzz, process
+from typing import TYPE_CHECKING, Any, Final
 
 from pinakes.errors import InvalidFilter
 from pinakes.patterns import MOST_CHARS, MOST_WILDCARDS, Unclosed, compiled
 from pinakes.types import JSON, Condition, Filter
+
+if TYPE_CHECKING:
+    from pathspec import PathSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 OPERATORS = ("any", "glob", "gt", "gte", "in", "lt", "lte", "ne")
 COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -140,6 +140,8 @@ def limits(condition: Condition) -> Iterator[tuple[str, float | str]]:
 
 def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
     """Return up to ``most`` of ``known`` that ``word`` may be a misspelling of, the likeliest first."""
+    from rapidfuzz import fuzz, process
+
     return [found for found, _, _ in process.extract(word, known, scorer=fuzz.ratio, limit=most, score_cutoff=_ALIKE)]
 
 
@@ -250,6 +252,8 @@ def _folded(text: str) -> str:
 @lru_cache(maxsize=256)
 def _spec(patterns: tuple[tuple[str, str], ...]) -> PathSpec[GitIgnoreSpecPattern]:
     """Return what matches any of these patterns, each with the folder it holds in."""
+    from pathspec import PathSpec
+
     return PathSpec([_compiled(pattern, inside) for inside, pattern in patterns], backend="simple")
 
 

@@ -29,6 +29,7 @@ from pinakes.exchange import Exchange
 from pinakes.ingest import Event, Report
 from pinakes.naming import Naming
 from pinakes.nearness import known_of
+from pinakes.ports import Embedder
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining
 from pinakes.search.defaults import filled
@@ -61,10 +62,13 @@ class OnEvent(Protocol):
 class Library:
     """A home folder with its collections: add, search, read, verify. Safe to share between threads."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Open the catalogue; models and indexes are opened when first needed."""
+    def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
+        """Open the catalogue; models and indexes are opened when first needed.
+
+        ``embedder``: the one that ``settings`` name, where it is opened already.
+        """
         self.settings = settings
-        self.shelves = Shelves(settings)
+        self.shelves = Shelves(settings, embedder)
         self.audit = Audit(self.shelves.catalog, settings)
         self.collecting = Collections(self.shelves)
         self.staged = Staged(self.shelves, self.naming)

@@ -15,8 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 MOST_CHARS, MOST_WILDCARDS = 1000, 32
 """Longer patterns, and those with more of ``*``, ``?``, ``**`` and classes, are refused."""
@@ -40,6 +42,8 @@ def compiled(line: str, inside: str = "") -> GitIgnoreSpecPattern:
     Raises:
         ValueError: it matches nothing, or is refused; the words say why.
     """
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
     text = line if line.endswith("\\ ") else line.rstrip()
     if len(text) > MOST_CHARS:
         raise ValueError(f"it has {len(text)} characters, more than {MOST_CHARS}")

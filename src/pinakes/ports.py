@@ -148,6 +148,19 @@ class Vocabulary(Protocol):
 
 
 @runtime_checkable
+class Loadable(Protocol):
+    """An embedder whose model can be loaded before it is needed."""
+
+    def load(self) -> None:
+        """Load the model if its files are on this machine; what is to be fetched is fetched when it is needed.
+
+        Raises:
+            ModelUnavailable: it cannot be loaded.
+        """
+        ...
+
+
+@runtime_checkable
 class Remote(Protocol):
     """What an embedder can also do when its model runs elsewhere, where each text may have to be paid for."""
 

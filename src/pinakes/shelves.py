@@ -56,11 +56,11 @@ class Shelves:
     they need not. ``agreed``: to whatever it costs to have a provider embed.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, embedder: Embedder | None = None) -> None:
         self.settings = settings
         self.catalog = Catalog.at(settings.home)
         self._known = collections.Known(self.catalog)
-        self.embedder = open_embedder(settings.embedding, settings.cache)
+        self.embedder = embedder or open_embedder(settings.embedding, settings.cache)
         self.home = Home(settings.home, writable=not self.catalog.unwritable)
         if self.catalog.unwritable:
             _log.warning(_ONLY_READ, self.catalog.unwritable)

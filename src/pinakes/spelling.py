@@ -13,9 +13,6 @@ from functools import cache
 from itertools import islice
 from string import ascii_lowercase
 
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
-
 from pinakes.analysis import NAMES, STOP_WORDS, Analyzer
 from pinakes.analysis.words import UNSPACED
 from pinakes.ports import Lexicon
@@ -172,6 +169,9 @@ def _order(near: Near) -> tuple[int, int, str]:
 
 def _among(word: str, words: Sequence[tuple[str, int]], edits: int) -> list[Near]:
     names = [name for name, _ in words]
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
     close = process.extract(word, names, scorer=OSA.distance, score_cutoff=edits, limit=None)
     return [Near(name, int(distance), words[at][1]) for name, distance, at in close if distance]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pinakes.errors import ModelUnavailable
+from pinakes.library import Library
 from pinakes.models import weights
 from pinakes.settings import EmbeddingSettings
 
@@ -106,3 +107,26 @@ def test_ten_agents_that_search_and_write_at_once_lose_nothing(tmp_path: Path) -
     assert figures["documents"] > 10
     assert figures["tools"].keys() >= {"search_summaries", "ingest_document", "update_document"}
     assert sum(one["count"] for one in figures["tools"].values()) == figures["calls"]
+
+
+@pytest.mark.long
+def test_the_benchmark_of_commands_has_a_server_answer(tmp_path: Path) -> None:
+    home, options = tmp_path / "home", ("--set", "embedding.provider=deterministic")
+    with Library.open(home, embedding__provider="deterministic") as library:
+        library.documents.put("Keys are rotated daily.", title="Keys")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.speed.command", "--home", str(home), "--times", "3", *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=270,
+    )
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["figures"]
+    assert {name: len(runs) for name, runs in figures["runs_s"].items()} == {
+        "help": 3,
+        "search": 3,
+        "search with server": 3,
+    }
+    assert 0 < figures["search_with_server_s"] < figures["search_s"]

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from pinakes.regexes import lazy
 from pinakes.types import Span
 
 _MARKS = (
@@ -32,14 +33,14 @@ _SCRIPTIO = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
-UNSPACED = re.compile(f"[{_SCRIPTIO}]+")
+UNSPACED = lazy(f"[{_SCRIPTIO}]+")
 """Scripts that are written without spaces between words, and Korean."""
 
-BY_SYLLABLE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3]+")
+BY_SYLLABLE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3]+")
 """Of these the scripts in which two characters are a fragment of a word: Thai, Lao, Burmese, Khmer."""
 
-_IGNORABLE = re.compile(f"[{IGNORED}]")
-_OVERLOADED = re.compile(f"([{_COMBINING}]{{{_MOST_COMBINING}}})[{_COMBINING}]+")
+_IGNORABLE = lazy(f"[{IGNORED}]")
+_OVERLOADED = lazy(f"([{_COMBINING}]{{{_MOST_COMBINING}}})[{_COMBINING}]+")
 
 _BEFORE_ALONE = r"(?<![^\s(\"'“‘„«*`|\[/>—–:~#$€£§])(?<!\w[(\[])(?<![=+<^!] )(?<!\w[/:*#`'])"
 _AFTER_ALONE = r"(?![^\s.,;:!?)\"'”’»*`|\]/—–…%€°])(?![^\S\n]?[=<>^])(?![:.]\w)"
@@ -73,7 +74,7 @@ def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) ->
             r"(?<![\w*+])[A-Z][*+](?=[\s,.;:)?!\"]|$)",
             r"(?<![^\s(\"'“`/|>\[])\.(?=[^\W\d_])\w{2,}(?![-.'’]?\w)",
         ]
-    return re.compile(rf"(?=[\w.{_MARKS}{ignored}])(?:{'|'.join([*words, alone] if alone else words)})")
+    return lazy(rf"(?=[\w.{_MARKS}{ignored}])(?:{'|'.join([*words, alone] if alone else words)})")
 
 
 _IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)][^\S\n]))(?![AaIi_])\w{_AFTER_ALONE}|{_BEFORE_ALONE}{_NAME_A_OR_I}"
@@ -87,8 +88,8 @@ _CODE = _pattern("", "", signs=False)
 _RAW = _pattern(IGNORED, _IN_TEXT, signs=True, slashes=True)
 """The same in text that is not normalised."""
 
-_FENCE = re.compile(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
-_ENDS = re.compile(r"\s*(?:[^\w\s]|$)")
+_FENCE = lazy(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
+_ENDS = lazy(r"\s*(?:[^\w\s]|$)")
 
 _STOP_WORDS = (
     "a about above after again against all am an and any are as at be because been before being below between both "
@@ -228,8 +229,8 @@ def standing_alone(text: str, wanted: set[str]) -> Iterator[tuple[Span, str]]:
 _GAPS = frozenset(("", *' \n\t/,:;()[]{}"`*=<>|'))
 """What stands between words, mostly; the other checks take longer."""
 
-_BEFORE = re.compile(rf"[\w{_MARKS}{IGNORED}][-.'’\u2010\u2011]?\Z")
-_AFTER = re.compile(rf"[-.'’\u2010\u2011]?[\w{_MARKS}{IGNORED}]|\+\+(?![\w+])|[#♯](?!\w)")
+_BEFORE = lazy(rf"[\w{_MARKS}{IGNORED}][-.'’\u2010\u2011]?\Z")
+_AFTER = lazy(rf"[-.'’\u2010\u2011]?[\w{_MARKS}{IGNORED}]|\+\+(?![\w+])|[#♯](?!\w)")
 """What stands before or after a part of a longer word."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -24,9 +25,11 @@ def mcp_kep_knowledge() -> None:
 def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    from pinakes.machine.memory import load_uncollected, share_arenas
+
+    load_uncollected()
     from pinakes.cli.entry import run
     from pinakes.cli.session import INTERRUPTED
-    from pinakes.machine.memory import share_arenas
     from pinakes.permissions import be_private
 
     be_private()
@@ -34,6 +37,7 @@ def _run(arguments: list[str]) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
     code = run(arguments)
+    gc.freeze()  # all that there is ends now: to look for cycles in it would take a seventh of a short command
     if code == INTERRUPTED:  # all is said and closed; a thread that still waits for a provider would hold us up
         with suppress(OSError):
             sys.stdout.flush()

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 
 import typer
@@ -24,7 +25,17 @@ from pinakes.types import JSON
 BROKEN_PIPE = 141
 USAGE = 2
 
+
 _built = cache(get_command)
+
+
+@cache
+def _having(name: str) -> typer.Typer:
+    """Return the app with no command but ``name``, where there is one called so: to build all takes long."""
+    alone = copy(app)
+    alone.registered_commands = [one for one in app.registered_commands if one.name == name]
+    alone.registered_groups = [one for one in app.registered_groups if one.name == name]
+    return alone if alone.registered_commands or alone.registered_groups else app
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -51,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
-    command = _built(app)
+    command = _built(_having(arguments[0]) if arguments else app)
     try:
         with command.make_context("pinakes", list(arguments), obj=invocation) as context:
             command.invoke(context)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pinakes.cli.blaming import of_hit, of_text
 from pinakes.cli.passage import blocks, breadcrumb, one_line
@@ -16,6 +16,7 @@ from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
 from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING
+from pinakes.wording import rounded
 
 if TYPE_CHECKING:
     from pinakes.query import PhraseUse
@@ -74,24 +75,29 @@ def query(session: Session, question: Question) -> None:
 
 
 def ask(session: Session, question: Question) -> Results:
-    """Search the library of this call."""
-    where = where_of(question)
-    with session.library() as library:
-        results = library.search(
-            question.query,
-            question.collection,
-            mode=question.mode,
-            top_k=question.top_k,
-            filters=where,
-            fusion=question.fusion,
-            min_score=question.min_score,
-            min_similarity=question.min_similarity,
-            neighbours=question.neighbours,
-            as_of=question.as_of,
-            refresh="auto" if question.refresh else "never",
-            blame=question.blame,
-            phrases=question.phrases,
-        )
+    """Ask the server of this home that runs, else search the library of this call."""
+    from pinakes.cli.relaying import answer_of_server
+
+    arguments: dict[str, Any] = {
+        "query": question.query,
+        "collection": question.collection,
+        "mode": question.mode,
+        "top_k": question.top_k,
+        "filters": where_of(question),
+        "fusion": question.fusion,
+        "min_score": question.min_score,
+        "min_similarity": question.min_similarity,
+        "neighbours": question.neighbours,
+        "as_of": question.as_of,
+        "refresh": "auto" if question.refresh else "never",
+        "blame": question.blame,
+        "phrases": question.phrases,
+    }
+    answer = answer_of_server(session, {**arguments, "filters": [asdict(one) for one in arguments["filters"]]})
+    if answer is not None:
+        return answer
+    with session.library(embeds=question.mode != "keyword") as library:
+        results = library.search(**arguments)
         session.found([hit.document_id for hit in results.hits])
         return results
 
@@ -152,6 +158,8 @@ def parse_lines(words: str) -> tuple[int, int]:
 
 def where_of(question: Question) -> Filter:
     """Return the filter that the options of a question state."""
+    if not (question.filters or question.paths):
+        return ()
     from pinakes.filters import parse, parse_words
 
     by_path = parse({"path": {"glob": list(question.paths)}}) if question.paths else ()
@@ -165,8 +173,6 @@ def _of(hit: Hit, results: Results) -> str:
 
 def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: str) -> None:
     from rich.text import Text
-
-    from pinakes.search.scoring import rounded
 
     page = f"  {page_words(hit.page, hit.page_end)}" if hit.page else ""
     place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}") + page

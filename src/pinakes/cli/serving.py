@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pinakes.calls.caller import KEY_VARIABLE
 from pinakes.cli.session import Session
+from pinakes.machine.memory import collect_seldom
 from pinakes.types import JSON
 
 MOCK_PORT = 3001
@@ -16,6 +17,8 @@ def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
     """Serve HTTP until stopped, ``mock``: samples."""
     from pinakes.serve import serve as serve_http
     from pinakes.serve import serve_mock
+
+    collect_seldom()
 
     settings = session.settings
 
@@ -66,5 +69,7 @@ def offering(session: Session, toolsets: str | None, *, read_only: bool) -> Sess
 def mcp(session: Session, url: str | None) -> None:
     """Serve MCP over stdio until the client closes it; nothing but protocol goes to stdout."""
     from pinakes.serve import serve_stdio
+
+    collect_seldom()
 
     serve_stdio(session.settings, url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from pinakes.types import JSON
 if TYPE_CHECKING:
     from pinakes.audit import Call
     from pinakes.library import Library
+    from pinakes.ports import Embedder
     from pinakes.settings import Settings
 
 INTERRUPTED = 130
@@ -106,29 +107,37 @@ class Session:
         return other
 
     @contextmanager
-    def library(self, *, create: bool = False, recorded: bool = True) -> Iterator[Library]:
+    def library(self, *, create: bool = False, recorded: bool = True, embeds: bool = False) -> Iterator[Library]:
         """Open the library for as long as the block takes; only with ``create`` a home that is not there is made.
 
-        The block is a call that the audit log has, unless what it does is ``recorded`` otherwise.
+        The block is a call that the audit log has, unless what it does is ``recorded`` otherwise. One that ``embeds``
+        has its model loaded while everything else is.
 
         Raises:
             NotFound: there is no home.
         """
-        from pinakes.cutting import collect_seldom
-        from pinakes.library import Library
-
         if not (create or self.has_home()):
             raise NotFound(
                 f"There is no Pinakes home at {str(self.settings.home)!r}.",
                 hint=f"Check --home and PINAKES_HOME; adding documents makes one: {self.command('add', 'PATH')}",
             )
-        with Library(self.settings) as library:
+        with ExitStack() as stack:
+            embedder = stack.enter_context(self._loading()) if embeds else None
+            from pinakes.library import Library
+            from pinakes.machine.memory import collect_seldom
+
+            library = stack.enter_context(Library(self.settings, embedder))
             collect_seldom()
             if not recorded:
                 yield library
                 return
             with library.audit.recording(self.called, self.arguments) as self.call:
                 yield library
+
+    def _loading(self) -> AbstractContextManager[Embedder]:
+        from pinakes.embedders import loading
+
+        return loading(self.settings.embedding, self.settings.cache)
 
     def found(self, ids: Sequence[str], count: int | None = None) -> None:
         """Tell the audit log what this call found: ids of documents, and how many where not as many as ids."""

@@ -6,7 +6,6 @@ brings it down concerns one file only; its limits are those of ``workers``.
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import threading
@@ -26,7 +25,7 @@ from pinakes.cutting.workers import Confined, Process, Stopped, Workers
 from pinakes.embedders import open_embedder
 from pinakes.embedders.tokens import token_counter
 from pinakes.errors import Empty, PinakesError, Unreadable
-from pinakes.machine.memory import share_arenas
+from pinakes.machine.memory import collect_seldom, share_arenas
 from pinakes.ports import Embedder
 from pinakes.settings import DEFAULT_MODEL, ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.text.secrets.masking import masking_of
@@ -45,7 +44,6 @@ _HEAD_BYTES: Final = 8192
 _CONTROLS: Final = bytes(range(32))
 
 _FILES_AHEAD: Final = 256
-_COLLECTED_AFTER: Final = 10_000
 
 _USUAL_MAX_TOKENS = 254
 """What the default model reads: how large chunks become while it is not known which model will embed them."""
@@ -242,15 +240,6 @@ def _answered(answer: object) -> Cut | Document:
 
 
 @cache
-def collect_seldom() -> None:
-    """Have Python look for cycles more seldom: of the time reading takes, it spends a fifth on that otherwise.
-
-    Once in a process: what is garbage when things are frozen stays for ever.
-    """
-    gc.freeze()
-    gc.set_threshold(_COLLECTED_AFTER)
-
-
 def serve(descriptor: int, lifeline: int, memory_mb: int, nice: int) -> None:
     """Be such a process: read file after file, until nobody asks any more."""
     logging.getLogger().addHandler(logging.NullHandler())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rapidfuzz import process
-
 from pinakes.as_of import held_at, moment
 from pinakes.catalog import Connection, documents, file_lines, history, references
 from pinakes.catalog.collections import CollectionRecord
@@ -177,6 +175,8 @@ def _only(connection: Connection, record: CollectionRecord, reference: str) -> D
 def _nothing(connection: Connection, records: Sequence[CollectionRecord], reference: str) -> NotFound:
     """Return the error that says that nothing in these collections goes by ``reference``, with what is called alike."""
     paths = [path for record in records for path in documents.paths(connection, record.id)]
+    from rapidfuzz import process
+
     near = [path for path, _, _ in process.extract(reference, paths, limit=3, score_cutoff=60)]
     hint = f"Did you mean {' or '.join(near)}?" if near else "`pinakes search` shows paths and ids."
     return NotFound(f"There is no document {reference!r}.", hint=hint, ids=[reference])

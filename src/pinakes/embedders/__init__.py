@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
 from pinakes.errors import InvalidSetting
-from pinakes.ports import Embedder
+from pinakes.ports import Embedder, Loadable
 from pinakes.settings import EmbeddingSettings
 
 _ENDPOINT = "pinakes.embedders.endpoint:EndpointEmbedder"
@@ -26,7 +30,10 @@ EMBEDDERS = {
     "torch": "pinakes.embedders.torch:TorchEmbedder",
 }
 
-__all__ = ["EMBEDDERS", "open_embedder"]
+_SWITCH_S = 0.0005
+"""So long a thread waits for the interpreter while the model is loaded: with the usual 5 ms it hardly gets on."""
+
+__all__ = ["EMBEDDERS", "loading", "open_embedder"]
 
 
 def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
@@ -44,6 +51,23 @@ def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
     if settings.fallback == "deterministic" and EMBEDDERS[settings.provider] == _ENDPOINT:
         return _opened(_FALLBACK, settings, cache)
     return _opened(EMBEDDERS[settings.provider], settings, cache)
+
+
+@contextmanager
+def loading(settings: EmbeddingSettings, cache: Path) -> Iterator[Embedder]:
+    """Give the embedder within the block; a thread loads its model meanwhile, if that is on this machine.
+
+    What goes wrong in that thread is told to who first needs the model.
+    """
+    embedder, before = open_embedder(settings, cache), sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        with ThreadPoolExecutor(1, thread_name_prefix="pinakes-load") as beside:
+            if isinstance(embedder, Loadable):
+                beside.submit(embedder.load)
+            yield embedder
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _opened(place: str, settings: EmbeddingSettings, cache: Path) -> Embedder:

@@ -98,6 +98,11 @@ class BertEmbedder:
         """Whether the next call finds the model in memory."""
         return self._model is not None
 
+    def load(self) -> None:
+        """Load the model if its files are on this machine. Raises as ``embed`` does where they cannot be used."""
+        if weights.present(self._settings, self._cache):
+            self._load()
+
     def embed(self, texts: Sequence[str]) -> Float32:
         """Return float32 (n, dim), unit length, in the order given.
 
@@ -200,12 +205,12 @@ class BertEmbedder:
     def _load(self) -> _Model:
         if self._model is not None:
             return self._model
-        tokens = self._tokens()
         with self._lock:
             if self._model is None:
                 installed = self._install()
+                self._memo = self._memo or memo_of(installed.folder)
                 session = open_session(installed.graph_folder(self._settings.precision) / convert.GRAPH)
-                self._model = _Model(session, tokens.tokenizer, convert.read_config(installed.folder).max_tokens)
+                self._model = _Model(session, self._memo.tokenizer, convert.read_config(installed.folder).max_tokens)
             return self._model
 
     def _tokens(self) -> TokenMemo:

@@ -26,7 +26,9 @@ from pinakes.types import Int64
 
 _log = logging.getLogger(__name__)
 
-_ROWS_AT_ONCE = 8192
+_ROWS_AT_ONCE = 1024
+"""What a processor keeps near itself: FAISS is built from blocks of 8192 rows in twice the time."""
+
 _RETRY_S = 60.0
 
 
@@ -144,7 +146,7 @@ class MappedRows:
 
 
 def blocks(matrix: Float16, rows: Int64 | None = None) -> Iterator[Float16]:
-    """Yield all rows, or those with these numbers, some thousand at a time."""
+    """Yield all rows, or those with these numbers, a thousand at a time."""
     for start in range(0, len(matrix) if rows is None else len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         yield matrix[part] if rows is None else matrix[rows[part]]

@@ -7,6 +7,7 @@ so that it depends on what is there and not on how it came there.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from pinakes.indexes.half import Float16, float32
 from pinakes.indexes.room import extended
 from pinakes.types import Bool, Float32, Int64
 
-_ROWS_AT_ONCE = 16_384
+_ROWS_AT_ONCE = 1024
+"""What a processor keeps near itself: with more rows their numbers are fetched from memory once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,9 @@ class Sums:
         while first < len(owners):
             last = max(first + 1, int(np.searchsorted(ends, starts[first] + _ROWS_AT_ONCE, side="right")))
             part = float32(matrix[rows[starts[first] : ends[last - 1]]])
-            sums.matrix[first:last] = np.add.reduceat(part, starts[first:last] - starts[first], axis=0)
+            bounds = [0, *(ends[first:last] - starts[first]).tolist()]
+            for owner, (start, end) in enumerate(pairwise(bounds), first):
+                np.add.reduce(part[start:end], axis=0, out=sums.matrix[owner])
             first = last
         return sums
 

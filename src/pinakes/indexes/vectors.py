@@ -335,8 +335,9 @@ def _faiss() -> Any:
 
 
 def _eight_bit(rows: Float32, scale: float) -> Float32:
-    scaled: Float32 = np.clip(np.rint(rows * scale), -_EIGHT_BIT, _EIGHT_BIT)
-    return scaled
+    scaled: Float32 = rows * scale
+    np.rint(scaled, out=scaled)
+    return np.clip(scaled, -_EIGHT_BIT, _EIGHT_BIT, out=scaled)
 
 
 def _members(values: Int64, sorted_set: Int64) -> Any:

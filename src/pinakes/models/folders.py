@@ -24,6 +24,8 @@ from pinakes.permissions import make_shared, share
 
 MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
+_BLOCK_BYTES = 1 << 22
+"""Between smaller blocks a thread that computes as well would hold up the one that reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,11 @@ class Manifest:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest | None:

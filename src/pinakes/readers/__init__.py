@@ -17,7 +17,7 @@ from pinakes.ports import Reader
 from pinakes.readers.code import LANGUAGES, NAMED_LANGUAGES, language_of
 from pinakes.readers.decode import declared_charset, to_utf8
 from pinakes.readers.limits import Limits, passwords_in
-from pinakes.readers.office import MIME_TYPES
+from pinakes.readers.mime_types import MIME_TYPES
 from pinakes.readers.recognise import other_extension
 from pinakes.text.embedded_data import data_notes, without_data, without_embedded_data
 from pinakes.types import Document, ReadingNote

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from pinakes.readers import east_asian
+from pinakes.regexes import lazy
 
 _SAMPLE_BYTES: Final = 24_576
 _SURE: Final = 0.6
@@ -105,11 +106,11 @@ _WRITTEN_IN: Final = (
 
 _EAST_ASIAN_BYTES: Final = 4096
 """What is looked at of a text that may be East Asian."""
-_EAST_ASIAN_LETTER: Final = re.compile(r"[\u3000-\u9fff\uac00-\ud7a3\uff01-\uff5e\uff66-\uff9f]")
-_ALONE: Final = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
+_EAST_ASIAN_LETTER: Final = lazy(r"[\u3000-\u9fff\uac00-\ud7a3\uff01-\uff5e\uff66-\uff9f]")
+_ALONE: Final = lazy(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
 _USUAL: Final = 0.9
 _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
-_NO_THAI: Final = re.compile(
+_NO_THAI: Final = lazy(
     f"(?<![\u0e01-\u0e2e{_THAI_MARKS}])[{_THAI_MARKS}\u0e30\u0e33]|[\u0e40-\u0e44](?![\u0e01-\u0e2e])|[{_THAI_MARKS}]{{3}}"
 )
 """Vowels and marks where there can be none."""
@@ -117,7 +118,7 @@ _MOST_ALONE: Final = 0.2
 _STATEFUL: Final = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"), (b"~{", "hz"))
 _MARKS: Final = frozenset("“”„‚‘’«»‹›–—…•€£¥§©®™°·¿¡№\u00a0´`×½¼²³µ±−")
 _INSIDE: Final = frozenset("’‘'·-\u00ad")
-_SAFE: Final = re.compile(
+_SAFE: Final = lazy(
     r"(?:utf[-_]?(?:8|16|32)|iso8859|iso2022|cp(?:125\d|437|737|775|8[56]\d|874|932|949|950|1125)|koi8|mac[-_]|gb|big5|euc"
     r"|shift_jis|johab|hz|tis|ptcp154|kz1048)"
 )

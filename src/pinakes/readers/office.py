@@ -16,6 +16,7 @@ from pinakes.readers.decode import BOMS, decode, scrub
 from pinakes.readers.encrypted import decrypted, encrypted, is_encrypted
 from pinakes.readers.equations import written
 from pinakes.readers.limits import Limits
+from pinakes.readers.mime_types import MIME_TYPES
 from pinakes.readers.old_sheets import read_old_workbook
 from pinakes.readers.opendocument import read_opendocument
 from pinakes.readers.openxml import Package
@@ -27,33 +28,6 @@ from pinakes.readers.tidying import tidy
 from pinakes.readers.titles import cut, markdown_title, own_title
 from pinakes.readers.word import read_word
 from pinakes.types import JSON, Document, ReadingNote
-
-_OPENXML: Final = "application/vnd.openxmlformats-officedocument."
-_OPENDOCUMENT: Final = "application/vnd.oasis.opendocument."
-MIME_TYPES: Final = {
-    ".pdf": "application/pdf",
-    ".docx": _OPENXML + "wordprocessingml.document",
-    ".docm": "application/vnd.ms-word.document.macroEnabled.12",
-    ".dotx": _OPENXML + "wordprocessingml.template",
-    ".doc": "application/msword",
-    ".rtf": "application/rtf",
-    ".pptx": _OPENXML + "presentationml.presentation",
-    ".pptm": "application/vnd.ms-powerpoint.presentation.macroEnabled.12",
-    ".ppsx": _OPENXML + "presentationml.slideshow",
-    ".ppt": "application/vnd.ms-powerpoint",
-    ".xlsx": _OPENXML + "spreadsheetml.sheet",
-    ".xlsm": "application/vnd.ms-excel.sheet.macroEnabled.12",
-    ".xlsb": "application/vnd.ms-excel.sheet.binary.macroEnabled.12",
-    ".xls": "application/vnd.ms-excel",
-    ".odt": _OPENDOCUMENT + "text",
-    ".odp": _OPENDOCUMENT + "presentation",
-    ".ods": _OPENDOCUMENT + "spreadsheet",
-    ".fb2": "application/x-fictionbook+xml",
-    ".msg": "application/vnd.ms-outlook",
-    ".org": "text/x-org",
-    ".opml": "application/xml+opml",
-}
-"""Extension → the MIME type kreuzberg knows the format by."""
 
 _WORD: Final = frozenset((".docx", ".docm", ".dotx"))
 _SHEETS: Final = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))

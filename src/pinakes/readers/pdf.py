@@ -13,7 +13,8 @@ from pinakes.readers import ocr, pdfium
 from pinakes.readers.decode import scrub
 from pinakes.readers.hyphens import mended
 from pinakes.readers.limits import Limits
-from pinakes.readers.office import MIME_TYPES, convert, joined, metadata_of
+from pinakes.readers.mime_types import MIME_TYPES
+from pinakes.readers.office import convert, joined, metadata_of
 from pinakes.readers.pdf_forms import Annotations, Besides, form_of, written, xfa_fields
 from pinakes.readers.pdf_tables import continued, shown, with_tables
 from pinakes.readers.pdf_text import PageText, text_of

@@ -32,8 +32,8 @@ from pinakes.search.own_summaries import SummaryVectors
 from pinakes.search.passages import Passages
 from pinakes.search.ranking import Ranked
 from pinakes.search.rarity import Rarity
-from pinakes.search.scoring import rounded
 from pinakes.types import Float32, Hit, Int64, Ranking, Scores
+from pinakes.wording import rounded
 
 MOST_DOCUMENTS = 50
 _TRIED = 3

@@ -10,9 +10,6 @@ import numpy as np
 
 from pinakes.types import Bool, Float32, Hit
 
-_DECIMALS = 4
-"""Of a part as it is shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
@@ -55,9 +52,3 @@ def with_score(hit: Hit, score: float, name: str) -> Hit:
 def plus(parts: Mapping[str, float], name: str, added: float) -> dict[str, float]:
     """Return ``parts`` with another part, or more of one that is there."""
     return {**parts, name: parts.get(name, 0.0) + added} if added else dict(parts)
-
-
-def rounded(parts: Mapping[str, float]) -> dict[str, float]:
-    """Return ``parts`` as answers have them: four decimals, less those that are nothing then."""
-    told = {name: round(part, _DECIMALS) for name, part in parts.items()}
-    return {name: part for name, part in told.items() if part}

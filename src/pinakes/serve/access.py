@@ -31,6 +31,7 @@ from pinakes.errors import PinakesError, RateLimited, Refused, Unauthorized, htt
 from pinakes.serve import websocket
 from pinakes.serve.envelope import PREFIX, about, as_response, of_this_interface, refused
 from pinakes.serve.guard import is_loopback
+from pinakes.serve.instance import COMMANDS
 from pinakes.serve.mcp import PATH as MCP
 from pinakes.serve.pages import refused_page
 from pinakes.serve.service import Service
@@ -54,6 +55,7 @@ NEEDED: Final[Mapping[str, caller.Scope | None]] = {
     f"GET {PREFIX}/tools": "read",
     f"POST {PREFIX}/tools/{{name}}": "read",
     f"POST {PREFIX}/ask": "read",
+    f"POST {COMMANDS}": "read",
     f"GET {PREFIX}/events": "read",
     f"POST {PREFIX}/knowledge/ask": "read",
     f"DELETE {PREFIX}/knowledge/source/{{source_id:path}}": "write",
@@ -156,7 +158,7 @@ class Access:
             RateLimited: there were too many of them.
             Busy: the catalogue cannot be read now.
         """
-        token = _token(Headers(scope=scope))
+        token = shown_token(Headers(scope=scope))
         if self._local_key and hmac.compare_digest(token.encode(), self._local_key):
             return Caller()
         address = (scope.get("client") or ("",))[0]
@@ -260,7 +262,7 @@ def _told_on_socket(message: Message, error: PinakesError) -> str:
     return to_json({"id": known, "error": described(error), "done": True}).decode()
 
 
-def _token(headers: Headers) -> str:
+def shown_token(headers: Headers) -> str:
     """Return what is shown as a key, "" where there is none."""
     shown = headers.get("authorization", "")
     return shown[len(_SCHEME) :].strip() if shown.lower().startswith(_SCHEME) else ""

@@ -15,6 +15,7 @@ from pinakes.library import Library
 from pinakes.serve import (
     access,
     asking,
+    commands,
     envelope,
     events,
     knowledge,
@@ -32,6 +33,7 @@ from pinakes.serve.connections import Connections
 from pinakes.serve.ending import Ending
 from pinakes.serve.greeting import version_of
 from pinakes.serve.guard import Guard
+from pinakes.serve.instance import COMMANDS
 from pinakes.serve.metrics import Meter
 from pinakes.serve.service import Service
 from pinakes.serve.startup import Startup
@@ -48,7 +50,7 @@ _TAGS = [
 ]
 _KNOWLEDGE_TAG = {"name": "knowledge", "description": "The knowledge base of a platform team."}
 _PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
-_API_PATHS = frozenset({asking.PATH, events.PATH, sources.PATH})
+_API_PATHS = frozenset({asking.PATH, COMMANDS, events.PATH, sources.PATH})
 
 
 def create_app(
@@ -87,6 +89,7 @@ def create_app(
     if keeps_knowledge:
         api.include_router(platform.routes(service))
     api.include_router(asking.routes(service))
+    api.include_router(commands.routes(service))
     api.include_router(events.routes(service))
     api.include_router(sources.routes(service))
     api.include_router(rest.routes(service, api))

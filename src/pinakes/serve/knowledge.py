@@ -14,12 +14,12 @@ from pinakes.embedders.presets import model_of
 from pinakes.errors import Busy
 from pinakes.filters import nearest
 from pinakes.library import CollectionStatus, Library
-from pinakes.search.scoring import rounded
 from pinakes.serve.envelope import Refusal
 from pinakes.serve.service import Service
 from pinakes.settings import EmbeddingSettings, Settings, shortened
 from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
+from pinakes.wording import rounded
 
 MODES = ["hybrid", "vector", "keyword"]
 QUESTION = "how does it work?"

@@ -22,6 +22,7 @@ from pinakes.serve.access import NEEDED
 from pinakes.serve.app import create_app
 from pinakes.serve.connections import Connections
 from pinakes.serve.envelope import PREFIX
+from pinakes.serve.instance import COMMANDS
 from pinakes.serve.run import Server, bind, check_exposure, configured, url_of
 from pinakes.settings import ChatSettings, EmbeddingSettings, ExpansionSettings, RerankSettings, Settings
 from pinakes.tools import TOOLS
@@ -87,7 +88,8 @@ def create_mock_app(library: Library, connections: Connections | None = None) ->
     @app.get("/routes", include_in_schema=False)
     def routes() -> dict[str, JSON]:
         keeps_knowledge = manage_knowledge.toolset in library.settings.toolsets
-        there = sorted(route for route in NEEDED if keeps_knowledge or f"{PREFIX}/knowledge/" not in route)
+        hidden = {f"POST {COMMANDS}"} | {one for one in NEEDED if f"{PREFIX}/knowledge/" in one and not keeps_knowledge}
+        there = sorted(NEEDED.keys() - hidden)
         return {"routes": [dict(zip(("method", "path"), route.split(), strict=True)) for route in there]}
 
     return app

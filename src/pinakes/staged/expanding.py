@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rapidfuzz import fuzz, process
 
 from pinakes import fusion
 from pinakes.catalog import briefs, documents, file_lines
@@ -360,6 +359,8 @@ def section_of(found: Sequence[Heading], name: str) -> Heading | None:
     if begun:
         begun = [one for one in begun if _is_below(found, one, above)] or begun
         return begun[0] if len(begun) == 1 else None
+    from rapidfuzz import fuzz, process
+
     best = process.extractOne(wanted, titles, scorer=fuzz.ratio, score_cutoff=_ALIKE)
     return found[best[2]] if best else None
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from pinakes.analysis import STOP_WORDS
+from pinakes.regexes import lazy
 
 ENDED = (*".!?。！？।॥؟۔።։។။", ".)", '."', ".”", ".'", "。」", "。』")
 """What sentences end with, in any script."""
@@ -28,31 +29,29 @@ _MIN_RUN = 3
 _MAX_NOTE_CHARS, _MAX_DATED_WORDS = 200, 6
 _CAPITALS = 0.6
 
-_LINK = re.compile(r"\[([^\]\n]{1,300})\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,300}\])")
-_SPLIT_LINK = re.compile(r"\[([^\]\[\n]{1,200})\n[ \t]*([^\]\[\n]{1,200})\]\(")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+")
-_SET_APART = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|<|([-=*_~^\"'`#.:+])\1{2,}\s*$)")
-_SEPARATOR = re.compile(r"\s{0,9}[·•‧∙|｜]\s{0,9}|\s{1,9}(?:[›»>→/⟩]|[-=]>)\s{1,9}")
+_LINK = lazy(r"\[([^\]\n]{1,300})\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,300}\])")
+_SPLIT_LINK = lazy(r"\[([^\]\[\n]{1,200})\n[ \t]*([^\]\[\n]{1,200})\]\(")
+_ITEM = lazy(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+")
+_SET_APART = lazy(r"\s*(?:#{1,6}\s|\||```|~~~|<|([-=*_~^\"'`#.:+])\1{2,}\s*$)")
+_SEPARATOR = lazy(r"\s{0,9}[·•‧∙|｜]\s{0,9}|\s{1,9}(?:[›»>→/⟩]|[-=]>)\s{1,9}")
 _SEPARATORS = "·•‧∙|｜›»>→/⟩"
-_LEADER = re.compile(r"(?:(?:\.[ \t]?){4,}|…{2,}|\t| {3,})[ \t]*(?:\d{1,4}|[ivxlc]{1,6})\s*\Z")
+_LEADER = lazy(r"(?:(?:\.[ \t]?){4,}|…{2,}|\t| {3,})[ \t]*(?:\d{1,4}|[ivxlc]{1,6})\s*\Z")
 _LEADER_CHARS = 60
-_PAGE = re.compile(r"\D(\d{1,4})\s*\Z")
-_FIELD = re.compile(r"\W{0,4}([^\W\d_][\w /&().'’#-]{0,30}?)[ \t*_]{0,4}(?::[ \t*_]+|：)(\S.{0,120})")
-_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]+")
-_DATE = re.compile(
+_PAGE = lazy(r"\D(\d{1,4})\s*\Z")
+_FIELD = lazy(r"\W{0,4}([^\W\d_][\w /&().'’#-]{0,30}?)[ \t*_]{0,4}(?::[ \t*_]+|：)(\S.{0,120})")
+_ADDRESS = lazy(r"\b(?:https?://|www\.)\S+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]+")
+_DATE = lazy(
     r"(?<!\d)(?:\d{4}[-/.年]\s?\d{1,2}(?:[-/.月]\s?\d{1,2})?日?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|(?:19|20)\d\d)(?!\d)"
 )
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazy(r"[^\W\d_]+")
 
-_REVISED = re.compile(
+_REVISED = lazy(
     r"\b(?:(?:last|first) )?(?:updated?|modified|published|posted|reviewed|revised|printed|edition)\b"
     r"|\b(?:aktualisiert|geändert|veröffentlicht|stand)\b|\bmise? à jour\b|\bpublié|\bactualizad|\bpublicad"
     r"|\baggiornat|обновлен|опубликован|更新|発行|公開|发布|업데이트",
     re.I,
 )
-_WRITTEN_BY = re.compile(
-    r"\W*(?:(?:written|posted|published|authored|edited|translated|reviewed) by|by|von|par|por)\b", re.I
-)
+_WRITTEN_BY = lazy(r"\W*(?:(?:written|posted|published|authored|edited|translated|reviewed) by|by|von|par|por)\b", re.I)
 
 _NOTICE_WORDS = (
     *("©", "(c) ", "copyright", "rights", "rechte", "droits", "derechos", "diritti", "права", "版权", "無断", "isbn"),
@@ -61,7 +60,7 @@ _NOTICE_WORDS = (
 )
 """One of these is in each notice that ``_NOTICE`` finds: looking for them takes less time."""
 
-_NOTICE = re.compile(
+_NOTICE = lazy(
     r"""
       © | \(c\)\s(?:19|20)\d\d | \bcopyright\s(?:\(c\)|©|(?:19|20)\d\d|by\b|holders?\b|notice\b)
     | \ball\srights\sreserved | alle\srechte\svorbehalten | tous\sdroits\sréservés | todos\slos\sderechos\sreservados
@@ -78,7 +77,7 @@ _NOTICE = re.compile(
     """,
     re.VERBOSE,
 )
-_OPENING = re.compile(
+_OPENING = lazy(
     r"""\W*(?:
       code\sgenerated\sby
     | (?:this|the)\s(?:page|file|document|report|site|content|text)s?\s(?:is|are|was|were|has\sbeen)

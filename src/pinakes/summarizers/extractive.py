@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from pinakes.analysis import STOP_WORDS
+from pinakes.regexes import lazy
 from pinakes.settings import ChatSettings, SummarySettings
 from pinakes.summarizers.boilerplate import ENDED, is_notice, without_furniture
 from pinakes.types import Document, Summary
@@ -40,7 +41,7 @@ _SAME_SHARE = 0.6
 """A sentence that has so much of its words from one that was taken adds little."""
 
 # Repeats are bounded or not taken back, so that no text, however odd, takes long.
-_CLUTTER = re.compile(
+_CLUTTER = lazy(
     r"""
     <!--.*?(?:-->|\Z)
     | ^\ {0,3}(?P<fence>`{3,}+|~{3,}+)[^\n]*\n.*?(?:^\ {0,3}(?P=fence)[^\n]*$|\Z)
@@ -50,26 +51,24 @@ _CLUTTER = re.compile(
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
-_IMAGE = re.compile(r"!\[[^\]\n]{0,300}\](?:\((?:data:[^)\n]*|[^)\n]{0,1000})\)|\[[^\]\n]{0,300}\])?")
-_LINK = re.compile(r"\[([^\]\n]{1,300})\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,300}\])")
-_ROLE = re.compile(r":[\w.+:-]{1,60}:`([^`<\n]{1,300}?)(?:\s{0,9}<[^`>\n]{0,300}>)?`")
-_MARKS = re.compile(r"\*\*|__|``?|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|\\(?=[!-/:-@\[-`{-~])")
-_ADMONITION = re.compile(r"^[>\s]*\[![A-Za-z]+\]")
-_LINK_ALONE = re.compile(r"\[[^\]\n]+\](?:\([^)\n]*\)|\[[^\]\n]*\])?\W*")
-_RULE = re.compile(r"\s*([-=*_~^\"'`#.:+])\1{2,}\s*")
-_HEADING = re.compile(r"\ {0,3}#{1,6}\s+(.*)")
-_TABLE = re.compile(r"\s*(?:\||\+[-=+]{3,})|.*\|.*\|")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[[ xX]\]\s*(?P<box>))?")
-_DIRECTIVE = re.compile(r"\s*(?:\.\.\s|:\w[\w -]*:|\[[^\]]+\]:\s|@\w+|%)")
-_MARKUP = re.compile(r"\s*(?:\.\. |:[\w-]+:|```|~~~|[=~^\"'`]{3,}\s*$)")
-_LEAD = re.compile(
-    r"(?:abstract|about|description|executive summary|introduction|overview|purpose|summary|synopsis)\b", re.I
-)
-_END = re.compile(r"(?<=[.!?。！？।॥؟۔።։។။])[\"'”’)\]]*(?:\s+(?=[\"'“‘(\[]?[^\Wa-z_])|(?<=[。！？])|\Z)")
+_IMAGE = lazy(r"!\[[^\]\n]{0,300}\](?:\((?:data:[^)\n]*|[^)\n]{0,1000})\)|\[[^\]\n]{0,300}\])?")
+_LINK = lazy(r"\[([^\]\n]{1,300})\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,300}\])")
+_ROLE = lazy(r":[\w.+:-]{1,60}:`([^`<\n]{1,300}?)(?:\s{0,9}<[^`>\n]{0,300}>)?`")
+_MARKS = lazy(r"\*\*|__|``?|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|\\(?=[!-/:-@\[-`{-~])")
+_ADMONITION = lazy(r"^[>\s]*\[![A-Za-z]+\]")
+_LINK_ALONE = lazy(r"\[[^\]\n]+\](?:\([^)\n]*\)|\[[^\]\n]*\])?\W*")
+_RULE = lazy(r"\s*([-=*_~^\"'`#.:+])\1{2,}\s*")
+_HEADING = lazy(r"\ {0,3}#{1,6}\s+(.*)")
+_TABLE = lazy(r"\s*(?:\||\+[-=+]{3,})|.*\|.*\|")
+_ITEM = lazy(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[[ xX]\]\s*(?P<box>))?")
+_DIRECTIVE = lazy(r"\s*(?:\.\.\s|:\w[\w -]*:|\[[^\]]+\]:\s|@\w+|%)")
+_MARKUP = lazy(r"\s*(?:\.\. |:[\w-]+:|```|~~~|[=~^\"'`]{3,}\s*$)")
+_LEAD = lazy(r"(?:abstract|about|description|executive summary|introduction|overview|purpose|summary|synopsis)\b", re.I)
+_END = lazy(r"(?<=[.!?。！？।॥؟۔።։។။])[\"'”’)\]]*(?:\s+(?=[\"'“‘(\[]?[^\Wa-z_])|(?<=[。！？])|\Z)")
 _SHORT_FORM_CHARS = 10
-_SHORT_FORM = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Sec|[A-Z])\.$")
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_COMMENT = re.compile(
+_SHORT_FORM = lazy(r"\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Sec|[A-Z])\.$")
+_WORD = lazy(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_COMMENT = lazy(
     r"""\A(?:\s|\#![^\n]*\n|<\?php)*+(?:
       (?P<quoted>[rRuU]?(?:\"{3}(?P<double>.*?)\"{3}|'{3}(?P<single>.*?)'{3}))
     | (?P<block>(?:/\*.*?\*/\s*)+)
@@ -78,10 +77,8 @@ _COMMENT = re.compile(
     )""",
     re.DOTALL | re.VERBOSE,
 )
-_COMMENT_SIGNS = re.compile(
-    r"^[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|///?!?|\#+|--+|;+)?[ \t]?|(?<!\*)\*+/[ \t]*$", re.MULTILINE
-)
-_WIDE = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_COMMENT_SIGNS = lazy(r"^[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|///?!?|\#+|--+|;+)?[ \t]?|(?<!\*)\*+/[ \t]*$", re.MULTILINE)
+_WIDE = lazy("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 import re2
 
+from pinakes.regexes import lazy
+
 Sign: TypeAlias = Literal["override", "role", "markup", "tool call", "secrecy", "addressed", "leak", "hidden"]
 """Asks to forget what was said before; gives another role; has the marks that separate messages; looks like a call of
 a tool; wants to be kept from the user; names its reader a model; wants secrets told; is invisible to people."""
@@ -22,7 +24,7 @@ WARNING: Final = "it has instructions aimed at a model, which are not to be foll
 
 def _pattern(pattern: str) -> re.Pattern[str]:
     """Compile ``pattern``, in which a blank stands for whatever may be between two words."""
-    return re.compile(pattern.replace(" ", r"\W{1,9}"))
+    return lazy(pattern.replace(" ", r"\W{1,9}"))
 
 
 _MODEL = r"(?:ai|llm|(?:large )?language model|ai (?:assistant|agent|model|system)|chatbot|gpt|chatgpt)s?\b"
@@ -88,7 +90,7 @@ _WORDINGS: Final[tuple[tuple[tuple[str, ...], Mapping[Sign, re.Pattern[str]]], .
     (
         ("<|", "[/inst]", "sys>>", "<system", "</system", "<assistant"),
         {
-            "markup": re.compile(
+            "markup": lazy(
                 r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|endofprompt|eot_id|start_header_id"
                 r"|end_header_id|begin_of_text|end_of_text)\|>|\[/inst\]|<</?sys>>"
                 r"|</?(?:system|assistant)[-_\s](?:prompt|message|instructions?|reminder|override)>"
@@ -108,7 +110,7 @@ _WORDINGS: Final[tuple[tuple[tuple[str, ...], Mapping[Sign, re.Pattern[str]]], .
     (
         ("_call", "tool_", "_result", "invoke name="),
         {
-            "tool call": re.compile(
+            "tool call": lazy(
                 r"<(?:\w+:)?(?:function_calls?|tool_calls?|tool_use|tool_code|tool_response|function_results?)>"
                 r"|<(?:\w+:)?invoke name="
             )
@@ -154,8 +156,8 @@ def _finder() -> tuple[re2.Set, tuple[int, ...]]:
 
 _WORDS, _PLACES = _finder()
 
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
-_TAGS = re.compile("[\U000e0020-\U000e007e]{8,}")
+_UNSEEN = lazy("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_TAGS = lazy("[\U000e0020-\U000e007e]{8,}")
 """Letters that no font shows. Flags of regions are made of up to six of them."""
 
 _TAGS_BEGIN = b"\xf3\xa0"

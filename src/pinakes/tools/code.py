@@ -12,12 +12,12 @@ from pinakes.catalog import contents as stored
 from pinakes.content_types import FIELD, ContentType
 from pinakes.errors import InvalidInput, NotFound, QueryTooLong
 from pinakes.library import Library
-from pinakes.search.scoring import rounded
 from pinakes.tools import contents
 from pinakes.tools.declare import Reply, list_from, object_from, tool
 from pinakes.tools.errors import as_code
 from pinakes.tools.parameters import Collection, Searched, WrittenTo, meant
 from pinakes.types import JSON, Hit, Results
+from pinakes.wording import rounded
 
 _HALFWAY_BM25 = 10
 _EMBEDDING_STAGES = frozenset({"embed"})

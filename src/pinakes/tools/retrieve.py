@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field
 
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import CollectionStatus, Library, Text
-from pinakes.search.scoring import rounded
 from pinakes.text.fence import Fence, one_line
 from pinakes.text.file_lines import FileLines
 from pinakes.text.pages import page_words
@@ -21,7 +20,7 @@ from pinakes.tools.parameters import Collection, Searched, meant
 from pinakes.tools.place import read_place
 from pinakes.types import JSON, Hit, Results
 from pinakes.types import Blame as Lines
-from pinakes.wording import counted
+from pinakes.wording import counted, rounded
 
 _REST = "narrow it with path, filters or other words, or read a document at its lines"
 

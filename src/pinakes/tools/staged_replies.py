@@ -10,13 +10,13 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.catalog.briefs import Mark
 from pinakes.catalog.records import DocumentRecord
 from pinakes.embedders.tokens import TokenCounter
-from pinakes.search.scoring import rounded
 from pinakes.staged.expanding import Opened, Passage, Wanted
 from pinakes.staged.found import Found, FoundSummaries
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
 from pinakes.tools.declare import Reply, as_json
 from pinakes.types import JSON, Heading
+from pinakes.wording import rounded
 
 _NOT_METADATA = ("tags", "source", "summary")
 _MOST_HEADINGS = 100

@@ -242,7 +242,13 @@ def test_the_walk_knows_every_route() -> None:
     walked = {"GET /", "GET /health", "GET /stats", "GET /metrics", "POST /search", "WEBSOCKET /ws/search", "POST /mcp"}
     walked |= {"GET /api/v1/sources", "POST /api/v1/tools/{name}"}
     others = {"GET /docs", "GET /openapi.json", "GET /healthz", "DELETE /mcp", "GET /api/v1/openapi"}
-    others |= {"GET /api/v1/tools", "POST /api/v1/ask", "GET /api/v1/events", "POST /api/v1/knowledge/ask"}
+    others |= {
+        "GET /api/v1/tools",
+        "POST /api/v1/ask",
+        "POST /api/v1/command/search",
+        "GET /api/v1/events",
+        "POST /api/v1/knowledge/ask",
+    }
     others |= {"DELETE /api/v1/knowledge/source/{source_id:path}"}
     assert walked | others == set(NEEDED)
 

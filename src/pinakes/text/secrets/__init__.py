@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import re2
 
+from pinakes.regexes import lazy
 from pinakes.text.secrets.columns import in_columns
 from pinakes.text.secrets.named import NAMED
 from pinakes.text.secrets.patterns import KEYS, TOKENS, Rule
@@ -217,7 +218,7 @@ def _compiled() -> tuple[Any, tuple[_Exact, ...]]:
 
 
 def _alternatives(rules: Mapping[str, Rule]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<{name}>{_bounded(rule)})" for name, rule in rules.items()))
+    return lazy("|".join(f"(?P<{name}>{_bounded(rule)})" for name, rule in rules.items()))
 
 
 def _first_chars(rules: Iterable[Rule]) -> frozenset[str] | None:

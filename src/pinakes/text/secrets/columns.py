@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 import re2
 
+from pinakes.regexes import lazy
 from pinakes.text.secrets import values
 
 _NAMES: Final = (
@@ -16,9 +16,9 @@ _NAMES: Final = (
     r"(?:api|access|auth|client|secret|private)[ _.-]?(?:key|token|secret)))"
 )
 _CELL: Final = rf"(?:^|[|,;\t])[ \"*`]{{0,4}}{_NAMES}[ \"*`]{{0,4}}(?:[|,;\t\r]|$)"
-_NAME: Final = re.compile(_NAMES)
-_PASSWORD: Final = re.compile(r"(?i:pass|pwd)")
-_DELIMITER: Final = re.compile(r"[|:\s-]*-[|:\s-]*")
+_NAME: Final = lazy(_NAMES)
+_PASSWORD: Final = lazy(r"(?i:pass|pwd)")
+_DELIMITER: Final = lazy(r"[|:\s-]*-[|:\s-]*")
 _SEPARATORS: Final = "|\t;,"
 _AROUND: Final = " \t\"'`*"
 _LONGEST_HEADER: Final = 2000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pinakes.regexes import lazy
 from pinakes.text.secrets import values
 from pinakes.text.secrets.patterns import Rule, Spans
 
@@ -45,21 +46,21 @@ _VALUE = (
     r"`(?P<tick>[^`\n]{6,64}+)[^\s])"
     rf"|(?:(?:Bearer |Token |token |Basic )?(?P<bare>{_BARE}{{6,64}}))"
 )
-_ASSIGNED = re.compile(f"{_NAME}{_BETWEEN}(?:{_VALUE})")
+_ASSIGNED = lazy(f"{_NAME}{_BETWEEN}(?:{_VALUE})")
 _GROUPS = ("double", "single", "tick", "bare")
 _HEAD = 64
 _REST = {
-    "double": re.compile(r"[^\s\"]{0,8000}"),
-    "single": re.compile(r"[^\s']{0,8000}"),
-    "tick": re.compile(r"[^\s`]{0,8000}"),
-    "bare": re.compile(r"[^\s\"'`,;<>(){}\[\]|&]{0,8000}"),
+    "double": lazy(r"[^\s\"]{0,8000}"),
+    "single": lazy(r"[^\s']{0,8000}"),
+    "tick": lazy(r"[^\s`]{0,8000}"),
+    "bare": lazy(r"[^\s\"'`,;<>(){}\[\]|&]{0,8000}"),
 }
 _OPENING = ("(", "[", "{")
 _LONGEST_PASSWORD = 200
 _HEADING_CHARS = 50
-_IN_HEADING = re.compile(r"[#>*_+|\s-]*(?:[\w.-]+ ){0,4}")
-_VALUE_NAME = re.compile(r"(?i)[\n,][ \t]*[\"']?(?:value|secret)[\"']?[ \t]*[:=]")
-_SPACE = re.compile(r"\s")
+_IN_HEADING = lazy(r"[#>*_+|\s-]*(?:[\w.-]+ ){0,4}")
+_VALUE_NAME = lazy(r"(?i)[\n,][ \t]*[\"']?(?:value|secret)[\"']?[ \t]*[:=]")
+_SPACE = lazy(r"\s")
 _HEADER = ("Bearer ", "bearer ", "Token ", "token ", "Basic ", "basic ", "SSWS ")
 
 
@@ -156,15 +157,15 @@ def _given(text: str, start: int, _end: int) -> Spans:
 
 
 _LOGIN_PATTERN = r"://([^\s/:@\"'<>()]{0,64}):([^\s/@\"'<>(){}]{3,128})@"
-_LOGIN = re.compile(_LOGIN_PATTERN)
-_WORDS = re.compile(
+_LOGIN = lazy(_LOGIN_PATTERN)
+_WORDS = lazy(
     r"(?i:p(?:ass)?(?:w(?:or)?d)?|passwd|pw|secret|token|password\d?|[a-z]*pass(?:word)?|\*+|\.+|\$\w+|%\w+%|:?port|"
     r"test|admin|root|postgres|guest|user|[0-9]{1,5})"
 )
 _HEADERS_PATTERN = r"((?i:bearer|basic|token))[ ]{1,4}([A-Za-z0-9_.~+/=-]{16,1000})"
-_HEADERS = re.compile(_HEADERS_PATTERN)
+_HEADERS = lazy(_HEADERS_PATTERN)
 _DOCKER_PATTERN = r"[^A-Za-z0-9_]auth\"?[ ]{0,2}:[ ]{0,2}\"?([A-Za-z0-9+/=]{8,1000})"
-_DOCKER = re.compile(_DOCKER_PATTERN)
+_DOCKER = lazy(_DOCKER_PATTERN)
 _NETRC = 4
 _LOGIN_OPTION = 6
 _JOINED_OPTION = 7
@@ -178,12 +179,12 @@ _GIVEN_PATTERN = (
     r"|[ ](?:-u|--user)[ =][\"']?[A-Za-z0-9_.@-]{1,60}:([^\s\"':/]{6,200})"
     r"|[ ]-p([^\s\"'=:/-][^\s\"':/]{6,200}))"
 )
-_GIVEN = re.compile(_GIVEN_PATTERN)
+_GIVEN = lazy(_GIVEN_PATTERN)
 _GIVEN_ANCHOR = re.sub(r"\{(?:5,1000|6,200)\}(\))?'?", r"\1", _GIVEN_PATTERN)
 _BEFORE = {
-    2: re.compile(r"[ \t]*(?:ENV|ARG|setx|export|set|SetEnv|SET)[ \t]+(?:-[gx]+[ \t]+)?[A-Za-z0-9_]{0,60}"),
-    _JOINED_OPTION: re.compile(r".*\b(?:mysql|mariadb)(?:-?[a-z]{1,12})?[ ][^|;&]*"),
-    4: re.compile(r"(?:.*[ \t])?(?:login|user)[ \t]+\S{1,100}[ \t]*", re.DOTALL),
+    2: lazy(r"[ \t]*(?:ENV|ARG|setx|export|set|SetEnv|SET)[ \t]+(?:-[gx]+[ \t]+)?[A-Za-z0-9_]{0,60}"),
+    _JOINED_OPTION: lazy(r".*\b(?:mysql|mariadb)(?:-?[a-z]{1,12})?[ ][^|;&]*"),
+    4: lazy(r"(?:.*[ \t])?(?:login|user)[ \t]+\S{1,100}[ \t]*", re.DOTALL),
 }
 """What stands before a value in its line, where that alone tells a setting from prose, by number of the group."""
 _BEFORE_CHARS = 160

@@ -10,50 +10,50 @@ import re
 from collections import Counter
 from typing import Final
 
+from pinakes.regexes import lazy
+
 MASK: Final = "\u2588"
 """Stands for each masked code point. It is no letter and no punctuation: a run of it is one token, and no word."""
 
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = lazy(
     rf"{MASK}|\*{{3}}|\.{{3}}|…|<|\$\{{|\$\(|\{{\{{|%\(|%[sdv]\b|@@|"
     r"example|placeholder|change[-_ ]?(?:me|it|this)|change[-_]?in|replace[-_ ]?|your|x{4}|dummy|redacted|"
     r"insert[-_ ]|enter[-_ ]|fake|foo[-_]?bar|not[-_]?(?:a|real)[-_]|to[-_]?do|here\b|"
     r"0{8}|1{8}|a{6}",
     re.IGNORECASE,
 )
-_EXAMPLE: Final = re.compile(
-    rf"{MASK}|example|placeholder|your|x{{5}}|\.{{3}}|…|redacted|0{{12}}|1{{12}}", re.IGNORECASE
-)
-_COMMON: Final = re.compile(
+_EXAMPLE: Final = lazy(rf"{MASK}|example|placeholder|your|x{{5}}|\.{{3}}|…|redacted|0{{12}}|1{{12}}", re.IGNORECASE)
+_COMMON: Final = lazy(
     r"(?:my|the|db|some|super|very|new|old|top)?[-_]?"
     r"(?:passw(?:or|0r)?d|passwd|pass|pwd|p@ssw(?:or|0r)d|secret|s3cr3t|token|api[-_]?key|key|admin|administrator|root|"
     r"test(?:ing)?|tester|demo|sample|user(?:name)?|guest|hello|welcome|qwerty|letmein|default|string|value|abc|foo|bar|"
     r"monkey|dragon)",
     re.IGNORECASE,
 )
-_CODE: Final = re.compile(
+_CODE: Final = lazy(
     r"(?:os|process|self|this|cls|ctx|config|cfg|settings|env|req(?:uest)?|res|data|params?|options?|args?|secrets?|vars?|"
     r"local|var|each|module|input|github|steps|inputs|matrix|node|facter|ansible|vault)[.\[]|"
     r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+(?:[\[(].*)?|/|\./|~/|[A-Za-z]:\\|\w+://|@[\w.]+|[-+]{2}|\$\w+|%\w+%|0x[0-9A-Fa-f]+$|"
     r"#|LS0tLS1CRUdJT|[&*]\w|(?:sha\d+|md5)[:-]",
     re.IGNORECASE,
 )
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_RUN: Final = re.compile(r"[A-Za-z0-9+/=]+")
-_DATE: Final = re.compile(r"v?\d+(?:[.:/_-]\d+)*(?:[A-Za-z]{1,6}\d*)?")
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
+_UUID: Final = lazy(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_RUN: Final = lazy(r"[A-Za-z0-9+/=]+")
+_DATE: Final = lazy(r"v?\d+(?:[.:/_-]\d+)*(?:[A-Za-z]{1,6}\d*)?")
+_WORD: Final = lazy(r"[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
 _KIND: Final = str.maketrans(
     {
         char: "d" if chr(char).isdigit() else "u" if chr(char).isupper() else "l" if chr(char).isalpha() else "s"
         for char in range(128)
     }
 )
-_DIGIT: Final = re.compile(r"[0-9]")
-_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
-_SAME_KIND: Final = re.compile(r"d+|u+|l+|s+")
+_DIGIT: Final = lazy(r"[0-9]")
+_NOT_ASCII: Final = lazy(r"[^\x00-\x7f]")
+_SAME_KIND: Final = lazy(r"d+|u+|l+|s+")
 _TOKEN_RUN: Final = 20
 _SHORTEST: Final = 8
 _SHORTEST_TOKEN: Final = 12
-_HEX: Final = re.compile(r"[0-9a-f]{,19}")
+_HEX: Final = lazy(r"[0-9a-f]{,19}")
 """So short, it rather is the abbreviated name of a commit or container."""
 
 

@@ -1,0 +1,94 @@
+"""``python -m benchmarks.speed.command --home HOME``: seconds of ``pinakes search`` as a whole command, start to end.
+
+The home is copied, so that nothing is written into it. Measured are the command alone, the command while a server of
+the same home runs, which then answers, and ``pinakes --help``, which only starts. They take turns, so that what else
+the machine does concerns all of them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.speed import machine
+from benchmarks.speed.home import serving_process, start
+
+_START_TIMEOUT_S = 600.0
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Median seconds of each command, and those of all runs."""
+
+    help_s: float
+    search_s: float
+    search_with_server_s: float
+    runs_s: dict[str, list[float]]
+
+
+def measured(home: Path, question: str, settings: Sequence[str], times: int) -> Commands:
+    """Run each command so often, after one run that is not counted."""
+    options = [word for one in settings for word in ("--set", one)]
+    with tempfile.TemporaryDirectory() as folder:
+        alone, served = (Path(shutil.copytree(home, Path(folder) / name)) for name in ("alone", "served"))
+        commands = {
+            "help": ["--help"],
+            "search": ["search", question, "--home", str(alone), *options],
+            "search with server": ["search", question, "--home", str(served), *options],
+        }
+        runs: dict[str, list[float]] = {name: [] for name in commands}
+        with serving_process(served, Path(folder) / "log", *options) as (_, port):
+            _wait_until_ready(port)
+            for number in range(times + 1):
+                for name, words in commands.items():
+                    seconds = _seconds(words)
+                    if number:
+                        runs[name].append(seconds)
+    return Commands(median(runs["help"]), median(runs["search"]), median(runs["search with server"]), runs)
+
+
+def _seconds(words: Sequence[str]) -> float:
+    began = time.perf_counter()
+    code = start(*words, stdout=subprocess.DEVNULL).wait()
+    seconds = time.perf_counter() - began
+    if code:
+        raise RuntimeError(f"`pinakes {' '.join(words)}` ended with {code}")
+    return seconds
+
+
+def _wait_until_ready(port: int) -> None:
+    deadline = time.perf_counter() + _START_TIMEOUT_S
+    while time.perf_counter() < deadline:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+            if json.load(answer)["status"] == "healthy":
+                return
+        time.sleep(_POLL_S)
+    raise RuntimeError("the server is not ready")
+
+
+def main() -> None:
+    """Measure and print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--home", type=Path, required=True, help="a home with documents")
+    parser.add_argument("--question", default="how does it work?")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as the commands take it")
+    parser.add_argument("--times", type=int, default=10)
+    given = parser.parse_args()
+    figures = measured(given.home.absolute(), given.question, given.set, given.times)
+    json.dump({"machine": machine.describe(), "figures": asdict(figures)}, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()
