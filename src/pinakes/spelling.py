@@ -19,7 +19,6 @@ from rapidfuzz.distance import OSA
 from pinakes.analysis import NAMES, STOP_WORDS, Analyzer
 from pinakes.analysis.words import UNSPACED
 from pinakes.ports import Lexicon
-from pinakes.settings import SpellingSettings
 from pinakes.text import identifiers
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
@@ -39,6 +38,13 @@ _MOST_COUNTED = 10
 _MOST_MISSING = 5
 _MOST_UNLIKE = 2
 """So many unknown words of a query are looked into, and of those that resemble nothing: it is in another language."""
+
+_REPLACED_FROM = 5
+"""Shorter words are never replaced: too many others are one edit away."""
+
+_REPLACING_DOCUMENTS = 3
+_DOMINANCE = 10
+"""A word replaces another if it is in so many documents, and in so many times as many as any other as near."""
 
 _MOST_WORDS = 20
 """Of a longer query it is not said which short words are nowhere: it is a text, and none of them matters much."""
@@ -81,7 +87,7 @@ def lacked_word(note: str) -> str:
     return found[1] if found else ""
 
 
-def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Missing, ...]:
+def missing(text: str, lexicon: Lexicon) -> tuple[Missing, ...]:
     """Return the words of ``text`` that no passage has, each once, at most five, and two that nothing resembles.
 
     A compound or identifier counts as missing when something near to the whole of it is there, or none of its parts.
@@ -94,7 +100,7 @@ def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Mi
             continue
         near = _near(word.lower(), lexicon)
         if near or not any(map(lexicon.has, _parts(word))):
-            found.append(Missing(word, near[:_MOST_NEAR], _is_sure(word, near, settings)))
+            found.append(Missing(word, near[:_MOST_NEAR], _is_sure(word, near)))
     return tuple(found)
 
 
@@ -187,9 +193,9 @@ def _edited_in_the_beginning(word: str) -> set[str]:
     return found - {word}
 
 
-def _is_sure(word: str, near: Sequence[Near], settings: SpellingSettings) -> bool:
+def _is_sure(word: str, near: Sequence[Near]) -> bool:
     plain = word.isalpha() and word[1:].islower()
-    if not near or not plain or len(word) < settings.min_chars:
+    if not near or not plain or len(word) < _REPLACED_FROM:
         return False
     best = near[0]
     if best.distance > 1 or not best.word.isalpha():
@@ -197,7 +203,7 @@ def _is_sure(word: str, near: Sequence[Near], settings: SpellingSettings) -> boo
     stem = _stem(best.word)
     same = sum(one.documents for one in near if one.distance == 1 and _stem(one.word) == stem)
     others = [one.documents for one in near if one.distance == 1 and _stem(one.word) != stem]
-    return same >= settings.min_documents and same >= settings.dominance * max(others, default=0)
+    return same >= max(_REPLACING_DOCUMENTS, _DOMINANCE * max(others, default=0))
 
 
 def _stem(word: str) -> str:

@@ -147,7 +147,7 @@ def gather(
             bm25 = _bm25(asked, ids, arms["keyword"], index)
         if weighted and vector is not None and len(ids):
             wider = _wider(asked.text, vector, ids, documents, held, named, wholes, index)
-        if bm25 is not None and vector is None and settings.search.keyword_document_share:
+        if bm25 is not None and vector is None:
             document_bm25 = _document_bm25(asked.text, documents, index)
     limited = any(len(arm) >= limit for arm in arms.values())
     phrases = only.phrases(ids)

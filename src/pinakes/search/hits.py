@@ -20,7 +20,7 @@ from pinakes.ports import Index
 from pinakes.search.bare import bare
 from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
-from pinakes.search.diversity import Diversity
+from pinakes.search.diversity import POOL, Diversity
 from pinakes.search.duplicates import named_versions, repetitions
 from pinakes.search.excerpts import Asked, Excerpt, excerpt
 from pinakes.search.explanation import Evidence, explained, standing
@@ -32,6 +32,9 @@ from pinakes.settings import SearchSettings
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
 from pinakes.types import Duplicate, Float32, Hit, MatchKind, Scores
+
+_CONTEXT_LINES = 5
+"""Most lines of a passage that a hit shows as its context: as many as the tools promise."""
 
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
 
@@ -64,7 +67,7 @@ def hydrated(
         found=best.candidates,
         ranks={name: _ranks(arm.ids.tolist()) for name, arm in best.candidates.arms.items()},
         offsets=documents.preceding_chunks(connection, collection.id, groups) if groups else {},
-        lines=settings.context_lines,
+        lines=_CONTEXT_LINES,
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
     marks = passages.places([one for one, _, _ in there])
@@ -88,7 +91,7 @@ def _best(
     passages: Passages,
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
     """Return the best candidates, and which others each of them stands for, with their scores."""
-    most, repeated = max(2 * request.top_k, diversity.pool if diversity else 0), dict[int, list[tuple[int, float]]]()
+    most, repeated = max(2 * request.top_k, POOL if diversity else 0), dict[int, list[tuple[int, float]]]()
     head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
     surely = most if diversity else request.top_k
     while settings.fold_duplicates:

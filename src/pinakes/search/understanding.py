@@ -76,7 +76,7 @@ def _spelled(text: str, index: Index, settings: Settings) -> tuple[str, list[str
     lexicon = index.lexicon()
     if not lexicon.holds_any():
         return text, []
-    unknown = missing(text, lexicon, spelling)
+    unknown = missing(text, lexicon)
     short = [one.note for one in absent(text, lexicon)] if spelling.suggest else []
     if not spelling.correct:
         return text, [*(one.note for one in unknown), *short]
