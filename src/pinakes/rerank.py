@@ -152,7 +152,7 @@ class Memory:
     A question whose time ran out has the same scores again, too.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = 256) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, tuple[Float32, Report]] = OrderedDict()

@@ -39,12 +39,11 @@ _MOST_MISSING = 5
 _MOST_UNLIKE = 2
 """So many unknown words of a query are looked into, and of those that resemble nothing: it is in another language."""
 
-_REPLACED_FROM = 5
-"""Shorter words are never replaced: too many others are one edit away."""
+_SURE_LETTERS, _SURE_DOCUMENTS, _DOMINANCE = 5, 3, 10
+"""A word of so many letters is replaced by one in so many documents, and in so many times those of any other as near.
 
-_REPLACING_DOCUMENTS = 3
-_DOMINANCE = 10
-"""A word replaces another if it is in so many documents, and in so many times as many as any other as near."""
+Shorter words have too many others one edit away, and rarer ones are often misspelt themselves.
+"""
 
 _MOST_WORDS = 20
 """Of a longer query it is not said which short words are nowhere: it is a text, and none of them matters much."""
@@ -195,7 +194,7 @@ def _edited_in_the_beginning(word: str) -> set[str]:
 
 def _is_sure(word: str, near: Sequence[Near]) -> bool:
     plain = word.isalpha() and word[1:].islower()
-    if not near or not plain or len(word) < _REPLACED_FROM:
+    if not near or not plain or len(word) < _SURE_LETTERS:
         return False
     best = near[0]
     if best.distance > 1 or not best.word.isalpha():
@@ -203,7 +202,7 @@ def _is_sure(word: str, near: Sequence[Near]) -> bool:
     stem = _stem(best.word)
     same = sum(one.documents for one in near if one.distance == 1 and _stem(one.word) == stem)
     others = [one.documents for one in near if one.distance == 1 and _stem(one.word) != stem]
-    return same >= max(_REPLACING_DOCUMENTS, _DOMINANCE * max(others, default=0))
+    return same >= max(_SURE_DOCUMENTS, _DOMINANCE * max(others, default=0))
 
 
 def _stem(word: str) -> str:

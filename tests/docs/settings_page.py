@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import typing
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from pinakes.settings import (
+    REMOVED,
     BoostRule,
     CollectionSettings,
     MetadataRule,
@@ -23,7 +25,6 @@ from pinakes.settings import (
     WebhookSettings,
     table,
 )
-from pinakes.settings.removed import REMOVED, shown
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
@@ -98,7 +99,7 @@ def page() -> str:
     parts.append(_fields("collections.NAME.metadata_rules", MetadataRule))
     parts.append(_fields("tools", NamedSearch))
     parts.append(_fields("webhooks", WebhookSettings))
-    parts.append(GONE + "".join(f"| `{name}` | `{shown(name)}` |\n" for name in REMOVED))
+    parts.append(GONE + "".join(f"| `{name}` | `{json.dumps(REMOVED[name])}` |\n" for name in REMOVED))
     return "\n".join(parts)
 
 

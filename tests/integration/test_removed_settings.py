@@ -16,7 +16,6 @@ from pinakes.evaluation.records import configuration_of
 from pinakes.evaluation.sides import About
 from pinakes.evaluation.unlike import settings as unlike
 from pinakes.settings import REMOVED, load, table
-from pinakes.settings.removed import shown
 
 EVERY = Path(__file__).parents[1] / "shared" / "homes" / "every_setting.yaml"
 """A config.yaml with every setting that there was before the first ones were removed."""
@@ -53,7 +52,7 @@ def test_a_library_starts_with_a_file_of_every_setting_that_there_was(
         library.documents.put("Rotate the keys.", title="Keys", collection="every")
         assert library.search("rotate", "every").hits
     assert sorted(warned(caplog)) == sorted(
-        f"Setting {name!r} ({home / 'config.yaml'}) was removed: it is always {shown(name)} now." for name in REMOVED
+        f"Setting {name!r} ({home / 'config.yaml'}) was removed: it is always {REMOVED[name]} now." for name in REMOVED
     )
 
 

@@ -33,9 +33,6 @@ from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
 from pinakes.types import Duplicate, Float32, Hit, MatchKind, Scores
 
-_CONTEXT_LINES = 5
-"""Most lines of a passage that a hit shows as its context: as many as the tools promise."""
-
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
 
 
@@ -67,7 +64,6 @@ def hydrated(
         found=best.candidates,
         ranks={name: _ranks(arm.ids.tolist()) for name, arm in best.candidates.arms.items()},
         offsets=documents.preceding_chunks(connection, collection.id, groups) if groups else {},
-        lines=_CONTEXT_LINES,
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
     marks = passages.places([one for one, _, _ in there])
@@ -137,12 +133,11 @@ class _View:
     found: Candidates
     ranks: Mapping[str, Mapping[int, int]]
     offsets: Mapping[int, int]
-    lines: int
 
     def shown(self, passage: Any, words: Sequence[Place], numbers: Sequence[int]) -> Excerpt:
         """Return what is shown of a passage: where the query's words stand, and the numbers of its lines, are known."""
         said, first = {passage.title, *passage.heading_path}, passage.start_line
-        return excerpt(passage.text, words, most=self.lines, first_line=first, numbers=numbers, said=said)
+        return excerpt(passage.text, words, first_line=first, numbers=numbers, said=said)
 
     def hit(self, passage: Any, row: int, score: float, shown: Excerpt, others: Sequence[tuple[Any, float]]) -> Hit:
         """Return a hit: its passage in the catalogue, its row of the candidates, what is shown of its text, and the

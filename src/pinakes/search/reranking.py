@@ -15,9 +15,6 @@ from pinakes.search.ranking import Ranked
 from pinakes.settings import RerankSettings
 from pinakes.types import Float32
 
-_REMEMBERED = 256
-"""Rankings that are kept, so that the pages of one answer agree."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
@@ -30,7 +27,7 @@ class Reranking:
     @classmethod
     def opened(cls, settings: RerankSettings, opener: Callable[[], Reranker]) -> Reranking | None:
         """Return the reranker that the settings name, None where it is not switched on."""
-        return cls(opener(), settings, Memory(_REMEMBERED)) if settings.enabled else None
+        return cls(opener(), settings, Memory()) if settings.enabled else None
 
     def again(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, Report]:
         """Return ``ranked`` with its head in the reranker's order, and what there is to say of that.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pinakes.errors import InvalidSetting
-from pinakes.settings.removed import REMOVED, shown
+from pinakes.settings.removed import REMOVED
 
 _MOST_SHOWN = 100
 """Characters of a refused value that a message shows."""
@@ -27,7 +27,7 @@ def unknown(name: str, known: list[str], origin: str = "") -> InvalidSetting:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else "`pinakes config` lists all settings."
     if name in REMOVED:
-        hint = f"It was removed: it is always {shown(name)} now."
+        hint = f"It was removed: it is always {REMOVED[name]} now."
     return InvalidSetting(f"Unknown setting {name!r}{f' ({origin})' if origin else ''}.", hint=hint)
 
 

@@ -46,13 +46,7 @@ def without_removed(layer: Mapping[str, Any], origin: str, prefix: str = "") -> 
     for name, value in layer.items():
         dotted = prefix + name
         if dotted in REMOVED:
-            _log.warning("Setting %r (%s) was removed: it is always %s now.", dotted, origin, shown(dotted))
+            _log.warning("Setting %r (%s) was removed: it is always %s now.", dotted, origin, REMOVED[dotted])
         else:
             kept[name] = without_removed(value, origin, f"{dotted}.") if isinstance(value, Mapping) else value
     return kept
-
-
-def shown(name: str) -> str:
-    """Return the value of a setting that was removed, as messages and pages show it."""
-    value = REMOVED[name]
-    return ",".join(value) if isinstance(value, list) else str(value)
