@@ -23,6 +23,9 @@ from pinakes.text import identifiers
 from pinakes.types import HELD, Bool, Filter, Float32, Int64, Ranking
 
 _CANDIDATES_PER_RESULT = 4
+_ADDED_WEIGHT = 0.2
+"""Weight of an added word beside one that was asked for (1.0): a word of the query says more than its synonym."""
+
 _DEFINITIONS = 20
 """Most passages taken for defining what the query names, whatever else they say."""
 
@@ -175,7 +178,7 @@ def _bm25(asked: Understood, ids: Int64, arm: Ranking, index: Index) -> Float32:
     scores = _scores(ids, both, 0.0)
     if asked.added and len(ids):
         added = index.keyword(asked.added, len(ids), None, ids)
-        scores += np.float32(asked.added_weight) * _scores(ids, [added], 0.0)
+        scores += np.float32(_ADDED_WEIGHT) * _scores(ids, [added], 0.0)
     return scores
 
 

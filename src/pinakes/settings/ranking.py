@@ -165,7 +165,6 @@ class ExpansionSettings(Section):
     """Which words are searched for beside those of the query."""
 
     enabled: bool = Field(False, description="Search for what the tables add, too.")
-    weight: float = Field(0.2, ge=0, le=1, description="Weight of an added word beside one that was asked for (1.0).")
     abbreviations: WordTable = Field(
         {}, description="What short forms stand for: `alloc = ['allocation', 'allocate']`."
     )

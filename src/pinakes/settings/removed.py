@@ -30,6 +30,7 @@ REMOVED: Mapping[str, JSON] = {
     "rerank.low_pool": 15,
     "rerank.high_cosine": 0.9,
     "rerank.high_pool": 25,
+    "expansion.weight": 0.2,
     "spelling.min_chars": 5,
     "spelling.min_documents": 3,
     "spelling.dominance": 10,
