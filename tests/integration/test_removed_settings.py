@@ -114,6 +114,15 @@ def test_who_asks_what_one_is_set_to_is_told_what_holds_now(home: Path) -> None:
     assert (done.returncode, "It was removed: it is always 30 now." in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"), [("404: not found", "'404'"), ("rerank: {404: 1}", "'rerank.404'"), ("collections: {1: 2}", "1")]
+)
+def test_names_that_are_numbers_are_refused(text: str, name: str, home: Path) -> None:
+    (home / "config.yaml").write_text(f"{text}\n")
+    with pytest.raises(InvalidSetting, match=name):
+        load(home=home, environment={})
+
+
 def test_one_that_never_was_is_refused_with_the_nearest(home: Path) -> None:
     with pytest.raises(InvalidSetting, match=r"rerank\.pool_maxx") as caught:
         load(home=home, environment={}, rerank__pool_maxx=3)

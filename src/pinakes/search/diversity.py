@@ -39,9 +39,9 @@ class Diversity:
         """Return ``ranked`` in an order in which its head is diverse; every passage keeps its score.
 
         No value of ``search.diversity_field`` has more than one of the first ``_HEAD`` places, as far as there are
-        others; documents without the field count for nothing. With
-        ``mmr_lambda`` below 1 each place goes to the passage with the largest λ · score - (1 - λ) · the largest cosine
-        with one above it: maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
+        others; documents without the field count for nothing. With ``mmr_lambda`` below 1 each place goes to the
+        passage with the largest λ · score - (1 - λ) · the largest cosine with one above it: maximal marginal relevance
+        (Carbonell and Goldstein, SIGIR 1998).
         """
         head, parts = ranked.rows[:POOL], self.parts
         settings = parts.settings.search

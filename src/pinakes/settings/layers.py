@@ -268,11 +268,11 @@ def _check_names(layer: Mapping[str, Any], origin: str, model: type[BaseModel] =
                 f"Setting {name!r} cannot be {shortened(value)} ({origin}): it has to be {_TEXTS[name]}.",
                 hint="Put it in quotes.",
             )
-        if prefix + name in REMOVED:
+        if f"{prefix}{name}" in REMOVED:
             continue
         info: FieldInfo | None = model.model_fields.get(name)
         if info is None:
-            raise unknown(prefix + name, [prefix + known for known in model.model_fields], origin)
+            raise unknown(f"{prefix}{name}", [prefix + known for known in model.model_fields], origin)
         if isinstance(info.default, Section) and isinstance(value, Mapping):
             _check_names(value, origin, type(info.default), f"{prefix}{name}.")
 

@@ -45,9 +45,10 @@ def without_removed(layer: Mapping[str, Any], origin: str, prefix: str = "") -> 
     """Return a layer of settings without those that were removed, and warn of each; ``origin`` says where it is."""
     kept: dict[str, Any] = {}
     for name, value in layer.items():
-        dotted = prefix + name
+        dotted = f"{prefix}{name}"  # YAML has names that are numbers
         if dotted in REMOVED:
             _log.warning("Setting %r (%s) was removed: it is always %s now.", dotted, origin, REMOVED[dotted])
         else:
-            kept[name] = without_removed(value, origin, f"{dotted}.") if isinstance(value, Mapping) else value
+            is_section = isinstance(value, Mapping) and not prefix
+            kept[name] = without_removed(value, origin, f"{dotted}.") if is_section else value
     return kept
