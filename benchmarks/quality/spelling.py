@@ -26,7 +26,6 @@ from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import evaluate
 from pinakes.library import Library
 from pinakes.ports import Lexical, Lexicon
-from pinakes.settings import SpellingSettings
 from pinakes.spelling import Missing, corrected, missing
 from pinakes.types import SearchMode
 
@@ -65,7 +64,7 @@ def measure(one: QuestionSet, work: Path, seeds: Sequence[int]) -> None:
         shutil.copytree(work / "homes" / one.home, home)
         with Library.open(home, profile=one.profile or None, search__max_top_k=DEPTH) as library:
             lexicon = lexicon_of(library)
-            look = partial(missing, lexicon=lexicon, settings=SpellingSettings())
+            look = partial(missing, lexicon=lexicon)
             wrong = [misspelt for seed in seeds for misspelt in misspell(questions, random.Random(seed))]
             found = [(one_wrong, look(one_wrong.question.text)) for one_wrong in wrong]
             noticed(one.name, found, look, questions)

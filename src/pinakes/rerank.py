@@ -35,6 +35,12 @@ _PROPER = re.compile(r"(?<=\s)[A-Z]\w+")
 _FIRST = 10
 """How many of the best passages are compared with each other."""
 
+_SHORT_WORDS, _SHORT_POOL = 5, 10
+_LONG_WORDS, _LONG_POOL = 10, 30
+_LOW_COSINE, _LOW_POOL = 0.7, 15
+_HIGH_COSINE, _HIGH_POOL = 0.9, 25
+"""What makes a question short or long and passages differ or be alike, and how many are ranked again then."""
+
 _QUOTED = re.compile(r'"[^"]+"')
 
 
@@ -146,7 +152,7 @@ class Memory:
     A question whose time ran out has the same scores again, too.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = 256) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, tuple[Float32, Report]] = OrderedDict()
@@ -212,7 +218,7 @@ def reach(settings: RerankSettings) -> int:
     """Return how many candidates, from the best on, are looked at at most; further ones need no text."""
     if not settings.adaptive:
         return settings.pool
-    return max(settings.pool, settings.pool_min, settings.pool_max, settings.low_pool, settings.high_pool)
+    return max(settings.pool, _LONG_POOL)
 
 
 def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], settings: RerankSettings) -> Pool:
@@ -225,21 +231,15 @@ def choose_pool(complexity: Complexity, candidates: Sequence[Candidate], setting
     size, reason = settings.pool, "a question and passages of the usual kind"
     if not settings.adaptive:
         reason = "always so many"
-    elif words < settings.few_words:
-        size, reason = settings.pool_min, f"a short question: fewer than {settings.few_words} words"
-    elif words > settings.many_words:
-        size, reason = settings.pool_max, f"a long question: more than {settings.many_words} words"
-    elif mean is not None and mean < settings.low_cosine:
-        size, reason = (
-            settings.low_pool,
-            f"passages that differ: mean pairwise cosine {mean:.2f} < {settings.low_cosine:g}",
-        )
-    elif mean is not None and mean > settings.high_cosine:
-        size, reason = (
-            settings.high_pool,
-            f"passages much alike: mean pairwise cosine {mean:.2f} > {settings.high_cosine:g}",
-        )
-    return Pool(min(size, len(candidates)), reason, complexity, diversity, settings.low_cosine)
+    elif words < _SHORT_WORDS:
+        size, reason = _SHORT_POOL, f"a short question: fewer than {_SHORT_WORDS} words"
+    elif words > _LONG_WORDS:
+        size, reason = _LONG_POOL, f"a long question: more than {_LONG_WORDS} words"
+    elif mean is not None and mean < _LOW_COSINE:
+        size, reason = _LOW_POOL, f"passages that differ: mean pairwise cosine {mean:.2f} < {_LOW_COSINE}"
+    elif mean is not None and mean > _HIGH_COSINE:
+        size, reason = _HIGH_POOL, f"passages much alike: mean pairwise cosine {mean:.2f} > {_HIGH_COSINE}"
+    return Pool(min(size, len(candidates)), reason, complexity, diversity, _LOW_COSINE)
 
 
 def complexity_of(query: str) -> Complexity:

@@ -16,7 +16,6 @@ from string import ascii_lowercase
 from pinakes.analysis import NAMES, STOP_WORDS, Analyzer
 from pinakes.analysis.words import UNSPACED
 from pinakes.ports import Lexicon
-from pinakes.settings import SpellingSettings
 from pinakes.text import identifiers
 
 _WORD = re.compile(r"\w+(?:[-.'’]\w+)*")
@@ -36,6 +35,12 @@ _MOST_COUNTED = 10
 _MOST_MISSING = 5
 _MOST_UNLIKE = 2
 """So many unknown words of a query are looked into, and of those that resemble nothing: it is in another language."""
+
+_SURE_LETTERS, _SURE_DOCUMENTS, _DOMINANCE = 5, 3, 10
+"""A word of so many letters is replaced by one in so many documents, and in so many times those of any other as near.
+
+Shorter words have too many others one edit away, and rarer ones are often misspelt themselves.
+"""
 
 _MOST_WORDS = 20
 """Of a longer query it is not said which short words are nowhere: it is a text, and none of them matters much."""
@@ -78,7 +83,7 @@ def lacked_word(note: str) -> str:
     return found[1] if found else ""
 
 
-def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Missing, ...]:
+def missing(text: str, lexicon: Lexicon) -> tuple[Missing, ...]:
     """Return the words of ``text`` that no passage has, each once, at most five, and two that nothing resembles.
 
     A compound or identifier counts as missing when something near to the whole of it is there, or none of its parts.
@@ -91,7 +96,7 @@ def missing(text: str, lexicon: Lexicon, settings: SpellingSettings) -> tuple[Mi
             continue
         near = _near(word.lower(), lexicon)
         if near or not any(map(lexicon.has, _parts(word))):
-            found.append(Missing(word, near[:_MOST_NEAR], _is_sure(word, near, settings)))
+            found.append(Missing(word, near[:_MOST_NEAR], _is_sure(word, near)))
     return tuple(found)
 
 
@@ -187,9 +192,9 @@ def _edited_in_the_beginning(word: str) -> set[str]:
     return found - {word}
 
 
-def _is_sure(word: str, near: Sequence[Near], settings: SpellingSettings) -> bool:
+def _is_sure(word: str, near: Sequence[Near]) -> bool:
     plain = word.isalpha() and word[1:].islower()
-    if not near or not plain or len(word) < settings.min_chars:
+    if not near or not plain or len(word) < _SURE_LETTERS:
         return False
     best = near[0]
     if best.distance > 1 or not best.word.isalpha():
@@ -197,7 +202,7 @@ def _is_sure(word: str, near: Sequence[Near], settings: SpellingSettings) -> boo
     stem = _stem(best.word)
     same = sum(one.documents for one in near if one.distance == 1 and _stem(one.word) == stem)
     others = [one.documents for one in near if one.distance == 1 and _stem(one.word) != stem]
-    return same >= settings.min_documents and same >= settings.dominance * max(others, default=0)
+    return same >= max(_SURE_DOCUMENTS, _DOMINANCE * max(others, default=0))
 
 
 def _stem(word: str) -> str:

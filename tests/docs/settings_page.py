@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import typing
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from pinakes.settings import (
+    REMOVED,
     BoostRule,
     CollectionSettings,
     MetadataRule,
@@ -60,8 +62,9 @@ collection = "handbook"
 top_k = 3
 ```
 
-An unknown name is an error, in whichever place. Lists are written `a,b` in the environment and after `--set`, or
-as in a file: `["a", "b"]`. Secrets have no place in any of these.
+An unknown name is an error, in whichever place; one that was [removed](#removed-settings) only gives a warning.
+Lists are written `a,b` in the environment and after `--set`, or as in a file: `["a", "b"]`. Secrets have no place in
+any of these.
 
 Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is logged to stderr; `PINAKES_KEY` is the
 [key](access.md) for servers elsewhere. The model hub's own
@@ -71,6 +74,15 @@ Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is lo
 TABLES = """\
 `sources`, `collections`, `tools` and `webhooks` are tables of tables: they are written in `config.toml` or in a
 profile. [kep.toml](../src/pinakes/profiles/kep.toml) has a collection with a source, and a tool.
+"""
+
+GONE = """\
+## Removed settings
+
+What follows was a setting once. Where it is still given, in whichever place, it is passed over with a warning.
+
+| was | is always |
+|---|---|
 """
 
 
@@ -87,6 +99,7 @@ def page() -> str:
     parts.append(_fields("collections.NAME.metadata_rules", MetadataRule))
     parts.append(_fields("tools", NamedSearch))
     parts.append(_fields("webhooks", WebhookSettings))
+    parts.append(GONE + "".join(f"| `{name}` | `{json.dumps(REMOVED[name])}` |\n" for name in REMOVED))
     return "\n".join(parts)
 
 

@@ -55,12 +55,6 @@ def test_the_words_of_the_query_are_marked_in_text_and_lines(filled: Library) ->
     assert [line.text[start:end] for start, end in line.marks] == ["Rotate", "signing", "keys"]
 
 
-@pytest.mark.usefixtures("filled")
-def test_how_many_lines_are_shown_is_a_setting(open_library: OpenLibrary) -> None:
-    library = open_library(search__context_lines=1)
-    assert {len(hit.context) for hit in library.search("signing keys").hits} == {1}
-
-
 def test_the_match_is_that_of_the_arms(filled: Library) -> None:
     kinds = {("vector",): "semantic", ("keyword",): "keyword", ("vector", "keyword"): "hybrid"}
     for hit in filled.search("signing keys", top_k=20).hits:

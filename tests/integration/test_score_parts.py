@@ -129,9 +129,8 @@ class TestPassages:
         answer = library.search("heron krill", top_k=20)
         assert answer.degraded
         for hit in answer.hits:
-            share = library.settings.search.keyword_document_share
-            assert hit.score_parts["words"] == pytest.approx((1 - share) * (hit.scores.bm25_share or 0), abs=NEAR)
-            of_document = share * (hit.scores.document_bm25_share or 0)
+            assert hit.score_parts["words"] == pytest.approx(0.5 * (hit.scores.bm25_share or 0), abs=NEAR)
+            of_document = 0.5 * (hit.scores.document_bm25_share or 0)
             assert hit.score_parts["document_words"] == pytest.approx(of_document, abs=NEAR)
             assert made_of(hit) == pytest.approx(hit.score, abs=NEAR)
 

@@ -192,36 +192,19 @@ def test_question_and_passages_decide_how_many_are_ranked_again(
     assert (pool.size, pool.reason, pool.threshold) == (size, reason, 0.7)
 
 
-def test_every_number_of_the_pool_is_a_setting() -> None:
-    given = RerankSettings(
-        pool=6,
-        pool_min=2,
-        pool_max=9,
-        few_words=2,
-        many_words=3,
-        low_cosine=0.1,
-        low_pool=3,
-        high_cosine=0.2,
-        high_pool=8,
-    )
-    sizes = [
-        choose_pool(Complexity(words, 0, "keywords"), candidates(50, cosine), given).size
-        for words, cosine in [(1, 0.15), (2, 0.05), (2, 0.15), (2, 0.3), (4, 0.15)]
-    ]
-    assert sizes == [2, 3, 6, 8, 9]
-    assert (
-        choose_pool(Complexity(1, 0, "keywords"), candidates(50), given.model_copy(update={"adaptive": False})).size
-        == 6
-    )
-
-
-def test_no_number_of_the_pool_bounds_another() -> None:
-    given = RerankSettings(pool=50, low_pool=1, high_pool=99)
+@pytest.mark.parametrize(("pool", "reached"), [(1, 30), (50, 50)])
+def test_the_pool_of_the_settings_is_that_of_the_usual_question_alone(pool: int, reached: int) -> None:
+    given = RerankSettings(pool=pool)
     sizes = [choose_pool(Complexity(7, 0, "keywords"), candidates(200, c), given).size for c in (0.1, 0.8, 0.95)]
-    assert sizes == [1, 50, 99]
-    assert reach(given) == 99
+    assert sizes == [15, pool, 25]
+    assert reach(given) == reached
     done = rerank(QUERY, candidates(200), Numbers(clock := Clock()), given, clock=clock)
-    assert done.report.scored == 50
+    assert done.report.scored == pool
+
+
+def test_without_rules_the_pool_is_that_of_the_settings() -> None:
+    given = RerankSettings(pool=6, adaptive=False)
+    assert (reach(given), choose_pool(Complexity(1, 0, "keywords"), candidates(50), given).size) == (6, 6)
 
 
 def test_how_alike_the_passages_are_is_told() -> None:

@@ -166,7 +166,7 @@ def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
     """
     if not words:
         return {}
-    from pinakes.settings import table, unknown, written
+    from pinakes.settings import REMOVED, table, unknown, written
 
     defaults = {line.name: line.default for line in table()}
     found: dict[str, JSON] = {}
@@ -175,7 +175,7 @@ def parse_assignments(words: tuple[str, ...]) -> dict[str, JSON]:
         name = name.strip()
         if not sign or not name:
             raise InvalidSetting(f"--set {word!r} is not of the form name=value.", hint="As in --set search.top_k=5")
-        if name not in defaults and not name.startswith("collections."):
+        if name not in defaults and name not in REMOVED and not name.startswith("collections."):
             raise unknown(name, list(defaults), "--set")
         found[name] = written(defaults.get(name), value)
     return found

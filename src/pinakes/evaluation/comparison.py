@@ -10,6 +10,7 @@ from pinakes.errors import InvalidInput
 from pinakes.evaluation.figures import Measured, Row
 from pinakes.evaluation.records import Run
 from pinakes.evaluation.statistics import Latency, paired_p
+from pinakes.settings import REMOVED
 from pinakes.types import JSON
 
 _MOST_CHANGED = 10
@@ -72,7 +73,7 @@ def differences(before: Run, after: Run) -> list[str]:
     if before.corpus.fingerprint != after.corpus.fingerprint and not any(one.startswith("corpus") for one in found):
         found.append(f"corpus: the text of some of the {after.corpus.documents} documents")
     for name in sorted({*before.configuration, *after.configuration}):
-        old, new = before.configuration.get(name), after.configuration.get(name)
+        old, new = (one.configuration.get(name, REMOVED.get(name)) for one in (before, after))
         if old != new:
             found.append(f"{name}: {_shown(old)} then, {_shown(new)} now")
     return found

@@ -11,6 +11,7 @@ from pinakes.evaluation.pairs import SideReport
 from pinakes.evaluation.questions import GoldenSet
 from pinakes.evaluation.sides import About, differences
 from pinakes.filters import listed
+from pinakes.settings import REMOVED
 from pinakes.types import JSON
 
 _WHEN_READ = "chunking."
@@ -25,7 +26,7 @@ def settings(a: About, b: About) -> list[str]:
         found.append(f"model: {a.corpus.model or 'none'} in A, {b.corpus.model or 'none'} in B")
     if a.configuration and b.configuration:
         for name in sorted({*a.configuration, *b.configuration}):
-            in_a, in_b = a.configuration.get(name), b.configuration.get(name)
+            in_a, in_b = (one.configuration.get(name, REMOVED.get(name)) for one in (a, b))
             if in_a != in_b:
                 found.append(f"{name}: {_shown(in_a)} in A, {_shown(in_b)} in B")
     return found

@@ -27,6 +27,7 @@ _SECRET_HEADERS: Final = frozenset(("authorization", "cookie"))
 _STEP_BYTES: Final = 1 << 16
 _BEGINNING_S: Final = 1.0
 _CONNECTIONS: Final = 32
+_MOST_REDIRECTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Client:
         """
         with self._translated(url, timeout_s):
             at, given = check_url(url), dict(headers or {})
-            for _ in range(self._settings.max_redirects + 1):
+            for _ in range(_MOST_REDIRECTS + 1):
                 answer = self._ask("GET", at, b"", given, max_bytes)
                 onward = answer.headers.get("location") if answer.status in _MOVED else None
                 if onward is None:
@@ -101,7 +102,7 @@ class Client:
                 if _origin(at) != _origin(before):
                     given = {name: value for name, value in given.items() if name.lower() not in _SECRET_HEADERS}
         raise SourceError(
-            f"{shown(url)!r} leads on more than {self._settings.max_redirects} times.",
+            f"{shown(url)!r} leads on more than {_MOST_REDIRECTS} times.",
             hint="Give the address that it leads to in the end.",
         )
 

@@ -36,6 +36,9 @@ _FEW_TERMS = 3
 SPELLED = "word"
 """The field of documents with their words as they are written."""
 
+_METADATA_BOOST = 0.1
+"""Weight of the values of metadata beside the text (1.0): they find what says it nowhere else, and hardly rank."""
+
 _MOST_PHRASE_TERMS = 8
 
 
@@ -132,7 +135,7 @@ def query_of(
         for field, boost in (
             ("title", settings.title_boost),
             ("path", settings.path_boost),
-            (METADATA, settings.metadata_boost),
+            (METADATA, _METADATA_BOOST),
         ):
             if boost > 0 and field in fields and (field != METADATA or vocabulary.frequency(METADATA, term.text)):
                 one = tantivy.Query.term_query(schema, field, term.text, "freq")

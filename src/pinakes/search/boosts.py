@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from functools import lru_cache, partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -23,7 +23,14 @@ from pinakes.search.understanding import Understood
 from pinakes.settings import BoostRule, BoostSettings
 from pinakes.types import Float32, Int64
 
-_KINDS = ("test", "generated", "vendored", "legacy", "example")
+_NAMES = {
+    "test": ("test", "tests", "testing", "testdata", "selftest", "selftests", "fixtures", "e2e"),
+    "generated": ("generated", "autogen", "zz", "pb", "pb2"),
+    "vendored": ("vendor", "vendored", "third_party", "thirdparty", "node_modules"),
+    "legacy": ("legacy", "deprecated", "obsolete", "attic"),
+    "example": ("example", "examples", "sample", "samples", "demo", "demos"),
+}
+"""Kinds of code: what their folders are called, and their files begin or end with."""
 
 
 def lifted(asked: Understood, found: Candidates, parts: Parts) -> Candidates:
@@ -82,7 +89,7 @@ def _column(signal: _Signal, facts: Sequence[Facts]) -> Float32:
 def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
     """Return the signals that are switched on and say something for ``query``, by name."""
     signals: dict[str, _Signal] = {}
-    penalties = {kind: float(getattr(settings, f"{kind}_penalty")) for kind in _KINDS}
+    penalties = {kind: float(getattr(settings, f"{kind}_penalty")) for kind in _NAMES}
     if not (settings.stem_match or settings.path_match or any(penalties.values())):
         return signals
     words = words_of(query)
@@ -91,9 +98,8 @@ def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
     if settings.path_match and words:
         signals["path"] = partial(_path, words, settings.path_match)
     for kind, penalty in penalties.items():
-        names, named = _names(getattr(settings, f"{kind}_names"))
-        if penalty and not any(one <= words for one in named):
-            signals[kind] = partial(_penalty, names, penalty)
+        if penalty and not any(one <= words for one in _named_by(kind)):
+            signals[kind] = partial(_penalty, frozenset(_NAMES[kind]), penalty)
     return signals
 
 
@@ -110,10 +116,10 @@ def _penalty(names: frozenset[str], penalty: float, facts: Facts) -> float:
     return -penalty if is_one_of(facts.path, names) else 0.0
 
 
-@lru_cache(maxsize=64)
-def _names(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
-    """Return names of folders and files lower-cased, and the words of each, by which a query means it."""
-    return frozenset(name.lower() for name in names), tuple(filter(None, map(words_of, names)))
+@cache
+def _named_by(kind: str) -> tuple[frozenset[str], ...]:
+    """Return the words of each name of a kind of code, by which a query means it."""
+    return tuple(filter(None, map(words_of, _NAMES[kind])))
 
 
 def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iterator[tuple[str, Float32]]:

@@ -22,6 +22,9 @@ from pinakes.text import identifiers
 from pinakes.types import HELD, Bool, Float32, Int64, Ranking
 
 _CANDIDATES_PER_RESULT = 4
+_ADDED_WEIGHT = 0.2
+"""Weight of an added word beside one that was asked for (1.0): a word of the query says more than its synonym."""
+
 _DEFINITIONS = 20
 """Most passages taken for defining what the query names, whatever else they say."""
 
@@ -142,8 +145,7 @@ def gather(
     found = Candidates(ids, documents, None, None, arms, phrases=only.phrases(ids), limited=limited)
     with watch.stage("score"):
         if "keyword" in arms:
-            whole = weighted or (vector is None and settings.search.keyword_document_share > 0)
-            found = _with_bm25(found, asked, index, whole=whole)
+            found = _with_bm25(found, asked, index, whole=weighted or vector is None)
         if vector is not None:
             found = _with_cosines(found, vector, index, whole=weighted)
         return _with_names(found, asked.text, names, others, index) if found.wider is not None else found
@@ -180,7 +182,7 @@ def _with_bm25(found: Candidates, asked: Understood, index: Index, *, whole: boo
     told = dict(zip(queries, index.keyword(*queries.values()), strict=True)) if queries else {}
     bm25 = _scores(ids, [arm, *([told["rest"]] if "rest" in told else [])], 0.0)
     if "added" in told:
-        bm25 += np.float32(asked.added_weight) * _scores(ids, [told["added"]], 0.0)
+        bm25 += np.float32(_ADDED_WEIGHT) * _scores(ids, [told["added"]], 0.0)
     of_documents = _scores(owners, [told["documents"]] if "documents" in told else [], 0.0)[owner_of]
     return replace(found, bm25=bm25, document_bm25=of_documents if whole else None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,7 +15,10 @@ from pinakes.search.ranking import Ranked
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64
 
-_POOL = 50
+_HEAD = 5
+"""The first places, of which no value fills more than one: the share promised is below 30 %."""
+
+POOL = 50
 """So many of the best are looked at, however many are wanted: an order must not depend on the size of the page."""
 
 
@@ -33,20 +35,15 @@ class Diversity:
         settings = parts.settings.search
         return cls(parts, connection) if settings.diversity_field or settings.mmr_lambda < 1 else None
 
-    @property
-    def pool(self) -> int:
-        """How many of the best passages are looked at."""
-        return max(_POOL, 2 * self.parts.settings.search.diversity_depth)
-
     def of(self, ranked: Ranked) -> Ranked:
         """Return ``ranked`` in an order in which its head is diverse; every passage keeps its score.
 
-        No value of ``search.diversity_field`` has more than ``diversity_share`` of the first ``diversity_depth``
-        places (and one in any case), as far as there are others; documents without the field count for nothing. With
-        ``mmr_lambda`` below 1 each place goes to the passage with the largest λ · score - (1 - λ) · the largest cosine
-        with one above it: maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
+        No value of ``search.diversity_field`` has more than one of the first ``_HEAD`` places, as far as there are
+        others; documents without the field count for nothing. With ``mmr_lambda`` below 1 each place goes to the
+        passage with the largest λ · score - (1 - λ) · the largest cosine with one above it: maximal marginal relevance
+        (Carbonell and Goldstein, SIGIR 1998).
         """
-        head, parts = ranked.rows[: self.pool], self.parts
+        head, parts = ranked.rows[:POOL], self.parts
         settings = parts.settings.search
         vectors = ranked.candidates.vectors_of(head, parts.index) if settings.mmr_lambda < 1 else None
         order = chosen(ranked.scores[: len(head)], self._values(ranked.candidates.documents[head]), vectors, settings)
@@ -76,20 +73,18 @@ def chosen(
 
     ``values`` are those of each, ``vectors`` float32 (n, dim), NaN where there is none; None = by scores alone.
     """
-    weight, depth = settings.mmr_lambda, settings.diversity_depth
-    most = max(1, int(settings.diversity_share * depth + 1e-9))
-    left, order, taken = np.ones(len(scores), np.bool_), list[int](), Counter[str]()
+    weight = settings.mmr_lambda
+    left, order, taken = np.ones(len(scores), np.bool_), list[int](), set[str]()
     worth = np.arange(len(scores), 0, -1) if vectors is None else weight * scores
     likeness = np.full(len(scores), -1, np.float32)
-    for place in range(len(scores) if vectors is not None else min(depth, len(scores))):
-        full = {value for value, count in taken.items() if count >= most} if place < depth else set[str]()
-        free = left & np.array([full.isdisjoint(of) for of in values]) if full else left
+    for place in range(len(scores) if vectors is not None else min(_HEAD, len(scores))):
+        free = left & np.array([taken.isdisjoint(of) for of in values]) if taken and place < _HEAD else left
         choice = np.flatnonzero(free if free.any() else left)
         marginal = worth if vectors is None or not place else worth - (1 - weight) * likeness
         best = int(choice[np.argmax(marginal[choice])])
         order.append(best)
         left[best] = False
-        taken.update(set(values[best]))
+        taken.update(values[best])
         if vectors is not None:
             likeness = np.maximum(likeness, np.nan_to_num(vectors @ vectors[best], nan=0.0))
     return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])

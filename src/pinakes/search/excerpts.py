@@ -12,8 +12,8 @@ from pinakes.analysis import Analyzer, Place
 from pinakes.search.companions import has_deeper, is_key, is_of_table, is_table_row, owner, tells, values
 from pinakes.types import ContextLine, Span
 
-_USUAL_LINES = 3
-"""More are shown only where they have words of the query that these lack."""
+_USUAL_LINES, _MOST_LINES = 3, 5
+"""More than the usual ones are shown only where they have words of the query that these lack."""
 
 _LINE_CHARS = 200
 _LEAD_CHARS = 40
@@ -95,7 +95,7 @@ def excerpt(
     text: str,
     places: Sequence[Place],
     *,
-    most: int,
+    most: int = _MOST_LINES,
     first_line: int = 1,
     numbers: Sequence[int] = (),
     said: Collection[str] = (),

@@ -19,7 +19,7 @@ from pinakes.ports import Index
 from pinakes.search.bare import bare
 from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
-from pinakes.search.diversity import Diversity
+from pinakes.search.diversity import POOL, Diversity
 from pinakes.search.duplicates import named_versions, repetitions
 from pinakes.search.excerpts import Asked, Excerpt, excerpt
 from pinakes.search.explanation import Evidence, explained, standing
@@ -63,7 +63,6 @@ def hydrated(
         found=best.candidates,
         ranks={name: _ranks(arm.ids.tolist()) for name, arm in best.candidates.arms.items()},
         offsets=documents.preceding_chunks(connection, collection.id, groups) if groups else {},
-        lines=settings.context_lines,
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
     marks = passages.places([one for one, _, _ in there])
@@ -87,7 +86,7 @@ def _best(
     passages: Passages,
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
     """Return the best candidates, and which others each of them stands for, with their scores."""
-    most, repeated = max(2 * request.top_k, diversity.pool if diversity else 0), dict[int, list[tuple[int, float]]]()
+    most, repeated = max(2 * request.top_k, POOL if diversity else 0), dict[int, list[tuple[int, float]]]()
     head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
     surely = most if diversity else request.top_k
     while settings.fold_duplicates:
@@ -133,12 +132,11 @@ class _View:
     found: Candidates
     ranks: Mapping[str, Mapping[int, int]]
     offsets: Mapping[int, int]
-    lines: int
 
     def shown(self, passage: Any, words: Sequence[Place], numbers: Sequence[int]) -> Excerpt:
         """Return what is shown of a passage: where the query's words stand, and the numbers of its lines, are known."""
         said, first = {passage.title, *passage.heading_path}, passage.start_line
-        return excerpt(passage.text, words, most=self.lines, first_line=first, numbers=numbers, said=said)
+        return excerpt(passage.text, words, first_line=first, numbers=numbers, said=said)
 
     def hit(self, passage: Any, row: int, score: float, shown: Excerpt, others: Sequence[tuple[Any, float]]) -> Hit:
         """Return a hit: its passage in the catalogue, its row of the candidates, what is shown of its text, and the

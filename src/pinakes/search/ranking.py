@@ -26,6 +26,9 @@ _DECIMALS = 6
 _ARMS = {"vector": "meaning", "keyword": "words"}
 """What the parts of a score are called that the arms give."""
 
+_DOCUMENT_SHARE = 0.5
+"""Share of the whole document's BM25 beside that of the passage, where words alone rank."""
+
 _FEEDBACK_PASSAGES = 10
 _FEEDBACK_SPREAD = 0.03
 """A passage whose score is lower than the best by this much speaks with 1/e of its voice."""
@@ -116,19 +119,19 @@ def _scoring(request: Request, found: Candidates, settings: SearchSettings) -> S
         cosine = np.zeros(len(found.ids), np.float32) if found.cosine is None else np.nan_to_num(found.cosine, nan=0.0)
         return Scoring({"meaning": np.clip(cosine, 0, 1)})
     if not near:  # there is no model, or no passage has a vector yet
-        return _by_words(found, found.bm25, settings.keyword_document_share)
+        return _by_words(found, found.bm25)
     if request.fusion == "rrf":
         arms = ((_ARMS[name], arm) for name, arm in found.arms.items())
         return Scoring({name: fusion.rrf(found.ids, [arm], settings.rrf_k) for name, arm in arms})
     return weighed(request, found, settings)
 
 
-def _by_words(found: Candidates, bm25: Float32, share: float) -> Scoring:
+def _by_words(found: Candidates, bm25: Float32) -> Scoring:
     passages, document = fusion.relative(bm25), found.document_bm25
-    if document is None or not share:
+    if document is None:
         return Scoring({"words": passages}, {"bm25_share": passages})
     whole = fusion.relative(document)
-    parts = {"words": np.float32(1 - share) * passages, "document_words": np.float32(share) * whole}
+    parts = {"words": np.float32(1 - _DOCUMENT_SHARE) * passages, "document_words": np.float32(_DOCUMENT_SHARE) * whole}
     return Scoring(parts, {"bm25_share": passages, "document_bm25_share": whole})
 
 

@@ -26,7 +26,7 @@ class Reranking:
     @classmethod
     def opened(cls, settings: RerankSettings, opener: Callable[[], Reranker]) -> Reranking | None:
         """Return the reranker that the settings name, None where it is not switched on."""
-        return cls(opener(), settings, Memory(settings.remembered)) if settings.enabled else None
+        return cls(opener(), settings, Memory()) if settings.enabled else None
 
     def again(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, Report]:
         """Return ``ranked`` with its head in the reranker's order, and what there is to say of that.

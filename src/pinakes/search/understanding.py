@@ -20,7 +20,7 @@ class Understood:
     """A request taken apart.
 
     ``request`` has the filters of the query beside its own, and a mode that is not "auto". ``text`` is searched for by
-    words and meaning, ``added`` by words only, at ``added_weight``. A passage must have every one of ``phrases`` and
+    words and meaning, ``added`` by words only, at less weight. A passage must have every one of ``phrases`` and
     none of ``excluded``; those that have more of ``preferred`` come first. ``route`` says why the mode was chosen, if
     it was. ``notes`` say what was done, in words.
     """
@@ -28,7 +28,6 @@ class Understood:
     request: Request
     text: str
     added: str = ""
-    added_weight: float = 0.0
     phrases: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
@@ -56,7 +55,6 @@ def understand(request: Request, fields: Collection[str], index: Index, settings
         request,
         text,
         added=" ".join(expansion.terms),
-        added_weight=settings.expansion.weight,
         phrases=query.phrases,
         preferred=query.preferred,
         excluded=query.excluded,
@@ -76,7 +74,7 @@ def _spelled(text: str, index: Index, settings: Settings) -> tuple[str, list[str
     lexicon = index.lexicon()
     if not lexicon.holds_any():
         return text, []
-    unknown = missing(text, lexicon, spelling)
+    unknown = missing(text, lexicon)
     short = [one.note for one in absent(text, lexicon)] if spelling.suggest else []
     if not spelling.correct:
         return text, [*(one.note for one in unknown), *short]

@@ -43,6 +43,8 @@ OnRead: TypeAlias = Callable[[Watched, Report, Sequence[str]], object]
 _TICK_MS = 100
 _GROUP_MS = 200
 _LOOK_AGAIN_S = 1.0
+_EVERYTHING_S = 300.0
+"""Everything is looked at again so often, in case the file system has missed a change."""
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
 _LONGEST_ABSENCE_S = 5.0
@@ -195,7 +197,7 @@ class _Follower:
             next(ticks, None)  # from now on no change is missed
             self._read(None)
             settling = Settling(self._root, self._settings.settle_ms / 1000)
-            everything_at = time.monotonic() + self._settings.rescan_s
+            everything_at = time.monotonic() + _EVERYTHING_S
             for paths in ticks:
                 if self._identity() != there:
                     raise SourceError(f"{str(self._root)!r} is another folder now.", hint="It is looked at again.")
@@ -206,7 +208,7 @@ class _Follower:
                 ready = settling.ready()
                 if EVERYTHING in ready:
                     self._read(None)
-                    everything_at = time.monotonic() + self._settings.rescan_s
+                    everything_at = time.monotonic() + _EVERYTHING_S
                 elif ready and concerns(self._shelves, self._watched, ready):
                     self._read(ready)
 

@@ -26,6 +26,7 @@ from pinakes.settings.ranking import (
     Words,
 )
 from pinakes.settings.refusals import refusal, shortened, unknown
+from pinakes.settings.removed import REMOVED
 from pinakes.settings.sections import (
     AuditSettings,
     BoostRule,
@@ -49,6 +50,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "DEFAULT_RERANKER",
     "ENV_PREFIX",
+    "REMOVED",
     "WORD",
     "AuditSettings",
     "BoostRule",

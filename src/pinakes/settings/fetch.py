@@ -14,11 +14,9 @@ class FetchSettings(Section):
         (), description="Private hosts that may be reached all the same: names, `*.names`, addresses, networks."
     )
     timeout_s: float = Field(30, gt=0, description="What takes longer has failed, redirects and body included.")
-    max_redirects: int = Field(5, ge=0, le=20, description="An address may lead on so many times.")
     user_agent: str = Field(
         "", pattern=r"^[\x20-\x7e]*$", description="What hosts are told of who asks; none = Pinakes and its version."
     )
     robots: bool = Field(True, description="Ask only for what a host's robots.txt allows.")
     delay_s: float = Field(0.5, ge=0, description="Time between two requests to one host, in seconds.")
-    at_once: int = Field(2, ge=1, le=16, description="Most requests to one host at the same time.")
     max_pages: int = Field(10_000, ge=1, description="Most pages taken from the sitemaps of one source.")

@@ -27,6 +27,7 @@ from pinakes.settings.base import Section
 from pinakes.settings.metadata import MetadataRule
 from pinakes.settings.outside import WebhookSettings
 from pinakes.settings.refusals import refusal, shortened, unknown
+from pinakes.settings.removed import REMOVED, without_removed
 from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch, Settings
 from pinakes.settings.sources import PlacedSource
 from pinakes.types import JSON
@@ -64,6 +65,8 @@ def load(
 ) -> Settings:
     """Put the layers together. ``overrides`` are dotted names with ``__`` for the dot, or whole sections.
 
+    Settings that were removed are passed over, with a warning for each.
+
     Raises:
         InvalidSetting: an unknown name or an impossible value, in whichever layer.
         InvalidName: a profile that does not exist.
@@ -81,11 +84,11 @@ def load(
     ]
     for origin, layer in layers:
         _check_names(layer, origin)
-    merged: dict[str, Any] = {}
     if chosen_profile:
-        merged = read_profile(chosen_profile)
-    for _, layer in layers:
-        merged = _merge(merged, layer)
+        layers.insert(0, (f"profile {chosen_profile}", read_profile(chosen_profile)))
+    merged: dict[str, Any] = {}
+    for origin, layer in layers:
+        merged = _merge(merged, without_removed(layer, origin))
     merged |= {"home": chosen_home, "profile": chosen_profile}
     merged |= _with_declared(merged)
     merged["cache"] = Path(merged.get("cache") or Settings.model_fields["cache"].default).expanduser().absolute()
@@ -167,8 +170,12 @@ def _lines(model: type[BaseModel], values: BaseModel | None, prefix: str) -> Ite
         if isinstance(info.default, Section):
             yield from _lines(type(info.default), value, f"{prefix}{name}.")
         elif name not in ("collections", "sources", "tools", "webhooks"):
-            variable = ENV_PREFIX + f"{prefix}{name}".upper().replace(".", "__")
-            yield SettingLine(prefix + name, variable, info.default, value, info.description or "")
+            dotted = prefix + name
+            yield SettingLine(dotted, _variable(dotted), info.default, value, info.description or "")
+
+
+def _variable(name: str) -> str:
+    return ENV_PREFIX + name.upper().replace(".", "__")
 
 
 def _from_dotenv(home: Path, profile: object) -> dict[str, Any]:
@@ -185,14 +192,17 @@ def _from_dotenv(home: Path, profile: object) -> dict[str, Any]:
 
 def _from_environment(environment: Mapping[str, str], origin: str = "environment") -> dict[str, Any]:
     known = {line.variable: line for line in table()}
+    removed = {_variable(name): name for name in REMOVED}
     found: dict[str, Any] = {}
     for variable, text in environment.items():
         if not variable.startswith(ENV_PREFIX) or _NOT_OURS.fullmatch(variable):
             continue
-        if variable not in known:
+        if variable in removed:
+            found[removed[variable].replace(".", "__")] = text
+        elif variable in known:
+            found[known[variable].name.replace(".", "__")] = written(known[variable].default, text)
+        else:
             raise unknown(variable, list(known), origin)
-        line = known[variable]
-        found[line.name.replace(".", "__")] = written(line.default, text)
     return _nest(found)
 
 
@@ -258,9 +268,11 @@ def _check_names(layer: Mapping[str, Any], origin: str, model: type[BaseModel] =
                 f"Setting {name!r} cannot be {shortened(value)} ({origin}): it has to be {_TEXTS[name]}.",
                 hint="Put it in quotes.",
             )
+        if f"{prefix}{name}" in REMOVED:
+            continue
         info: FieldInfo | None = model.model_fields.get(name)
         if info is None:
-            raise unknown(prefix + name, [prefix + known for known in model.model_fields], origin)
+            raise unknown(f"{prefix}{name}", [prefix + known for known in model.model_fields], origin)
         if isinstance(info.default, Section) and isinstance(value, Mapping):
             _check_names(value, origin, type(info.default), f"{prefix}{name}.")
 

@@ -50,9 +50,6 @@ class SearchSettings(Section):
     document_bm25_share: float = Field(
         0.7, ge=0, le=1, description="Share of the whole document's BM25 beside that of the passage."
     )
-    keyword_document_share: float = Field(
-        0.5, ge=0, le=1, description="The same where words alone rank: in the mode `keyword`, and without vectors."
-    )
     bm25_attained: float = Field(
         0.35,
         ge=0,
@@ -75,19 +72,12 @@ class SearchSettings(Section):
     rrf_k: int = Field(60, ge=1, le=1000, description="k of reciprocal rank fusion: a list adds 1 / (k + rank).")
     title_boost: float = Field(0.05, ge=0, description="Weight of the title field beside the text (1.0) in BM25.")
     path_boost: float = Field(0.1, ge=0, description="Weight of the path field beside the text (1.0) in BM25.")
-    metadata_boost: float = Field(
-        0.1, ge=0, description="Weight of the values of metadata beside the text (1.0) in BM25; 0 = not searched."
-    )
     phrase_boost: float = Field(0.2, ge=0, description="Extra weight when the query's words stand as a phrase.")
-    context_lines: int = Field(5, ge=0, le=10, description="Most lines of a passage that a hit shows as its context.")
     fold_duplicates: bool = Field(True, description="Show passages that say the same once, naming the others.")
     diversity_field: str = Field(
-        "", description="Metadata field of which no value may fill the head of an answer; none = any may."
+        "",
+        description="Metadata field of which no value may have more than one of the first five hits; none = any may.",
     )
-    diversity_share: float = Field(
-        0.3, gt=0, le=1, description="Most that one value of it may have of the first `diversity_depth`, at least one."
-    )
-    diversity_depth: int = Field(5, ge=1, description="So many hits are the head of an answer.")
     mmr_lambda: float = Field(
         1, ge=0, le=1, description="Weight of the score, against being unlike better hits: maximal marginal relevance."
     )
@@ -103,27 +93,16 @@ class BoostSettings(Section):
     symbol_definition: float = Field(
         0, ge=0, description="For defining a name when the query is nothing else; see also `search.definition_boost`."
     )
-    test_penalty: float = Field(0.15, ge=0, le=1, description="Taken from code in `test_names`.")
-    generated_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `generated_names`.")
-    vendored_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `vendored_names`.")
-    legacy_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `legacy_names`.")
-    example_penalty: float = Field(0, ge=0, le=1, description="Taken from code in `example_names`.")
-    test_names: tuple[str, ...] = Field(
-        ("test", "tests", "testing", "testdata", "selftest", "selftests", "fixtures", "e2e"),
-        description="What folders of tests are called, and files begin or end with. Not taken when the query says so.",
+    test_penalty: float = Field(
+        0.15,
+        ge=0,
+        le=1,
+        description="Taken from code in folders or files that are called as tests are, unless the query says so.",
     )
-    generated_names: tuple[str, ...] = Field(
-        ("generated", "autogen", "zz", "pb", "pb2"), description="The same of generated code."
-    )
-    vendored_names: tuple[str, ...] = Field(
-        ("vendor", "vendored", "third_party", "thirdparty", "node_modules"), description="The same of others' code."
-    )
-    legacy_names: tuple[str, ...] = Field(
-        ("legacy", "deprecated", "obsolete", "attic"), description="The same of code that is no longer meant."
-    )
-    example_names: tuple[str, ...] = Field(
-        ("example", "examples", "sample", "samples", "demo", "demos"), description="The same of examples."
-    )
+    generated_penalty: float = Field(0, ge=0, le=1, description="The same of generated code.")
+    vendored_penalty: float = Field(0, ge=0, le=1, description="The same of others' code.")
+    legacy_penalty: float = Field(0, ge=0, le=1, description="The same of code that is no longer meant.")
+    example_penalty: float = Field(0, ge=0, le=1, description="The same of examples.")
     saturation: float = Field(
         0.02, ge=0, lt=1, description="Taken from a passage for each better one of its document, ten times at most."
     )
@@ -150,21 +129,10 @@ class RerankSettings(Section):
     key_variable: str = Field("", description="Environment variable that holds the endpoint's key; none = no key.")
     timeout_s: float = Field(10, gt=0, description="An endpoint that takes longer has failed, in seconds.")
     budget_ms: float = Field(200, gt=0, description="Time for ranking again, in ms; what is left then keeps its place.")
-    remembered: int = Field(256, ge=0, description="Rankings kept, so that pages of one answer agree; 0 = none.")
-    pool: int = Field(20, ge=1, description="Best passages that are ranked again.")
-    adaptive: bool = Field(True, description="Let question and passages decide how many, by the settings below.")
-    pool_min: int = Field(10, ge=1, description="Passages for a short question.")
-    pool_max: int = Field(30, ge=1, description="Passages for a long question.")
-    few_words: int = Field(5, ge=0, description="A question with fewer words is short.")
-    many_words: int = Field(10, ge=0, description="A question with more words is long.")
-    low_cosine: float = Field(
-        0.7, description="Mean cosine of the first ten with each other below which `low_pool` is taken."
+    pool: int = Field(
+        20, ge=1, description="Best passages that are ranked again; with `adaptive` for a question of the usual kind."
     )
-    low_pool: int = Field(15, ge=1, description="Passages where the mean cosine is low.")
-    high_cosine: float = Field(
-        0.9, description="Mean cosine of the first ten with each other above which `high_pool` is taken."
-    )
-    high_pool: int = Field(25, ge=1, description="Passages where the mean cosine is high.")
+    adaptive: bool = Field(True, description="Let question and passages decide how many: 10 to 30, or `pool`.")
 
 
 def _from_json(value: Any) -> Any:
@@ -197,7 +165,6 @@ class ExpansionSettings(Section):
     """Which words are searched for beside those of the query."""
 
     enabled: bool = Field(False, description="Search for what the tables add, too.")
-    weight: float = Field(0.2, ge=0, le=1, description="Weight of an added word beside one that was asked for (1.0).")
     abbreviations: WordTable = Field(
         {}, description="What short forms stand for: `alloc = ['allocation', 'allocate']`."
     )
@@ -209,8 +176,3 @@ class SpellingSettings(Section):
 
     suggest: bool = Field(True, description="Name the likeliest word there is.")
     correct: bool = Field(False, description="Search for that word instead, where there is no doubt.")
-    min_chars: int = Field(5, ge=3, description="Shorter words are never replaced.")
-    min_documents: int = Field(3, ge=1, description="A word in fewer documents never replaces another.")
-    dominance: float = Field(
-        10, ge=1, description="The word must be in so many times as many documents as any other that is as near."
-    )

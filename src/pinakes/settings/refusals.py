@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pinakes.errors import InvalidSetting
+from pinakes.settings.removed import REMOVED
 
 _MOST_SHOWN = 100
 """Characters of a refused value that a message shows."""
@@ -25,6 +26,8 @@ def unknown(name: str, known: list[str], origin: str = "") -> InvalidSetting:
     """Return the error for a setting that does not exist; ``origin`` says where it was named."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else "`pinakes config` lists all settings."
+    if name in REMOVED:
+        hint = f"It was removed: it is always {REMOVED[name]} now."
     return InvalidSetting(f"Unknown setting {name!r}{f' ({origin})' if origin else ''}.", hint=hint)
 
 

@@ -204,7 +204,6 @@ class WatchSettings(Section):
         "auto", description="Look again and again; auto = where the file system does not tell of changes."
     )
     poll_s: float = Field(5, gt=0, description="So often, in seconds; less often where looking takes long.")
-    rescan_s: float = Field(300, gt=0, description="Also look at everything so often, in seconds.")
 
 
 class KnowledgeBaseSettings(Section):

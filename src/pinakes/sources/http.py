@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pinakes.fetching.client import Fetched
 
 _HOSTS_AT_ONCE: Final = 8
+_OF_A_HOST: Final = 2
+"""Requests to one host at the same time; what spares it is `fetch.delay_s` between two requests."""
 _TELL_EVERY_S: Final = 1.0
 _TRUSTED_S: Final = 7 * 86_400.0
 """A page whose sitemap says that it did not change is asked for again after so long: not every sitemap is kept up."""
@@ -275,9 +277,10 @@ class HttpSource:
                     return
                 outcomes[wanted.url] = self._ask(wanted, manners)
 
-        at_once = self._fetch.at_once
-        with ThreadPoolExecutor(_HOSTS_AT_ONCE * at_once, thread_name_prefix="fetch") as threads:
-            tasks = [threads.submit(work, queue) for queue in queues.values() for _ in range(min(at_once, len(queue)))]
+        with ThreadPoolExecutor(_HOSTS_AT_ONCE * _OF_A_HOST, thread_name_prefix="fetch") as threads:
+            tasks = [
+                threads.submit(work, queue) for queue in queues.values() for _ in range(min(_OF_A_HOST, len(queue)))
+            ]
             pending = set(tasks)
             try:
                 while pending:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -14,11 +13,11 @@ from pinakes.search.diversity import chosen
 from pinakes.settings import SearchSettings
 
 
-def order(values: Sequence[str], **settings: Any) -> list[int]:
+def order(values: Sequence[str]) -> list[int]:
     """Return the order of passages whose scores fall; "" is one without a value."""
     scores = np.linspace(1, 0.5, len(values), dtype=np.float32)
     given = [(value,) if value else () for value in values]
-    return [int(one) for one in chosen(scores, given, None, SearchSettings(**settings))]
+    return [int(one) for one in chosen(scores, given, None, SearchSettings())]
 
 
 def by_likeness(vectors: Sequence[Sequence[float]], scores: Sequence[float], weight: float) -> list[int]:
@@ -27,18 +26,15 @@ def by_likeness(vectors: Sequence[Sequence[float]], scores: Sequence[float], wei
     return [int(one) for one in chosen(np.array(scores, np.float32), [()] * len(scores), given, settings)]
 
 
-def test_no_value_has_more_than_its_share_of_the_head() -> None:
+def test_no_value_has_more_than_one_of_the_first_five() -> None:
     assert order("aaabcdea") == [0, 3, 4, 5, 6, 1, 2, 7]
-    assert order("aaabcdea", diversity_share=0.4) == [0, 1, 3, 4, 5, 2, 6, 7]
-
-
-def test_the_head_is_as_long_as_is_said() -> None:
-    assert order("aabbcc", diversity_depth=2) == [0, 2, 1, 3, 4, 5]
+    assert order("abcdeffg") == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 def test_where_there_are_no_others_the_order_stays() -> None:
     assert order("aaaaaa") == [0, 1, 2, 3, 4, 5]
     assert order("aaab") == [0, 3, 1, 2]
+    assert order("aabb") == [0, 2, 1, 3]
 
 
 def test_passages_without_a_value_are_never_too_many() -> None:
@@ -50,15 +46,13 @@ def test_each_value_of_a_passage_counts() -> None:
     assert chosen(np.array([1, 0.9, 0.8], np.float32), given, None, SearchSettings()).tolist() == [0, 2, 1]
 
 
-@given(st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", ""]), max_size=30), st.floats(0.1, 1))
-def test_every_passage_stays_and_the_share_holds_where_it_can(values: list[str], share: float) -> None:
-    found = order(values, diversity_share=share)
+@given(st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", ""]), max_size=30))
+def test_every_passage_stays_and_values_differ_where_they_can(values: list[str]) -> None:
+    found = order(values)
     assert sorted(found) == list(range(len(values)))
     head = Counter(values[row] for row in found[:5] if values[row])
-    most = max(1, int(share * 5 + 1e-9))
-    possible = values.count("") + sum(min(most, count) for value, count in Counter(values).items() if value)
-    if possible >= 5:
-        assert max(head.values(), default=0) <= most
+    if values.count("") + len(set(filter(None, values))) >= 5:
+        assert max(head.values(), default=0) <= 1
 
 
 def test_a_copy_of_a_better_passage_gives_way_to_another() -> None:

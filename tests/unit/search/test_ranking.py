@@ -17,9 +17,7 @@ from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
 from pinakes.types import Float32, Int64, Ranking
 
-PLAIN = SearchSettings(
-    document_cosine_share=0, document_bm25_share=0, keyword_document_share=0, feedback_weight=0, definition_boost=0
-)
+PLAIN = SearchSettings(document_cosine_share=0, document_bm25_share=0, feedback_weight=0, definition_boost=0)
 HYBRID = Request("q")
 
 
@@ -78,14 +76,14 @@ class TestWeights:
         assert by_id(equal) == pytest.approx({11: 0.7, 10: 0.65})
 
     def test_one_arm_alone_is_ranked_by_itself(self) -> None:
-        assert by_id(rank(HYBRID, candidates(None, f32(1, 4)), PLAIN)) == pytest.approx({11: 1.0, 10: 0.25})
+        words = replace(candidates(None, f32(1, 4)), wider=None)
+        assert by_id(rank(HYBRID, words, PLAIN)) == pytest.approx({11: 1.0, 10: 0.25})
         meaning = candidates(f32(0.3, -0.2, 0.9), None)
         assert by_id(rank(HYBRID, meaning, PLAIN)) == pytest.approx({12: 0.9, 10: 0.3, 11: 0.0})
 
     def test_words_alone_are_those_of_the_passage_and_of_its_document(self) -> None:
         found = replace(candidates(None, f32(1, 4)), wider=None, document_bm25=f32(8, 2))
-        settings = SearchSettings(keyword_document_share=0.25)
-        assert by_id(rank(HYBRID, found, settings)) == pytest.approx({11: 0.75 + 0.25 / 4, 10: 0.75 / 4 + 0.25})
+        assert by_id(rank(HYBRID, found, PLAIN)) == pytest.approx({11: 0.5 + 0.5 / 4, 10: 0.5 / 4 + 0.5})
 
     def test_nothing_found_is_an_empty_ranking(self) -> None:
         nothing = rank(HYBRID, candidates(f32(), f32()), PLAIN)
@@ -151,7 +149,7 @@ class TestFeedback:
         assert scores == pytest.approx({10: 0.3 / 1.5, 11: (0.35 + 0.5) / 1.5, 12: (0.07 + 0.5) / 1.5})
 
     def test_without_any_vector_words_decide(self) -> None:
-        found = candidates(f32(np.nan, np.nan), f32(2, 4))
+        found = candidates(f32(np.nan, np.nan), f32(2, 4), document_bm25=f32(2, 4))
         assert by_id(rank(HYBRID, found, self.WEIGHTED)) == pytest.approx({11: 1.0, 10: 0.5})
 
     def test_vectors_that_cancel_out_say_nothing(self) -> None:

@@ -315,7 +315,7 @@ class TestManners:
     def test_requests_to_a_host_keep_their_distance(self, host: WebHost, open_http: Open) -> None:
         urls = [host.put(f"/{number}", "x") for number in range(4)]
         start = time.monotonic()
-        open_http(*urls, fetch={"delay_s": 0.1, "at_once": 4}).scan(None)
+        open_http(*urls, fetch={"delay_s": 0.1}).scan(None)
         assert time.monotonic() - start >= 0.4
 
     def test_a_host_may_ask_for_more_distance(self, host: WebHost, open_http: Open) -> None:
@@ -511,7 +511,7 @@ class TestSitemaps:
 
     def test_how_far_it_is_is_told_as_it_goes_on(self, host: WebHost, open_http: Open) -> None:
         pages = [host.put(f"/{number}", "x") for number in range(5)]
-        steps = open_http(host.put("/s.xml", sitemap(*pages)), fetch={"delay_s": 0.3, "at_once": 1}).scanning(None)
+        steps = open_http(host.put("/s.xml", sitemap(*pages)), fetch={"delay_s": 0.3}).scanning(None)
         told = list(steps)
         assert told[0] == (1, 1)
         assert told[-1] == (6, 6)
