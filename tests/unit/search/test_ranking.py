@@ -48,7 +48,7 @@ def candidates(
     owners = ids if documents is None else documents
     zero = np.zeros(count, np.float32)
     vectors = np.full((count, 2), np.nan, np.float32) if vectors is None else vectors
-    document_bm25 = wider.pop("document_bm25", zero)
+    document_bm25 = wider.pop("document_bm25", zero if cosine is not None else None)
     known: dict[str, Any] = {"document_cosine": zero, "definitions": zero, **wider}
     both = Wider(sums=vectors, owner_of=np.arange(count), **known)
     return Candidates(ids, owners, cosine, bm25, {}, wider=both, document_bm25=document_bm25, vectors=vectors)
