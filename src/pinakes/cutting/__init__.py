@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
@@ -239,7 +239,6 @@ def _answered(answer: object) -> Cut | Document:
     return answer
 
 
-@cache
 def serve(descriptor: int, lifeline: int, memory_mb: int, nice: int) -> None:
     """Be such a process: read file after file, until nobody asks any more."""
     logging.getLogger().addHandler(logging.NullHandler())
