@@ -54,9 +54,9 @@ def _row(target: Target, measured: Measured) -> str:
 
 
 def _above_both_arms(name: str, modes: Mapping[str, Measured]) -> str:
-    hybrid, *arms = (modes[mode].overall.metrics["ndcg@10"] for mode in ("hybrid", "keyword", "vector"))
-    reach = f"above {max(arms):.3f}, the better arm"
-    return f"| {name} hybrid | – | {reach} | {hybrid:.3f} | {_verdict(hybrid > max(arms))} |"
+    hybrid, *retrievers = (modes[mode].overall.metrics["ndcg@10"] for mode in ("hybrid", "keyword", "vector"))
+    reach = f"above {max(retrievers):.3f}, the better retriever"
+    return f"| {name} hybrid | – | {reach} | {hybrid:.3f} | {_verdict(hybrid > max(retrievers))} |"
 
 
 def _no_answer(measured: Iterable[Measured]) -> list[str]:

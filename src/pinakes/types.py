@@ -446,10 +446,10 @@ class Results:
     """The answer to a query. ``collection``: "a, b" where several were asked.
 
     ``notes`` say what was done to the query. ``mode`` is what was asked for; ``degraded`` says in words why it
-    could not be done in full (an arm that did not contribute), None when everything contributed.
+    could not be done in full (a retriever that did not contribute), None when everything contributed.
     ``total_candidates`` counts the chunks that passed the filters. ``answerable``: how probable it is, 0 to 1, that
-    the hits hold an answer; None where that is not known: one arm alone answered, or the embedding model is another
-    than it was measured with. ``required``: the quoted phrases that each hit has, since they were required.
+    the hits hold an answer; None where that is not known: one retriever alone answered, or it was not measured with
+    the embedding model. ``required``: the quoted phrases that each hit has, since they were required.
     ``total_found`` counts what was found, as far as it was looked at, before ``top_k`` cut it: passages that repeat a
     hit left out. ``query_id``: by which the audit log has the question, "" where it is not recorded.
     """

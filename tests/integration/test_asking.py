@@ -1,4 +1,4 @@
-"""What a query says besides its words, through the library and in both arms: operators, spelling, more words, mode."""
+"""What a query says besides its words, in both retrievers: operators, spelling, more words, mode."""
 
 from __future__ import annotations
 

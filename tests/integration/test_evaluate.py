@@ -171,7 +171,7 @@ class TestMisses:
         assert (miss.reason, miss.rank, miss.keyword) == ("not retrieved", None, None)
         assert isinstance(miss.vector, int)
         assert miss_words(miss) == f"not retrieved (by meaning {miss.vector})"
-        assert miss_words(replace(miss, vector=None)) == "not retrieved by either arm"
+        assert miss_words(replace(miss, vector=None)) == "found by neither retriever"
 
     def test_what_is_found_too_far_down_says_where_in_the_ranking_and_in_each_arm(
         self, open_library: OpenLibrary, docs: Path

@@ -77,11 +77,11 @@ def test_ranks_in_the_halves_are_those_of_the_search_by_one_half(filled: Library
         for mode in ("keyword", "vector")
     }
     for one in explained(filled, query, "herons.md", "part0/file0.md", "part1/file7.md"):
-        for arm, order in ((one.keyword, by["keyword"]), (one.vector, by["vector"])):
-            assert arm is not None
-            if arm.rank is not None and arm.rank <= 50:
-                assert order[arm.rank - 1] == one.document_id
-                assert arm.score is not None
+        for retriever, order in ((one.keyword, by["keyword"]), (one.vector, by["vector"])):
+            assert retriever is not None
+            if retriever.rank is not None and retriever.rank <= 50:
+                assert order[retriever.rank - 1] == one.document_id
+                assert retriever.score is not None
 
 
 def test_parts_add_up_to_the_score(filled: Library) -> None:

@@ -117,7 +117,7 @@ def test_rrf_counts_places(filled: Library) -> None:
     hits = filled.search("zenith", fusion="rrf", top_k=50).hits
     for hit in hits:
         if hit.chunk_id in vector:
-            places = [arm.index(hit.chunk_id) + 1 for arm in (vector, keyword) if hit.chunk_id in arm]
+            places = [retriever.index(hit.chunk_id) + 1 for retriever in (vector, keyword) if hit.chunk_id in retriever]
             assert hit.score == pytest.approx(sum(1 / (60 + place) for place in places), rel=1e-4)
     assert hits[0].score >= 1 / 61
 
@@ -143,7 +143,7 @@ def test_odd_queries_are_answered(mode: Any, query: str, library: Library, docs:
     if len(query) > 2000:
         assert f"the query was cut from {len(query.strip())} to 2000 characters" in found.notes
     if mode == "vector" and query.strip():
-        assert len(found.hits) == len(FILES), "the vector arm ranks everything"
+        assert len(found.hits) == len(FILES), "the vector retriever ranks everything"
 
 
 def test_a_query_in_another_script_finds_its_text(library: Library, docs: Path) -> None:

@@ -21,7 +21,7 @@ from pinakes.library import Library
         ("code", "lib/Kconfig.debug", "config"),
         ("code", "mm/Makefile", "config"),
         ("code", "build/CMakeLists.txt", "config"),
-        ("text", "arch/arm/configs/multi_v7_defconfig", "config"),
+        ("text", "arch/retriever/configs/multi_v7_defconfig", "config"),
         ("text", ".config", "config"),
         ("text", "values.YAML", "config"),
         ("text", "package.json", "config"),

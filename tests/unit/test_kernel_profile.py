@@ -23,7 +23,7 @@ def settings(tmp_path: Path) -> Settings:
         ("arch/x86/entry/entry_64.S", True),
         ("rust/kernel/lib.rs", True),
         ("Documentation/mm/numa.rst", True),
-        ("Documentation/devicetree/bindings/arm/cpus.yaml", True),
+        ("Documentation/devicetree/bindings/retriever/cpus.yaml", True),
         ("kernel/rcu/Kconfig", True),
         ("lib/Kconfig.debug", True),
         ("drivers/net/Makefile", True),

@@ -1,4 +1,4 @@
-"""Which arm answers a query best, and whether it names a symbol."""
+"""Which retriever answers a query best, and whether it names a symbol."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from pinakes.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.catalog.audit import Entry, Wanted
-    from pinakes.search.explaining import Arm, Explanation, Explanations
+    from pinakes.search.explaining import Explanation, Explanations, RetrieverRank
     from pinakes.search.matches import Match
 
 _SHOWN_CHARS = 100
@@ -195,9 +195,9 @@ def _show_document(screen: Screen, one: Explanation) -> None:
 
     screen.show(Rich.assemble((one_line(one.path), "cyan"), f"  {one_line(one.title)}"))
     screen.show(printable(f"    {one.text}"))
-    for name, arm, what in (("by words", one.keyword, "BM25"), ("by meaning", one.vector, "cosine")):
-        if arm is not None:
-            screen.show(f"    {name:<12} {_arm(arm, what)}")
+    for name, at, what in (("by words", one.keyword, "BM25"), ("by meaning", one.vector, "cosine")):
+        if at is not None:
+            screen.show(f"    {name:<12} {_rank(at, what)}")
     if one.document_cosine is not None or one.document_bm25 is not None:
         cosine = "none" if one.document_cosine is None else f"{one.document_cosine:.4f}"
         screen.show(f"    {'as a whole':<12} cosine {cosine}, BM25 {one.document_bm25 or 0:.2f}")
@@ -215,11 +215,11 @@ def _show_document(screen: Screen, one: Explanation) -> None:
     screen.show()
 
 
-def _arm(arm: Arm, what: str) -> str:
+def _rank(at: RetrieverRank, what: str) -> str:
     from pinakes.search.explanation import placed
 
-    score = f"{what} {arm.score:.4g} (best {arm.best:.4g})" if arm.score is not None else f"no {what}"
-    return f"{placed(arm.rank, arm.of)}, {score}"
+    score = f"{what} {at.score:.4g} (best {at.best:.4g})" if at.score is not None else f"no {what}"
+    return f"{placed(at.rank, at.of)}, {score}"
 
 
 def _match(match: Match) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinakes.types import JSON, Filter, Hit, Results, SearchMode
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
-_ARMS = {"vector": "meaning", "keyword": "words"}
+_RETRIEVERS = {"vector": "meaning", "keyword": "words"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +177,11 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: st
     page = f"  {page_words(hit.page, hit.page_end)}" if hit.page else ""
     place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}") + page
     headings = [part for part in hit.heading_path if part != hit.title]
-    arms = " + ".join(_ARMS[arm] for arm in hit.matched_by)
+    found_by = " + ".join(_RETRIEVERS[name] for name in hit.matched_by)
     screen.show(
-        Text.assemble((f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (place, "cyan"), (f"  [{arms}]", "dim"))
+        Text.assemble(
+            (f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (place, "cyan"), (f"  [{found_by}]", "dim")
+        )
     )
     screen.show(Text("    " + breadcrumb(hit.title, headings), "bold"))
     if hit.changed:

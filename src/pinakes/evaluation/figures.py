@@ -21,7 +21,7 @@ class Miss:
     """Why a question went wrong.
 
     ``document`` is the relevant document that came nearest, ``rank`` its place in the ranking, ``keyword`` and
-    ``vector`` those in each arm by itself, from 1; None where it is not there as deep as was looked.
+    ``vector`` those in each retriever by itself, from 1; None where it is not there as deep as was looked.
     """
 
     reason: Reason

@@ -26,7 +26,7 @@ OnQuestion: TypeAlias = Callable[[int], object]
 DEPTH = 300
 """Passages asked for, so that some hundred documents are ranked."""
 
-ARMS: tuple[SearchMode, SearchMode] = ("keyword", "vector")
+RETRIEVERS: tuple[SearchMode, SearchMode] = ("keyword", "vector")
 _NOWHERE = 1_000_000
 
 
@@ -169,7 +169,7 @@ def row_of(question: Question, answer: Answer, metrics: Sequence[str], why: Call
 
 
 def explain(subject: Subject, question: Question, answer: Answer, mode: SearchMode) -> Miss:
-    """Say why no relevant document is among the first, asking each arm by itself."""
+    """Say why no relevant document is among the first, asking each retriever by itself."""
     if not question.answerable:
         return Miss("answered", document=answer.ranking[0] if answer.ranking else "")
     there = [name for name in _wanted(question) if name in subject.names.members]
@@ -178,13 +178,13 @@ def explain(subject: Subject, question: Question, answer: Answer, mode: SearchMo
     passing = _passing(subject, question.where, there)
     if not passing:
         return Miss("lost by filter", document=there[0])
-    arms = {arm: _places(_arm(subject, question, arm, answer, mode)) for arm in ARMS}
+    alone = {one: _places(_of_retriever(subject, question, one, answer, mode)) for one in RETRIEVERS}
     fused = _places(answer.ranking)
     name = min(
-        passing, key=lambda one: (fused.get(one, _NOWHERE), *sorted(a.get(one, _NOWHERE) for a in arms.values()))
+        passing, key=lambda one: (fused.get(one, _NOWHERE), *sorted(a.get(one, _NOWHERE) for a in alone.values()))
     )
     reason: Reason = "ranked low" if name in fused else "not retrieved"
-    return Miss(reason, name, fused.get(name), arms["keyword"].get(name), arms["vector"].get(name))
+    return Miss(reason, name, fused.get(name), alone["keyword"].get(name), alone["vector"].get(name))
 
 
 def _explain_run(question: Question, answer: Answer) -> Miss:
@@ -209,12 +209,14 @@ def _passing(subject: Subject, where: Filter, names: Sequence[str]) -> list[str]
     return [name for name in names if any(one.id in ids for one in subject.names.members[name])]
 
 
-def _arm(subject: Subject, question: Question, arm: SearchMode, answer: Answer, mode: SearchMode) -> tuple[str, ...]:
-    """Return what one arm ranks by itself; nothing where it cannot."""
-    if arm == mode:
+def _of_retriever(
+    subject: Subject, question: Question, retriever: SearchMode, answer: Answer, mode: SearchMode
+) -> tuple[str, ...]:
+    """Return what one retriever ranks by itself; nothing where it cannot."""
+    if retriever == mode:
         return answer.ranking
     try:
-        return tuple(_ranked(subject, question, arm))
+        return tuple(_ranked(subject, question, retriever))
     except ModelUnavailable:
         return ()
 

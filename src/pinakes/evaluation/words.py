@@ -17,14 +17,14 @@ def miss_words(miss: Miss) -> str:
         return "answered although no answer exists"
     if miss.reason in ("not in the collection", "lost by filter"):
         return miss.reason
-    arms = [
+    retrievers = [
         f"by {name} {place}"
         for name, place in (("words", miss.keyword), ("meaning", miss.vector))
         if place is not None and place != miss.rank
     ]
     if miss.reason == "ranked low":
-        return f"ranked {miss.rank}" + (f" ({', '.join(arms)})" if arms else "")
-    return f"not retrieved ({', '.join(arms)})" if arms else "not retrieved by either arm"
+        return f"ranked {miss.rank}" + (f" ({', '.join(retrievers)})" if retrievers else "")
+    return f"not retrieved ({', '.join(retrievers)})" if retrievers else "found by neither retriever"
 
 
 def misses_counted(mode: Measured) -> str:
@@ -46,7 +46,7 @@ def refusals_words(mode: Measured) -> str:
 
 
 def cautions(run: Run) -> list[str]:
-    """Return what a reader of the figures has to know: names that fit nothing or too much, arms that were missing."""
+    """Return what a reader of the figures has to know: names that fit nothing or too much, missing retrievers."""
     found = []
     golden = run.golden
     if golden.unknown:

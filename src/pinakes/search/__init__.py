@@ -1,4 +1,4 @@
-"""From a question to ranked passages: two arms, one ranking, every step in the trace."""
+"""From a question to ranked passages: two retrievers, one ranking, every step in the trace."""
 
 from __future__ import annotations
 
@@ -209,8 +209,8 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
 
 def _all_near_known(request: Request, found: Candidates) -> bool:
     """Say whether all passages that are as near as ``request`` wants are candidates."""
-    arm = found.arms.get("vector")
-    return request.min_similarity > 0 and (arm is None or not len(arm) or arm.scores[-1] < request.min_similarity)
+    near = found.retrieved.get("vector")
+    return request.min_similarity > 0 and (near is None or not len(near) or near.scores[-1] < request.min_similarity)
 
 
 def _understood(request: Request, parts: Parts) -> Understood:
@@ -246,7 +246,7 @@ def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | No
 
 def _any_vector(found: Candidates, vector: Float32, index: Index, where: Filter) -> bool:
     """Say whether any passage that passes ``where`` has a vector, whatever phrases and excluded words leave."""
-    if len(found.arms["vector"]):
+    if len(found.retrieved["vector"]):
         return True
     [nearest] = index.vector(VectorQuery(vector, 1, where))
     return len(nearest) > 0

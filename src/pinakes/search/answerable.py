@@ -2,7 +2,7 @@
 
 A ranking always has a first hit, also where nothing answers the question. What tells the two apart is how high the
 first score is, whether the words that matter are there, and whether the nearest passage stands out from the others.
-(Absolute cosine, BM25 against the best attainable, coverage and agreement of the arms say less, or the same again.)
+(Absolute cosine, BM25 against the best attainable, coverage and agreement of the retrievers say less, or the same.)
 
 ``answerable.json`` has the coefficients, one set per embedding model, with the name of the data they were fitted on
 (``python -m benchmarks.quality.answerable``). Of another model nothing is known: the answer is None then.
@@ -72,14 +72,14 @@ def judged(ranked: Ranked, parts: Parts, passages: Passages) -> tuple[float | No
 def signs(ranked: Ranked, passages: Passages) -> Signs | None:
     """Return what there is to see of the best of ``ranked``.
 
-    None where not both arms answered and were fused by weights, or nothing is known of how rare the words are.
+    None where not both retrievers answered and were fused by weights, or nothing is known of how rare the words are.
     """
     found = ranked.candidates
     if found.wider is None or found.wider.rarity is None or not len(ranked.rows):
         return None
     missing = found.wider.rarity.missing
     best = _terms(found.ids[ranked.rows[:_BEST]].tolist(), passages)
-    near = found.arms["vector"].scores
+    near = found.retrieved["vector"].scores
     return Signs(
         score=float(ranked.scores[0] if found.fused is None else found.fused.max()),
         missing=min(map(missing, best), default=1.0),

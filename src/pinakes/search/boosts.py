@@ -36,7 +36,7 @@ _NAMES = {
 def lifted(asked: Understood, found: Candidates, parts: Parts) -> Candidates:
     """Return ``found`` with what lifts each candidate; as it is where no signal is switched on.
 
-    Only the mode "hybrid" knows any: the other two show one arm as it is.
+    Only the mode "hybrid" knows any: the other two show one retriever as it is.
     """
     query, settings = asked.text, parts.settings.boosts
     rules = parts.settings.of_collection(parts.collection.name, parts.collection.kept).boosts

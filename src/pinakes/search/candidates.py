@@ -1,4 +1,4 @@
-"""What the two arms found, and all that is known of each passage: its own scores and those of its document."""
+"""What the two retrievers found, and all that is known of each passage: its own scores and those of its document."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Wider:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Every chunk either arm found, and their documents. Arrays share their order; NaN where a chunk has no vector.
+    """Every chunk a retriever found, and their documents. Arrays share their order; NaN where a chunk has no vector.
 
     ``vectors`` float32 (n, dim): their own, None where they were not looked up. ``exact`` False: the cosine is that of
-    an approximate vector; None: none is. ``wider`` is there where both arms answered and are fused by weights.
+    an approximate vector; None: none is. ``wider`` is there where both retrievers answered and are fused by weights.
     ``document_bm25``: of the whole documents, where it was looked for. ``rerank``: what a reranker gave, NaN where it
     did not look. ``lift``: what lifts them besides their scores. ``phrases``: which have what stands in quotation
     marks. ``scoring``: what the scores of a ranking are made of, None before there is one. ``fused``: the scores before
@@ -74,7 +74,7 @@ class Candidates:
     documents: Int64
     cosine: Float32 | None
     bm25: Float32 | None
-    arms: dict[str, Ranking]
+    retrieved: dict[str, Ranking]
     exact: Bool | None = None
     wider: Wider | None = None
     document_bm25: Float32 | None = None
@@ -124,27 +124,27 @@ def gather(
     limit = max(settings.search.candidates, _CANDIDATES_PER_RESULT * (request.pool or request.top_k))
     weighted = request.mode == "hybrid" and vector is not None and request.fusion == "weighted"
     names = _Names.of(asked.text, settings) if weighted else _Names()
-    arms: dict[str, Ranking] = {}
+    retrieved: dict[str, Ranking] = {}
     others = {"first": only.first}
     if request.mode != "vector":
         with watch.stage("keyword") as detail:
             queries = _keyword_queries(asked, names, only.asked_for(limit), limit)
             others |= zip(queries, only.best(lambda some: index.keyword(*some), [*queries.values()]), strict=True)
-            arms["keyword"], others["with phrases"] = only.split(others.pop("text"), limit)
-            detail["found"] = len(arms["keyword"])
+            retrieved["keyword"], others["with phrases"] = only.split(others.pop("text"), limit)
+            detail["found"] = len(retrieved["keyword"])
     if vector is not None:
         with watch.stage("vector") as detail:
             nearest = VectorQuery(vector, only.asked_for(limit), request.where)
             [ranking] = only.best(lambda some: index.vector(*some), [nearest])
-            arms["vector"], others["near with phrases"] = only.split(ranking, limit)
-            detail["found"] = len(arms["vector"])
-    rankings = [*arms.values(), *others.values(), *([] if also is None else [also])]
+            retrieved["vector"], others["near with phrases"] = only.split(ranking, limit)
+            detail["found"] = len(retrieved["vector"])
+    rankings = [*retrieved.values(), *others.values(), *([] if also is None else [also])]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     documents = np.concatenate([ranking.documents for ranking in rankings])[first]
-    limited = any(len(arm) >= limit for arm in arms.values())
-    found = Candidates(ids, documents, None, None, arms, phrases=only.phrases(ids), limited=limited)
+    limited = any(len(ranking) >= limit for ranking in retrieved.values())
+    found = Candidates(ids, documents, None, None, retrieved, phrases=only.phrases(ids), limited=limited)
     with watch.stage("score"):
-        if "keyword" in arms:
+        if "keyword" in retrieved:
             found = _with_bm25(found, asked, index, whole=weighted or vector is None)
         if vector is not None:
             found = _with_cosines(found, vector, index, whole=weighted)
@@ -169,8 +169,8 @@ def _keyword_queries(asked: Understood, names: _Names, most: int, limit: int) ->
 
 def _with_bm25(found: Candidates, asked: Understood, index: Index, *, whole: bool) -> Candidates:
     """Return ``found`` with the BM25 of each passage, and of its ``whole`` document."""
-    ids, arm = found.ids, found.arms["keyword"]
-    rest = np.setdiff1d(ids, arm.ids, assume_unique=True)
+    ids, ranking = found.ids, found.retrieved["keyword"]
+    rest = np.setdiff1d(ids, ranking.ids, assume_unique=True)
     owners, owner_of = np.unique(found.documents, return_inverse=True)
     queries: dict[str, KeywordQuery] = {}
     if len(rest):
@@ -180,7 +180,7 @@ def _with_bm25(found: Candidates, asked: Understood, index: Index, *, whole: boo
     if whole and len(owners):
         queries["documents"] = KeywordQuery(asked.text, len(owners), among=owners, evidence="documents")
     told = dict(zip(queries, index.keyword(*queries.values()), strict=True)) if queries else {}
-    bm25 = _scores(ids, [arm, *([told["rest"]] if "rest" in told else [])], 0.0)
+    bm25 = _scores(ids, [ranking, *([told["rest"]] if "rest" in told else [])], 0.0)
     if "added" in told:
         bm25 += np.float32(_ADDED_WEIGHT) * _scores(ids, [told["added"]], 0.0)
     of_documents = _scores(owners, [told["documents"]] if "documents" in told else [], 0.0)[owner_of]
@@ -189,12 +189,12 @@ def _with_bm25(found: Candidates, asked: Understood, index: Index, *, whole: boo
 
 def _with_cosines(found: Candidates, vector: Float32, index: Index, *, whole: bool) -> Candidates:
     """Return ``found`` with the cosine of each passage with ``vector``, and what is known of its ``whole`` document."""
-    ids, arm = found.ids, found.arms["vector"]
-    cosine, place = np.full(len(ids), np.nan, np.float32), np.searchsorted(ids, arm.ids)
-    cosine[place] = arm.scores
-    exact = None if arm.exact is None else np.ones(len(ids), np.bool_)
+    ids, ranking = found.ids, found.retrieved["vector"]
+    cosine, place = np.full(len(ids), np.nan, np.float32), np.searchsorted(ids, ranking.ids)
+    cosine[place] = ranking.scores
+    exact = None if ranking.exact is None else np.ones(len(ids), np.bool_)
     if exact is not None:
-        exact[place] = arm.exact
+        exact[place] = ranking.exact
     rest = np.ones(len(ids), np.bool_)
     rest[place] = False
     if not (len(ids) and (whole or rest.any())):
@@ -229,7 +229,7 @@ def _with_names(
 
 
 def nothing() -> Candidates:
-    """Return no candidates, of no arm."""
+    """Return no candidates, of no retriever."""
     none = np.empty(0, np.int64)
     return Candidates(none, none, None, None, {})
 
@@ -238,7 +238,7 @@ def rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) 
     """Return ``found`` with these ``vectors`` of some chunks, and the cosines they give."""
     assert found.cosine is not None
     assert found.exact is not None
-    cosine, exact, arm, wider = found.cosine.copy(), found.exact.copy(), found.arms["vector"], found.wider
+    cosine, exact, ranking, wider = found.cosine.copy(), found.exact.copy(), found.retrieved["vector"], found.wider
     rows = np.searchsorted(found.ids, np.fromiter(vectors, np.int64, len(vectors)))
     cosine[rows] = [float(vector @ query) for vector in vectors.values()]
     exact[rows] = True
@@ -247,10 +247,10 @@ def rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) 
         fresh, own = np.stack(list(vectors.values())), own.copy()
         wider = None if wider is None else wider.changed(rows, fresh - np.nan_to_num(own[rows], nan=0.0), query)
         own[rows] = fresh
-    scores = cosine[np.searchsorted(found.ids, arm.ids)]
-    order = np.lexsort((arm.ids, -scores))
-    arms = {**found.arms, "vector": Ranking(arm.ids[order], arm.documents[order], scores[order])}
-    return replace(found, cosine=cosine, exact=exact, arms=arms, vectors=own, wider=wider)
+    scores = cosine[np.searchsorted(found.ids, ranking.ids)]
+    order = np.lexsort((ranking.ids, -scores))
+    retrieved = {**found.retrieved, "vector": Ranking(ranking.ids[order], ranking.documents[order], scores[order])}
+    return replace(found, cosine=cosine, exact=exact, retrieved=retrieved, vectors=own, wider=wider)
 
 
 def approximate(found: Candidates, rows: Int64) -> list[int]:

@@ -43,7 +43,7 @@ _EVERY = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class RetrieverRank:
     """What one half of the search makes of a document, by the passage it likes best.
 
     ``rank`` counts from 1 among the ``of`` passages that were looked at; None: it is not among them. ``score`` is a
@@ -80,8 +80,8 @@ class Explanation:
     score: float | None
     passage: Hit | None
     parts: Mapping[str, float]
-    keyword: Arm | None
-    vector: Arm | None
+    keyword: RetrieverRank | None
+    vector: RetrieverRank | None
     document_cosine: float | None
     document_bm25: float | None
     summary_cosine: float | None
@@ -257,8 +257,8 @@ class _Explaining:
 
     def _explanation(self, view: _View, wide: Ranked, shown: Sequence[Hit], left_out: tuple[str, ...]) -> Explanation:
         record, hit = view.record, view.hit
-        keyword = self._arm("keyword", record.id, wide.candidates.bm25, wide)
-        vector = self._arm("vector", record.id, wide.candidates.cosine, wide)
+        keyword = self._of_retriever("keyword", record.id, wide.candidates.bm25, wide)
+        vector = self._of_retriever("vector", record.id, wide.candidates.cosine, wide)
         wording = self._wordings.get(record.id)
         words = matched(self._words, self._rarity, record.title, record.path, wording, record.summary)
         evidence = Evidence(
@@ -268,8 +268,8 @@ class _Explaining:
                 bm25=keyword.score if keyword else None,
                 rerank=hit.scores.rerank if hit else None,
             ),
-            ranks={name: arm.rank for name, arm in (("keyword", keyword), ("vector", vector)) if arm and arm.rank},
-            asked={name: len(arm) for name, arm in self._order.ranked.candidates.arms.items()},
+            ranks={name: at.rank for name, at in (("keyword", keyword), ("vector", vector)) if at and at.rank},
+            asked={name: len(ranking) for name, ranking in self._order.ranked.candidates.retrieved.items()},
             approximate=bool(hit and hit.approximate),
             boosts=hit.boosts if hit else {},
             phrases=hit.phrases if hit else (),
@@ -346,17 +346,17 @@ class _Explaining:
         request = replace(self._request, top_k=len(order), min_score=0.0)
         return {hit.document_id: hit for hit in self._hits(best, request, None, fold=False)}
 
-    def _arm(self, name: str, document_id: int, scores: Float32 | None, wide: Ranked) -> Arm | None:
-        arm = self._order.ranked.candidates.arms.get(name)
-        if arm is None:
+    def _of_retriever(self, name: str, document_id: int, scores: Float32 | None, wide: Ranked) -> RetrieverRank | None:
+        ranking = self._order.ranked.candidates.retrieved.get(name)
+        if ranking is None:
             return None
-        best = float(arm.scores[0]) if len(arm) else 0.0
-        places = np.flatnonzero(arm.documents == document_id)
+        best = float(ranking.scores[0]) if len(ranking) else 0.0
+        places = np.flatnonzero(ranking.documents == document_id)
         if len(places):
-            return Arm(int(places[0]) + 1, len(arm), float(arm.scores[places[0]]), best)
+            return RetrieverRank(int(places[0]) + 1, len(ranking), float(ranking.scores[places[0]]), best)
         own = np.empty(0) if scores is None else scores[wide.candidates.documents == document_id]
         known = own[~np.isnan(own)]
-        return Arm(None, len(arm), float(known.max()) if len(known) else None, best)
+        return RetrieverRank(None, len(ranking), float(known.max()) if len(known) else None, best)
 
     def _near_summaries(self) -> dict[int, float]:
         """Return document id → cosine of the query with the summary that was written for it, where one was."""

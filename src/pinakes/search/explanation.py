@@ -14,10 +14,10 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a hit: where the words of the query stand (``standing``), its scores, its ranks in the two arms.
+    """What is known of a hit: where the words of the query stand (``standing``), its scores, its ranks by retriever.
 
-    Ranks count from 1. ``asked`` counts the passages that each arm ranked; a hit that is not among them has no rank
-    there. ``boosts``: what else its score was changed by, as shares of it. ``phrases``: those of the query that it has.
+    Ranks count from 1. ``asked`` counts the passages that each retriever ranked; others have no rank there.
+    ``boosts``: what else its score was changed by, as shares of it. ``phrases``: those of the query that it has.
     """
 
     words: Mapping[str, Sequence[str]]
@@ -71,9 +71,9 @@ def _arms(evidence: Evidence) -> list[str]:
         "vector": ("by meaning", "" if scores.cosine is None else f" (cosine {about}{scores.cosine:.2f})"),
     }
     return [
-        f"{placed(evidence.ranks.get(arm), evidence.asked[arm])} {how}{score}"
-        for arm, (how, score) in said.items()
-        if arm in evidence.asked
+        f"{placed(evidence.ranks.get(retriever), evidence.asked[retriever])} {how}{score}"
+        for retriever, (how, score) in said.items()
+        if retriever in evidence.asked
     ]
 
 

@@ -61,7 +61,7 @@ def hydrated(
         collection=collection.name,
         query=passages.query,
         found=best.candidates,
-        ranks={name: _ranks(arm.ids.tolist()) for name, arm in best.candidates.arms.items()},
+        ranks={name: _ranks(ranking.ids.tolist()) for name, ranking in best.candidates.retrieved.items()},
         offsets=documents.preceding_chunks(connection, collection.id, groups) if groups else {},
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
@@ -125,7 +125,7 @@ def _ranks(ids: Sequence[int]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What the hits of one answer share. ``ranks``: arm → chunk id → its place there, from 1."""
+    """What the hits of one answer share. ``ranks``: retriever → chunk id → its place there, from 1."""
 
     collection: str
     query: Asked
@@ -145,7 +145,7 @@ class _View:
         scores = _raw(self.found, row, score)
         sure = confidence(scores.cosine, scores.bm25)
         word = confidence_word(sure)
-        arms = tuple(name for name in ("vector", "keyword") if passage.id in self.ranks.get(name, ()))
+        retrievers = tuple(name for name in ("vector", "keyword") if passage.id in self.ranks.get(name, ()))
         guessed = self.found.exact is not None and not self.found.exact[row]
         phrases = () if self.found.phrases is None else self.found.phrases.of(row)
         boosts = {} if self.found.lift is None else self.found.lift.of(row)
@@ -175,12 +175,12 @@ class _View:
             symbols=tuple(passage.symbols),
             score=score,
             scores=scores,
-            matched_by=arms,  # type: ignore[arg-type]
+            matched_by=retrievers,  # type: ignore[arg-type]
             metadata={**passage.inherited, **passage.metadata},
             approximate=guessed,
             context=shown.lines,
             highlights=shown.highlights,
-            match=_KINDS.get(arms, "hybrid"),
+            match=_KINDS.get(retrievers, "hybrid"),
             confidence=round(sure, 4),
             confidence_word=word,
             explanation=explained(evidence, word),

@@ -23,8 +23,8 @@ from pinakes.types import Float32, Int64
 _DECIMALS = 6
 """Scores that differ by less are equal, and the older passage is first: sums of vectors differ so by how they came."""
 
-_ARMS = {"vector": "meaning", "keyword": "words"}
-"""What the parts of a score are called that the arms give."""
+_RETRIEVERS = {"vector": "meaning", "keyword": "words"}
+"""What the parts of a score are called that the retrievers give."""
 
 _DOCUMENT_SHARE = 0.5
 """Share of the whole document's BM25 beside that of the passage, where words alone rank."""
@@ -121,8 +121,8 @@ def _scoring(request: Request, found: Candidates, settings: SearchSettings) -> S
     if not near:  # there is no model, or no passage has a vector yet
         return _by_words(found, found.bm25)
     if request.fusion == "rrf":
-        arms = ((_ARMS[name], arm) for name, arm in found.arms.items())
-        return Scoring({name: fusion.rrf(found.ids, [arm], settings.rrf_k) for name, arm in arms})
+        rankings = ((_RETRIEVERS[name], ranking) for name, ranking in found.retrieved.items())
+        return Scoring({name: fusion.rrf(found.ids, [ranking], settings.rrf_k) for name, ranking in rankings})
     return weighed(request, found, settings)
 
 
@@ -136,7 +136,7 @@ def _by_words(found: Candidates, bm25: Float32) -> Scoring:
 
 
 def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Scoring:
-    """Weigh candidates of both arms, of which the documents are known.
+    """Weigh candidates of both retrievers, of which the documents are known.
 
     (semantic · the blended cosines + keyword · the blended BM25 + definition + identifier + feedback weight · likeness)
     / (1 + feedback weight), the first two weights summing to 1; it may exceed 1: the best still differ. BM25 is that

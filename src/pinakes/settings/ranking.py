@@ -31,8 +31,8 @@ class SearchSettings(Section):
     remembered_answers: int = Field(
         256, ge=0, description="Answers that are remembered until something changes; 0 = none."
     )
-    candidates: int = Field(100, ge=1, description="Candidates taken from each arm, at least 4 per result.")
-    fusion: Literal["weighted", "rrf"] = Field("weighted", description="How the two arms become one ranking.")
+    candidates: int = Field(100, ge=1, description="Candidates taken from each retriever, at least 4 per result.")
+    fusion: Literal["weighted", "rrf"] = Field("weighted", description="How the two retrievers become one ranking.")
     semantic_weight: float = Field(0.7, ge=0, description="Weight of cosine in weighted fusion.")
     keyword_weight: float = Field(0.3, ge=0, description="Weight of BM25 / best BM25 in weighted fusion.")
     refine_ms: float = Field(

@@ -14,7 +14,7 @@ from pinakes.catalog.audit import FAILED, OK, Wanted
 from pinakes.errors import InvalidInput, NotFound, codes
 from pinakes.filters import nearest
 from pinakes.library import Library
-from pinakes.search.explaining import MOST_DOCUMENTS, Arm, Explanation, Explanations
+from pinakes.search.explaining import MOST_DOCUMENTS, Explanation, Explanations, RetrieverRank
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
 from pinakes.tools.limits import most_items
@@ -244,8 +244,8 @@ def _match(word: str, fields: Sequence[str], lines: Sequence[int], count: int) -
     return {"term": word, "fields": list(fields), "lines": list(lines), "count": count}
 
 
-def _share(arm: Arm | None) -> float | None:
-    return None if arm is None or arm.score is None or arm.best <= 0 else arm.score / arm.best
+def _share(at: RetrieverRank | None) -> float | None:
+    return None if at is None or at.score is None or at.best <= 0 else at.score / at.best
 
 
 def _clamped(score: float | None) -> float:

@@ -179,9 +179,9 @@ class TestTies:
 
     def test_rrf_knows_only_the_places(self) -> None:
         found = candidates(f32(0.9, 0.1), f32(1, 100))
-        arms = {"vector": Ranking(i64(10, 11), i64(10, 11), f32(0.9, 0.1))}
-        arms["keyword"] = Ranking(i64(11, 10), i64(11, 10), f32(100, 1))
-        ranked = rank(Request("q", fusion="rrf"), replace(found, arms=arms, wider=None), SearchSettings())
+        retrieved = {"vector": Ranking(i64(10, 11), i64(10, 11), f32(0.9, 0.1))}
+        retrieved["keyword"] = Ranking(i64(11, 10), i64(11, 10), f32(100, 1))
+        ranked = rank(Request("q", fusion="rrf"), replace(found, retrieved=retrieved, wider=None), SearchSettings())
         assert by_id(ranked) == pytest.approx({10: 1 / 61 + 1 / 62, 11: 1 / 61 + 1 / 62})
         assert order(ranked) == [10, 11]
 
@@ -206,9 +206,18 @@ def test_a_better_vector_of_a_passage_changes_its_document_too() -> None:
     vectors = np.stack([unit(0, 1), unit(0, 1), unit(1, 1)])
     sums = np.stack([vectors[0] + vectors[1], vectors[2]])
     wider = Wider(f32(0, 0, 0.7), f32(0, 0, 0), sums, i64(0, 0, 1))
-    arm = Ranking(i64(10, 11, 12), i64(1, 1, 2), f32(0, 0, 0.7), np.array([False, True, True]))
+    ranking = Ranking(i64(10, 11, 12), i64(1, 1, 2), f32(0, 0, 0.7), np.array([False, True, True]))
     bm25 = f32(0, 0, 0)
-    found = Candidates(arm.ids, arm.documents, f32(0, 0, 0.7), bm25, {"vector": arm}, arm.exact, wider, vectors=vectors)
+    found = Candidates(
+        ranking.ids,
+        ranking.documents,
+        f32(0, 0, 0.7),
+        bm25,
+        {"vector": ranking},
+        ranking.exact,
+        wider,
+        vectors=vectors,
+    )
     after = rescored(found, {10: right}, query)
     assert after.cosine is not None
     assert after.wider is not None
@@ -216,7 +225,7 @@ def test_a_better_vector_of_a_passage_changes_its_document_too() -> None:
     assert after.wider.document_cosine[:2] == pytest.approx(np.sqrt(0.5), abs=1e-6)
     assert after.wider.document_cosine[0] == after.wider.document_cosine[1]
     assert np.array_equal(found.wider.sums if found.wider else [], sums), "what was found is not touched"
-    assert after.arms["vector"].ids.tolist() == [10, 12, 11]
+    assert after.retrieved["vector"].ids.tolist() == [10, 12, 11]
 
 
 NUMBERS = st.floats(-1, 1, width=32) | st.just(float("nan"))

@@ -121,7 +121,7 @@ def _approximate(trials: Trials, point: Point, count: int) -> Trials:
 
 
 def _asked(trials: Trials) -> _Asked:
-    """Return what the vector arm is asked for each question.
+    """Return what the vector retriever is asked for each question.
 
     Raises:
         ModelUnavailable: there is no model.
