@@ -24,8 +24,8 @@ from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import ranked
 from pinakes.library import Library
 from pinakes.ports import Index
-from pinakes.search import several
-from pinakes.search.rarity import Rarity
+from pinakes.search import federated
+from pinakes.search.term_statistics import TermStatistics
 from pinakes.types import Hit, Results, SearchMode
 
 NDCG = metric("ndcg@10")
@@ -116,17 +116,17 @@ def _modes() -> set[SearchMode]:
 
 def _together(own: Asked, others: Sequence[Asked], way: Way, question: Question) -> Sequence[Hit]:
     sides = {own.set.name: own} | {one.set.name: one for one in others}
-    wanted = several.Wanted.of(own.library.settings.search, question.text, None, MOST, 0.0)
+    wanted = federated.Wanted.of(own.library.settings.search, question.text, None, MOST, 0.0)
 
     def ask(name: str) -> Results:
         return sides[name].answer(question, way.own if name == own.set.name else way.others)
 
     model: Callable[[str], str] = (lambda name: name) if way.models else (lambda _: "one")
 
-    def rarity(names: Sequence[str], query: str) -> Rarity | None:
-        return Rarity.of_all(query, (sides[name].index for name in names))
+    def terms(names: Sequence[str], query: str) -> TermStatistics | None:
+        return TermStatistics.of_all(query, (sides[name].index for name in names))
 
-    return several.asked(list(sides), ask, several.Known(model, rarity=rarity), wanted).hits
+    return federated.asked(list(sides), ask, federated.Known(model, terms=terms), wanted).hits
 
 
 def _score(own: Asked, hits: Sequence[Hit], question: Question) -> float:

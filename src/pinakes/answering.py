@@ -22,19 +22,19 @@ def answered_by(
 
     A damaged index is built anew first. Raises as ``search.search`` and ``Shelves.index`` do.
     """
-    watch = search.Watch()
+    tracer = search.Tracer()
     while True:
-        with watch.stage("follow"):
+        with tracer.stage("follow"):
             record, index = shelves.index(name, wait=False, beside=beside)
         request = asked(record) if callable(asked) else asked
         try:
-            return _ask(shelves, request, shelves.parts(record, index, watch))
+            return _ask(shelves, request, shelves.parts(record, index, tracer))
         except Superseded:  # the index was built anew while it was asked
             continue
         except IndexCorrupt as error:
-            with watch.stage("mend"):
+            with tracer.stage("mend"):
                 record, index = shelves.mend(record, error)
-            return _ask(shelves, request, shelves.parts(record, index, watch))
+            return _ask(shelves, request, shelves.parts(record, index, tracer))
 
 
 def _ask(shelves: Shelves, request: search.Request, parts: Parts) -> Results:
@@ -42,5 +42,5 @@ def _ask(shelves: Shelves, request: search.Request, parts: Parts) -> Results:
     record = parts.collection
     if request.mode != "keyword":
         shelves.check_model(record)
-    answer = replace(shelves.answers.get(request, parts, search.search), query_id=query_id())
+    answer = replace(shelves.result_cache.get(request, parts, search.search), query_id=query_id())
     return answer if request.bare else shelves.freshness.told(shelves.links.told(answer, record), record)

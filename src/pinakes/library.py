@@ -33,7 +33,7 @@ from pinakes.ports import Embedder
 from pinakes.query import PhraseUse
 from pinakes.search import Parts, explaining
 from pinakes.search.defaults import filled
-from pinakes.search.several import Wanted
+from pinakes.search.federated import Wanted
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.staged.retrieval import Staged
@@ -285,7 +285,7 @@ class Library:
         """
         record, index = self.shelves.index(self.chosen(collection))
         self.shelves.check_model(record)
-        return self.shelves.parts(record, index, search.Watch())
+        return self.shelves.parts(record, index, search.Tracer())
 
     def read(
         self,

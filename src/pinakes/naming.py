@@ -10,7 +10,7 @@ from pinakes.as_of import holding
 from pinakes.calls import caller
 from pinakes.catalog import Catalog, briefs, collections, history
 from pinakes.catalog import references as documents_by
-from pinakes.search import several
+from pinakes.search import federated
 from pinakes.settings import Settings
 from pinakes.types import Results
 from pinakes.wording import counted
@@ -30,9 +30,9 @@ class Asked:
     names: list[str]
     notes: tuple[str, ...] = ()
 
-    def answer(self, ask: Callable[[str], Results], known: several.Known, wanted: several.Wanted) -> Results:
-        """Return one answer of the collections, as ``several.asked`` does, with the notes."""
-        answer = several.asked(self.names, ask, known, wanted)
+    def answer(self, ask: Callable[[str], Results], known: federated.Known, wanted: federated.Wanted) -> Results:
+        """Return one answer of the collections, as ``federated.asked`` does, with the notes."""
+        answer = federated.asked(self.names, ask, known, wanted)
         return replace(answer, notes=(*answer.notes, *self.notes)) if self.notes else answer
 
 
@@ -86,7 +86,7 @@ class Naming:
         Where there are none yet it is the one that would be written to.
         """
         if collection:
-            return several.named(collection, self._every)
+            return federated.named(collection, self._every)
         return [self.configured] if self.configured else self._every()
 
     def asked(

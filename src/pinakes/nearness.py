@@ -19,8 +19,8 @@ from pinakes.ports import Index, Lexical, VectorQuery
 from pinakes.query import parse_query
 from pinakes.search import Request
 from pinakes.search.excerpts import asked as taken_apart
-from pinakes.search.rarity import Rarity
-from pinakes.search.several import Known
+from pinakes.search.federated import Known
+from pinakes.search.term_statistics import TermStatistics
 from pinakes.shelves import Shelves
 
 FAR: Final = 0.1
@@ -66,16 +66,16 @@ class _Look:
 def known_of(shelves: Shelves, asked: Callable[[CollectionRecord], Request], *, now: bool = True) -> Known:
     """Return what is known of collections beside their answers to what is ``asked``; not ``now``: as they were."""
     far = partial(far_from, shelves, asked) if now else lambda _: ()
-    return Known(lambda name: shelves.record(name).fingerprint, far, partial(rarity_in, shelves))
+    return Known(lambda name: shelves.record(name).fingerprint, far, partial(terms_in, shelves))
 
 
-def rarity_in(shelves: Shelves, names: Sequence[str], query: str) -> Rarity | None:
+def terms_in(shelves: Shelves, names: Sequence[str], query: str) -> TermStatistics | None:
     """Return how rare the words of ``query`` are in these collections together."""
     indexes: list[Index] = []
     for name in names:
         with suppress(PinakesError):  # it was deleted meanwhile, or cannot be read
             indexes.append(shelves.index(name, wait=False)[1])
-    return Rarity.of_all(query, indexes)
+    return TermStatistics.of_all(query, indexes)
 
 
 def far_from(shelves: Shelves, asked: Callable[[CollectionRecord], Request], names: Sequence[str]) -> list[str]:
@@ -112,7 +112,7 @@ def _look(shelves: Shelves, asked: Callable[[CollectionRecord], Request], name: 
         request, vectors = asked(record), shelves.query_vectors_of(record)
         if not _is_plain(request) or vectors.fingerprint != record.fingerprint:
             return None
-        if not isinstance(index, Lexical) or not shelves.holdings.all_embedded(record, index):
+        if not isinstance(index, Lexical) or not shelves.statistics.all_embedded(record, index):
             return None
         [nearest] = index.vector(VectorQuery(vectors.of(request.query.strip()), _NEAREST))
         words, lexicon = list(taken_apart(request.query).words), index.lexicon()

@@ -30,7 +30,7 @@ from pinakes.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
 from pinakes.rebuilding import Rebuilder
 from pinakes.refine import Refiner
 from pinakes.rerankers import open_reranker
-from pinakes.search import Answers, Holdings, Parts, QueryVectors, Reranking, Watch
+from pinakes.search import CollectionStatistics, Parts, QueryVectors, Reranking, ResultCache, Tracer
 from pinakes.search.freshness import Freshness
 from pinakes.search.links import Links
 from pinakes.settings import CollectionSettings, EmbeddingSettings, Settings, SourceSettings
@@ -79,8 +79,8 @@ class Shelves:
             languages_of=lambda record: settings.text_of(record.name, record.kept).languages,
             timeout_s=settings.index.lock_timeout_s,
         )
-        self.holdings = Holdings()
-        self.answers = Answers(settings.search.remembered_answers)
+        self.statistics = CollectionStatistics()
+        self.result_cache = ResultCache(settings.search.remembered_answers)
         self.freshness = Freshness(self.catalog)
         self.links = Links(self.catalog)
         self.reranking = Reranking.opened(settings.rerank, lambda: open_reranker(settings.rerank, settings.cache))
@@ -187,13 +187,11 @@ class Shelves:
         own = self._own.of(record)
         return own.refiner if own else self.refiner
 
-    def parts(self, record: CollectionRecord, index: Index, watch: Watch) -> Parts:
+    def parts(self, record: CollectionRecord, index: Index, tracer: Tracer) -> Parts:
         """Return what one search of a collection works with."""
-        vectors, refiner = self.query_vectors_of(record), self.refiner_of(record)
+        models = self.query_vectors_of(record), self.refiner_of(record), self.reranking
         follow = partial(self.followers.hurry, record)
-        return Parts(
-            self.catalog, record, index, vectors, refiner, self.reranking, self.settings, self.holdings, watch, follow
-        )
+        return Parts(self.catalog, record, index, *models, self.settings, self.statistics, tracer, follow)
 
     def rules(self, record: CollectionRecord) -> CollectionSettings:
         """Return the settings of a collection: those of files, then those that it was made with."""

@@ -16,7 +16,7 @@ from pinakes import filters
 from pinakes.library import Library
 from pinakes.ports import Index
 from pinakes.search import Request, search
-from pinakes.search.watch import Watch
+from pinakes.search.tracer import Tracer
 from pinakes.testing import write_files
 from pinakes.types import Filter, SearchMode
 
@@ -34,7 +34,7 @@ QUESTIONS = (
 @pytest.fixture
 def filled(open_library: OpenLibrary, docs: Path) -> Library:
     files = {f"{name}.md": f"# {name}\n\nThe heron of {name} saw RFC-0011 and krill {name}.\n" for name in "abcdefgh"}
-    files["watch.py"] = "def watch_heron(place):\n    # amber birch, cedar\n    return place\n"
+    files["tracer.py"] = "def watch_heron(place):\n    # amber birch, cedar\n    return place\n"
     library = open_library()
     library.add(str(write_files(docs, files)))
     return library
@@ -59,7 +59,7 @@ def test_each_engine_is_asked_twice_at_most(filled: Library, mode: SearchMode, f
     record, index = filled.shelves.index("default")
     for question in QUESTIONS:
         counted, asked = counting(index)
-        parts = replace(filled.shelves.parts(record, index, Watch()), index=counted)
+        parts = replace(filled.shelves.parts(record, index, Tracer()), index=counted)
         found = search(Request(question, mode, where=where, fusion=fusion), parts)
         given = filled.search(question, mode=mode, fusion=fusion, filters=where)
         assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in given.hits]

@@ -25,8 +25,8 @@ from pinakes.catalog.selection import UPDATED_AT
 from pinakes.documents.drafting import state_as_new, title_to_cut
 from pinakes.errors import ModelUnavailable
 from pinakes.ingest import drained, embed
-from pinakes.search import Request, several
-from pinakes.search.rarity import Rarity
+from pinakes.search import Request, federated
+from pinakes.search.term_statistics import TermStatistics
 from pinakes.shelves import Shelves
 from pinakes.types import Condition, Float32, Results
 
@@ -102,10 +102,10 @@ class Pasts:
                 return _noted(now, 0, lost, at)
             then = _of_then(ask(past.shelves, request, name, beside=False))
         answers = {"now": now, "then": then}
-        wanted = several.Wanted(request.top_k, request.min_score, fold=False)
+        wanted = federated.Wanted(request.top_k, request.min_score, fold=False)
         index = self._shelves.index(name, wait=False)[1]
-        known = several.Known(lambda _: record.fingerprint, rarity=lambda _names, query: Rarity.of(query, index))
-        both = several.asked(list(answers), answers.__getitem__, known, wanted)
+        known = federated.Known(lambda _: record.fingerprint, terms=lambda _, query: TermStatistics.of(query, index))
+        both = federated.asked(list(answers), answers.__getitem__, known, wanted)
         return _noted(replace(both, collection=name, query=now.query), count, lost, at)
 
     def close(self) -> None:

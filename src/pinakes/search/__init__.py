@@ -13,7 +13,6 @@ from pinakes.catalog import Connection, selection
 from pinakes.errors import ModelUnavailable
 from pinakes.ports import Index, VectorQuery
 from pinakes.search.answerable import judged
-from pinakes.search.answers import Answers
 from pinakes.search.bare import deepened
 from pinakes.search.boosts import lifted
 from pinakes.search.candidates import Candidates, approximate, gather, nothing, rescored
@@ -23,11 +22,12 @@ from pinakes.search.hits import hydrated
 from pinakes.search.parts import Parts
 from pinakes.search.passages import Passages
 from pinakes.search.ranking import Ranked, bound, phrases_first, rank
-from pinakes.search.remembered import Holdings, QueryVectors
+from pinakes.search.remembered import CollectionStatistics, QueryVectors
 from pinakes.search.request import FUSIONS, MODES, Request, check
 from pinakes.search.reranking import Reranking
+from pinakes.search.result_cache import ResultCache
+from pinakes.search.tracer import Tracer
 from pinakes.search.understanding import Understood, understand
-from pinakes.search.watch import Watch
 from pinakes.search.wordless import values
 from pinakes.settings import SearchSettings
 from pinakes.types import JSON, Filter, Float32, Ranking, Results
@@ -35,15 +35,15 @@ from pinakes.types import JSON, Filter, Float32, Ranking, Results
 __all__ = [
     "FUSIONS",
     "MODES",
-    "Answers",
+    "CollectionStatistics",
     "Gathered",
-    "Holdings",
     "Parts",
     "Placed",
     "QueryVectors",
     "Request",
     "Reranking",
-    "Watch",
+    "ResultCache",
+    "Tracer",
     "deepened",
     "filters_meant",
     "gathered",
@@ -83,7 +83,7 @@ def gathered(request: Request, parts: Parts, also: Ranking | None = None) -> Gat
         as ``search``.
     """
     check(request)
-    with parts.watch.stage("understand") as detail:
+    with parts.tracer.stage("understand") as detail:
         asked = _understood(request, parts)
         detail |= {"mode": asked.request.mode} if asked.route else {}
     vector, degraded = _embedded(asked, parts)
@@ -92,7 +92,7 @@ def gathered(request: Request, parts: Parts, also: Ranking | None = None) -> Gat
     found = nothing()
     if asked.text:
         asked, only = constrained(asked, parts.index)
-        found = gather(asked, only, vector, parts.index, parts.settings, parts.watch, also)
+        found = gather(asked, only, vector, parts.index, parts.settings, parts.tracer, also)
     found = lifted(asked, found, parts)
     return Gathered(asked, vector, degraded, found)
 
@@ -112,9 +112,9 @@ def placed(request: Request, parts: Parts) -> Placed:
     Raises:
         as ``search``.
     """
-    watch = parts.watch
+    tracer = parts.tracer
     known = gathered(request, parts)
-    with watch.stage("fuse") as detail:
+    with tracer.stage("fuse") as detail:
         ranked = rank(known.asked.request, known.found, parts.settings.search)
         detail |= {"candidates": len(known.found.ids), "fusion": request.fusion}
     notes = [*known.asked.notes]
@@ -124,7 +124,7 @@ def placed(request: Request, parts: Parts) -> Placed:
         ranked, far = ranked.near(request.min_similarity)
         notes += far
     if request.rerank and parts.reranking is not None and len(ranked.rows):
-        with parts.catalog.read() as connection, watch.stage("rerank") as detail:
+        with parts.catalog.read() as connection, tracer.stage("rerank") as detail:
             ranked, report = parts.reranking.again(connection, known.asked.text, ranked, parts.index)
             detail |= report.detail()
         ranked = phrases_first(ranked)
@@ -144,12 +144,12 @@ def search(request: Request, parts: Parts) -> Results:
         Superseded: the collection has another index by now, which has what this one lacks.
     """
     answer, until, behind = _searched(request, parts), time.monotonic() + _OVERTAKEN_S, 0
-    while parts.watch.overtaken and behind < 2 and time.monotonic() < until:  # what is replaced is never missing
+    while parts.tracer.overtaken and behind < 2 and time.monotonic() < until:  # what is replaced is never missing
         time.sleep(_LOOK_AGAIN_S)
-        with parts.watch.stage("follow"):
+        with parts.tracer.stage("follow"):
             behind = 0 if parts.follow() else behind + 1
         answer = _searched(request, parts)
-    parts.watch.overtaken = parts.watch.overtaken and not behind
+    parts.tracer.overtaken = parts.tracer.overtaken and not behind
     return answer
 
 
@@ -164,14 +164,14 @@ def _searched(request: Request, parts: Parts) -> Results:
 
 def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
     """Answer ``request`` from one pool of candidates; say, too, whether a larger one may give more hits."""
-    collection, index, settings, watch = parts.collection, parts.index, parts.settings.search, parts.watch
+    collection, index, settings, tracer = parts.collection, parts.index, parts.settings.search, parts.tracer
     order = placed(request, parts)
     asked, vector, degraded, found = order.known.asked, order.known.vector, order.known.degraded, order.known.found
     ranked, notes = order.ranked, [*order.notes]
     with parts.catalog.read() as connection:
-        with watch.stage("hydrate"):
+        with tracer.stage("hydrate"):
             where = asked.request.where
-            total = parts.holdings.count(connection, collection, where)
+            total = parts.statistics.count(connection, collection, where)
             notes += selection.doubts(connection, collection.id, where, total)
             if vector is not None and total and not _any_vector(found, vector, index, where):
                 degraded = "none of these passages has a vector yet"
@@ -182,10 +182,10 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
             if asked.text and total and vector is None and not (len(ranked.rows) or notes):
                 notes.append("no passage has a word of the query")
             notes += filters_meant(connection, asked, parts)
-        watch.overtaken = passages.overtaken
+        tracer.overtaken = passages.overtaken
         answerable = None
-        if ranked.candidates.wider is not None and not request.bare:
-            with watch.stage("judge") as detail:
+        if ranked.candidates.evidence is not None and not request.bare:
+            with tracer.stage("judge") as detail:
                 answerable, seen = judged(ranked, parts, passages)
                 detail |= seen
     above = np.count_nonzero(ranked.scores >= bound(request.min_score))
@@ -197,7 +197,7 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
         fusion=request.fusion,
         hits=tuple(hits),
         total_candidates=total,
-        trace=watch.trace(),
+        trace=tracer.trace(),
         degraded=degraded,
         notes=tuple(notes),
         answerable=answerable,
@@ -217,7 +217,7 @@ def _understood(request: Request, parts: Parts) -> Understood:
     fields: frozenset[str] = frozenset()
     if ":" in request.query:
         with parts.catalog.read() as connection:
-            fields = parts.holdings.fields(connection, parts.collection)
+            fields = parts.statistics.fields(connection, parts.collection)
     return understand(request, fields, parts.index, parts.settings)
 
 
@@ -225,14 +225,14 @@ def filters_meant(connection: Connection, asked: Understood, parts: Parts) -> li
     """Say which words of a query are values of metadata, and how to filter by them."""
     if asked.request.bare or asked.request.mode == "vector":
         return []
-    return values(connection, parts.collection, parts.holdings, asked.text)
+    return values(connection, parts.collection, parts.statistics, asked.text)
 
 
 def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | None]:
     """Return the vector of the query, None where none is wanted or to be had, and what is lacking then."""
     if not asked.text or asked.request.mode == "keyword":
         return None, None
-    with parts.watch.stage("embed") as detail:
+    with parts.tracer.stage("embed") as detail:
         try:
             vector = parts.vectors.of(asked.text)
             detail["model"] = parts.vectors.fingerprint
@@ -254,7 +254,7 @@ def _any_vector(found: Candidates, vector: Float32, index: Index, where: Filter)
 
 def _made_exact(request: Request, ranked: Ranked, vector: Float32, parts: Parts, notes: list[str]) -> Ranked:
     """Embed the best passages that have approximate vectors, and note those that still have."""
-    with parts.watch.stage("refine") as detail:
+    with parts.tracer.stage("refine") as detail:
         vectors_of = partial(parts.refiner.vectors, parts.collection)
         ranked = _refined(request, ranked, vector, vectors_of, parts.settings.search, detail)
     if "failed" in detail:

@@ -75,9 +75,9 @@ def signs(ranked: Ranked, passages: Passages) -> Signs | None:
     None where not both retrievers answered and were fused by weights, or nothing is known of how rare the words are.
     """
     found = ranked.candidates
-    if found.wider is None or found.wider.rarity is None or not len(ranked.rows):
+    if found.evidence is None or found.evidence.terms is None or not len(ranked.rows):
         return None
-    missing = found.wider.rarity.missing
+    missing = found.evidence.terms.missing
     best = _terms(found.ids[ranked.rows[:_BEST]].tolist(), passages)
     near = found.retrieved["vector"].scores
     return Signs(

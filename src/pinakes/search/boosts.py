@@ -15,9 +15,9 @@ import numpy as np
 
 from pinakes.filters import normal_name, normal_text
 from pinakes.routing import looks_like_symbol
+from pinakes.search.adjustments import ScoreAdjustments
 from pinakes.search.candidates import Candidates
 from pinakes.search.facts import Facts, in_a_row, in_rows, is_one_of, words_of
-from pinakes.search.lift import Lift
 from pinakes.search.parts import Parts
 from pinakes.search.understanding import Understood
 from pinakes.settings import BoostRule, BoostSettings
@@ -44,15 +44,19 @@ def lifted(asked: Understood, found: Candidates, parts: Parts) -> Candidates:
         return found
     signals = _structural(query, settings)
     if not (signals or rules or settings.symbol_definition):
-        return replace(found, lift=Lift(saturation=settings.saturation)) if settings.saturation else found
-    with parts.watch.stage("boost") as detail:
+        return (
+            replace(found, adjustments=ScoreAdjustments(saturation=settings.saturation))
+            if settings.saturation
+            else found
+        )
+    with parts.tracer.stage("boost") as detail:
         shares = dict(_definitions(query, found, settings))
         if signals or rules:
             shares |= _by_document(query, found.documents, signals, rules, parts)
         detail |= {name: int(np.count_nonzero(share)) for name, share in shares.items() if share.any()}
     total = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(found.ids))
     factors = np.maximum(1 + total, 0).astype(np.float32)
-    return replace(found, lift=Lift(factors, shares, settings.saturation))
+    return replace(found, adjustments=ScoreAdjustments(factors, shares, settings.saturation))
 
 
 def fields_of(rules: Sequence[BoostRule]) -> tuple[str, ...]:
@@ -68,7 +72,7 @@ def _by_document(
 ) -> dict[str, Float32]:
     """Return what each signal and rule adds to each candidate; it is the same for all passages of a document."""
     owners, owner_of = np.unique(documents, return_inverse=True)
-    facts = parts.holdings.facts.of(parts.catalog.read, parts.collection, owners.tolist(), fields_of(rules))
+    facts = parts.statistics.facts.of(parts.catalog.read, parts.collection, owners.tolist(), fields_of(rules))
     shares = {name: _column(signal, facts) for name, signal in signals.items()}
     by_rule = _capped(list(_by_rules(query, rules, facts)), parts.settings.boosts.metadata_most)
     return {name: share[owner_of] for name, share in _joined([*shares.items(), *by_rule]).items()}
@@ -123,9 +127,9 @@ def _named_by(kind: str) -> tuple[frozenset[str], ...]:
 
 
 def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iterator[tuple[str, Float32]]:
-    symbol = looks_like_symbol(query) if settings.symbol_definition and found.wider is not None else None
-    if symbol is not None and found.wider is not None:
-        yield "definition", np.where(found.wider.definitions > 0, settings.symbol_definition, 0).astype(np.float32)
+    symbol = looks_like_symbol(query) if settings.symbol_definition and found.evidence is not None else None
+    if symbol is not None and found.evidence is not None:
+        yield "definition", np.where(found.evidence.definitions > 0, settings.symbol_definition, 0).astype(np.float32)
 
 
 def _by_rules(query: str, rules: Sequence[BoostRule], facts: Sequence[Facts]) -> Iterator[tuple[str, Float32]]:

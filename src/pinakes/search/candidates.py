@@ -9,14 +9,14 @@ import numpy as np
 
 from pinakes.analysis import is_identifier
 from pinakes.ports import Index, KeywordQuery, VectorQuery
+from pinakes.search.adjustments import ScoreAdjustments
 from pinakes.search.constraints import Constraints
 from pinakes.search.excerpts import asked as words_of
-from pinakes.search.lift import Lift
 from pinakes.search.phrases import Phrases
-from pinakes.search.rarity import Rarity
 from pinakes.search.scoring import Scoring
+from pinakes.search.term_statistics import TermStatistics
+from pinakes.search.tracer import Tracer
 from pinakes.search.understanding import Understood
-from pinakes.search.watch import Watch
 from pinakes.settings import Settings
 from pinakes.text import identifiers
 from pinakes.types import HELD, Bool, Float32, Int64, Ranking
@@ -33,12 +33,12 @@ _MOST_NAMES_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Wider:
+class DocumentEvidence:
     """What a passage's document and surroundings say for it; arrays in the order of the candidates.
 
     ``document_cosine``: of the query and the sum of the document's vectors. ``definitions``: how many of the names in
     the query the passage defines. ``sums`` float32 (documents, dim) are those of the vectors of each document, NaN
-    where it has none; ``owner_of`` int64 (n,) says which is a passage's. ``rarity``: of the words of the query, where
+    where it has none; ``owner_of`` int64 (n,) says which is a passage's. ``terms``: of the words of the query, where
     it is known. ``identifiers``: how many of those in the query the passage has as a whole, as a share, times the
     square of their share of the query; None: it has none.
     """
@@ -47,10 +47,10 @@ class Wider:
     definitions: Float32
     sums: Float32
     owner_of: Int64
-    rarity: Rarity | None = None
+    terms: TermStatistics | None = None
     identifiers: Float32 | None = None
 
-    def changed(self, rows: Int64, by: Float32, query: Float32) -> Wider:
+    def changed(self, rows: Int64, by: Float32, query: Float32) -> DocumentEvidence:
         """Return this after the vectors of the passages in these ``rows`` changed by these float32 (rows, dim)."""
         sums = self.sums.copy()
         np.add.at(sums, self.owner_of[rows], by)
@@ -62,9 +62,9 @@ class Candidates:
     """Every chunk a retriever found, and their documents. Arrays share their order; NaN where a chunk has no vector.
 
     ``vectors`` float32 (n, dim): their own, None where they were not looked up. ``exact`` False: the cosine is that of
-    an approximate vector; None: none is. ``wider`` is there where both retrievers answered and are fused by weights.
+    an approximate vector; None: none is. ``evidence`` is there where both retrievers answered and are fused by weights.
     ``document_bm25``: of the whole documents, where it was looked for. ``rerank``: what a reranker gave, NaN where it
-    did not look. ``lift``: what lifts them besides their scores. ``phrases``: which have what stands in quotation
+    did not look. ``adjustments``: what changes their scores besides. ``phrases``: which have what stands in quotation
     marks. ``scoring``: what the scores of a ranking are made of, None before there is one. ``fused``: the scores before
     a reranker and preferred phrases changed them, None where nothing did. ``limited``: a retriever gave as many as it
     was asked for, so there may be more.
@@ -76,11 +76,11 @@ class Candidates:
     bm25: Float32 | None
     retrieved: dict[str, Ranking]
     exact: Bool | None = None
-    wider: Wider | None = None
+    evidence: DocumentEvidence | None = None
     document_bm25: Float32 | None = None
     rerank: Float32 | None = None
     fused: Float32 | None = None
-    lift: Lift | None = None
+    adjustments: ScoreAdjustments | None = None
     phrases: Phrases | None = None
     limited: bool = False
     scoring: Scoring | None = None
@@ -112,7 +112,7 @@ def gather(
     vector: Float32 | None,
     index: Index,
     settings: Settings,
-    watch: Watch,
+    tracer: Tracer,
     also: Ranking | None = None,
 ) -> Candidates:
     """Ask both engines for what ``only`` allows, then for both scores of every candidate, and those of its document.
@@ -127,13 +127,13 @@ def gather(
     retrieved: dict[str, Ranking] = {}
     others = {"first": only.first}
     if request.mode != "vector":
-        with watch.stage("keyword") as detail:
+        with tracer.stage("keyword") as detail:
             queries = _keyword_queries(asked, names, only.asked_for(limit), limit)
             others |= zip(queries, only.best(lambda some: index.keyword(*some), [*queries.values()]), strict=True)
             retrieved["keyword"], others["with phrases"] = only.split(others.pop("text"), limit)
             detail["found"] = len(retrieved["keyword"])
     if vector is not None:
-        with watch.stage("vector") as detail:
+        with tracer.stage("vector") as detail:
             nearest = VectorQuery(vector, only.asked_for(limit), request.where)
             [ranking] = only.best(lambda some: index.vector(*some), [nearest])
             retrieved["vector"], others["near with phrases"] = only.split(ranking, limit)
@@ -143,12 +143,12 @@ def gather(
     documents = np.concatenate([ranking.documents for ranking in rankings])[first]
     limited = any(len(ranking) >= limit for ranking in retrieved.values())
     found = Candidates(ids, documents, None, None, retrieved, phrases=only.phrases(ids), limited=limited)
-    with watch.stage("score"):
+    with tracer.stage("score"):
         if "keyword" in retrieved:
             found = _with_bm25(found, asked, index, whole=weighted or vector is None)
         if vector is not None:
             found = _with_cosines(found, vector, index, whole=weighted)
-        return _with_names(found, asked.text, names, others, index) if found.wider is not None else found
+        return _with_names(found, asked.text, names, others, index) if found.evidence is not None else found
 
 
 def _keyword_queries(asked: Understood, names: _Names, most: int, limit: int) -> dict[str, KeywordQuery]:
@@ -209,23 +209,23 @@ def _with_cosines(found: Candidates, vector: Float32, index: Index, *, whole: bo
         exact = np.ones(len(ids), np.bool_) if exact is None else exact
         exact[rest] = known.exact[rest]
     nothing = np.zeros(len(ids), np.float32)
-    wider = Wider(_cosines(sums, vector)[owner_of], nothing, sums, owner_of) if whole else None
-    return replace(found, cosine=cosine, exact=exact, vectors=own, wider=wider)
+    evidence = DocumentEvidence(_cosines(sums, vector)[owner_of], nothing, sums, owner_of) if whole else None
+    return replace(found, cosine=cosine, exact=exact, vectors=own, evidence=evidence)
 
 
 def _with_names(
     found: Candidates, query: str, names: _Names, rankings: Mapping[str, Ranking], index: Index
 ) -> Candidates:
     """Return ``found`` with which passages have or define the names of the query, and how rare its words are."""
-    assert found.wider is not None
-    rarity = Rarity.of(query, index)
+    assert found.evidence is not None
+    terms = TermStatistics.of(query, index)
     wholes, others = (
         _scores(found.ids, [rankings[one]] if one in rankings else [], 0.0) for one in ("wholes", "names")
     )
     has = (wholes - np.floor(wholes)) / np.float32(HELD)
-    share = has * np.float32(_weight_of(names.wholes, query, rarity) ** 2 / max(1, len(names.wholes)))
+    share = has * np.float32(_weight_of(names.wholes, query, terms) ** 2 / max(1, len(names.wholes)))
     defines = np.floor(wholes) + np.floor(others)
-    return replace(found, wider=replace(found.wider, definitions=defines, identifiers=share, rarity=rarity))
+    return replace(found, evidence=replace(found.evidence, definitions=defines, identifiers=share, terms=terms))
 
 
 def nothing() -> Candidates:
@@ -238,19 +238,26 @@ def rescored(found: Candidates, vectors: Mapping[int, Float32], query: Float32) 
     """Return ``found`` with these ``vectors`` of some chunks, and the cosines they give."""
     assert found.cosine is not None
     assert found.exact is not None
-    cosine, exact, ranking, wider = found.cosine.copy(), found.exact.copy(), found.retrieved["vector"], found.wider
+    cosine, exact, ranking, evidence = (
+        found.cosine.copy(),
+        found.exact.copy(),
+        found.retrieved["vector"],
+        found.evidence,
+    )
     rows = np.searchsorted(found.ids, np.fromiter(vectors, np.int64, len(vectors)))
     cosine[rows] = [float(vector @ query) for vector in vectors.values()]
     exact[rows] = True
     own = found.vectors
     if own is not None and len(rows):
         fresh, own = np.stack(list(vectors.values())), own.copy()
-        wider = None if wider is None else wider.changed(rows, fresh - np.nan_to_num(own[rows], nan=0.0), query)
+        evidence = (
+            None if evidence is None else evidence.changed(rows, fresh - np.nan_to_num(own[rows], nan=0.0), query)
+        )
         own[rows] = fresh
     scores = cosine[np.searchsorted(found.ids, ranking.ids)]
     order = np.lexsort((ranking.ids, -scores))
     retrieved = {**found.retrieved, "vector": Ranking(ranking.ids[order], ranking.documents[order], scores[order])}
-    return replace(found, cosine=cosine, exact=exact, retrieved=retrieved, vectors=own, wider=wider)
+    return replace(found, cosine=cosine, exact=exact, retrieved=retrieved, vectors=own, evidence=evidence)
 
 
 def approximate(found: Candidates, rows: Int64) -> list[int]:
@@ -270,13 +277,13 @@ def _wholes(query: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _weight_of(names: Sequence[str], query: str, rarity: Rarity | None) -> float:
-    """Return which share of a query the words of ``names`` are, by their rarity where that is known."""
+def _weight_of(names: Sequence[str], query: str, terms: TermStatistics | None) -> float:
+    """Return which share of a query the words of ``names`` are, by their idf where that is known."""
     every = words_of(query).words
     words = every.keys() & {word for name in names for word in words_of(name).words}
-    if rarity is None or not (total := sum(rarity.idf.values())):
+    if terms is None or not (total := sum(terms.idf.values())):
         return len(words) / max(1, len(every))
-    return sum(rarity.idf[word] for word in words) / total
+    return sum(terms.idf[word] for word in words) / total
 
 
 def _cosines(vectors: Float32, query: Float32) -> Float32:

@@ -62,7 +62,7 @@ class Diversity:
         def here() -> AbstractContextManager[Connection]:
             return nullcontext(self.connection)  # a second one would wait for those that wait for a second one
 
-        facts = parts.holdings.facts.of(here, parts.collection, documents.tolist(), (field,))
+        facts = parts.statistics.facts.of(here, parts.collection, documents.tolist(), (field,))
         return [one.values.get(field, ()) for one in facts]
 
 

@@ -19,7 +19,7 @@ from pinakes.catalog.wordings import wordings
 from pinakes.errors import InvalidInput
 from pinakes.filters import in_words
 from pinakes.ports import Index, KeywordQuery, VectorQuery
-from pinakes.search import Parts, Placed, Request, Watch, gathered, placed, rank
+from pinakes.search import Parts, Placed, Request, Tracer, gathered, placed, rank
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
 from pinakes.search.documents import best_documents
@@ -31,7 +31,7 @@ from pinakes.search.matches import Match, matched
 from pinakes.search.own_summaries import SummaryVectors
 from pinakes.search.passages import Passages
 from pinakes.search.ranking import Ranked
-from pinakes.search.rarity import Rarity
+from pinakes.search.term_statistics import TermStatistics
 from pinakes.types import Float32, Hit, Int64, Ranking, Scores
 from pinakes.wording import rounded
 
@@ -227,7 +227,7 @@ class _Explaining:
         self._asked = order.known.asked
         self._request = order.known.asked.request
         self._words = asked(self._asked.text)
-        self._rarity = Rarity.of(self._asked.text, parts.index)
+        self._terms = TermStatistics.of(self._asked.text, parts.index)
         self._wordings = wordings(connection, [record.id for record in wanted])
         self._passages = Passages(connection, self._asked.text)
         self._summaries = self._near_summaries()
@@ -260,7 +260,7 @@ class _Explaining:
         keyword = self._of_retriever("keyword", record.id, wide.candidates.bm25, wide)
         vector = self._of_retriever("vector", record.id, wide.candidates.cosine, wide)
         wording = self._wordings.get(record.id)
-        words = matched(self._words, self._rarity, record.title, record.path, wording, record.summary)
+        words = matched(self._words, self._terms, record.title, record.path, wording, record.summary)
         evidence = Evidence(
             words=standing_of(self._words, words.terms),
             scores=Scores(
@@ -315,7 +315,7 @@ class _Explaining:
         ids, first = np.unique(np.concatenate([one.ids for one in each]), return_index=True)
         owners = np.concatenate([one.documents for one in each])[first]
         also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
-        known = gathered(self._given, replace(self._parts, watch=Watch()), also)
+        known = gathered(self._given, replace(self._parts, tracer=Tracer()), also)
         return rank(known.asked.request, known.found, self._parts.settings.search)
 
     def _likeliest(self, document_id: int) -> Ranking:

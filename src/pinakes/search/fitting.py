@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from pinakes.search.rarity import Rarity
+from pinakes.search.term_statistics import TermStatistics
 
 LOOKED_AT: Final = 10
 """So many of the best passages of a collection are looked at, ``_BEST`` of these counted: it may have few that fit."""
@@ -40,15 +40,15 @@ class Answered:
     by_words: bool
 
 
-def lost(answers: Sequence[Answered], rarity: Rarity | None) -> list[float]:
+def lost(answers: Sequence[Answered], terms: TermStatistics | None) -> list[float]:
     """Return by how much each answer fits less than the best.
 
-    Words count by how rare they are in all collections together (``rarity``), and those only that some passage has.
+    Words count by how rare they are in all collections together (``terms``), and those only that some passage has.
     """
     looked_at = [one.words[:LOOKED_AT] for one in answers]
     known = frozenset[str]().union(*(words for passages in looked_at for words in passages))
-    most = rarity.of_words(known) if rarity else 0.0
-    shares = [[rarity.of_words(words) / most if rarity and most else 0.0 for words in those] for those in looked_at]
+    most = terms.of_words(known) if terms else 0.0
+    shares = [[terms.of_words(words) / most if terms and most else 0.0 for words in those] for those in looked_at]
     fits = [_fit(those, one) for those, one in zip(shares, answers, strict=True)]
     return [max(fits) - fit for fit in fits]
 

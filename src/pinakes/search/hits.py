@@ -148,7 +148,7 @@ class _View:
         retrievers = tuple(name for name in ("vector", "keyword") if passage.id in self.ranks.get(name, ()))
         guessed = self.found.exact is not None and not self.found.exact[row]
         phrases = () if self.found.phrases is None else self.found.phrases.of(row)
-        boosts = {} if self.found.lift is None else self.found.lift.of(row)
+        boosts = {} if self.found.adjustments is None else self.found.adjustments.of(row)
         page, page_end = pages_of(passage.pages, passage.start, passage.end)
         words = standing(self.query, {**terms_beside(passage), "text": shown.terms})
         evidence = Evidence(
@@ -220,7 +220,7 @@ def _raw(found: Candidates, row: int, score: float) -> Scores:
         fused=score if found.fused is None else found.fused.item(row),
         rerank=_at(found.rerank, row),
         document_bm25=_at(found.document_bm25, row),
-        document_cosine=_at(None if found.wider is None else found.wider.document_cosine, row),
+        document_cosine=_at(None if found.evidence is None else found.evidence.document_cosine, row),
         **known,
     )
 

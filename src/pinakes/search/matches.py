@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pinakes.analysis import Analyzer
 from pinakes.catalog.wordings import Wording
 from pinakes.search.excerpts import Asked
-from pinakes.search.rarity import Rarity
+from pinakes.search.term_statistics import TermStatistics
 from pinakes.text.file_lines import FileLines
 
 _MOST_LINES = 10
@@ -45,15 +45,15 @@ class Matches:
 
 
 def matched(
-    query: Asked, rarity: Rarity | None, title: str, path: str, wording: Wording | None, summary: str = ""
+    query: Asked, statistics: TermStatistics | None, title: str, path: str, wording: Wording | None, summary: str = ""
 ) -> Matches:
     """Look for the words of ``query`` in a document of this ``title``, ``path``, ``wording``, and own ``summary``."""
     lines = _Lines(wording.text if wording else "", wording.numbers if wording else (), query)
     terms = _terms(title, path, wording, summary, lines) if wording else {}
-    total = sum(rarity.idf.values()) if rarity else 0.0
+    total = sum(statistics.idf.values()) if statistics else 0.0
     matches, partly, missing = [], [], []
     for word, (whole, *pieces) in query.words.items():
-        weight = round(rarity.idf[word] / total, 4) if rarity and total else None
+        weight = round(statistics.idf[word] / total, 4) if statistics and total else None
         there = [name for name, those in terms.items() if whole in those or (pieces and those.issuperset(pieces))]
         some = [piece for piece in pieces if any(piece in those for those in terms.values())]
         if there:

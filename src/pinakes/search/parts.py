@@ -9,9 +9,9 @@ from typing import Protocol
 from pinakes.catalog import Catalog
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Index
-from pinakes.search.remembered import Holdings, QueryVectors
+from pinakes.search.remembered import CollectionStatistics, QueryVectors
 from pinakes.search.reranking import Reranking
-from pinakes.search.watch import Watch
+from pinakes.search.tracer import Tracer
 from pinakes.settings import Settings
 from pinakes.types import Float32
 
@@ -32,7 +32,7 @@ class HeadRefinement(Protocol):
 class Parts:
     """The catalogue, one generation of a collection with its index and model, and what else there is.
 
-    All but ``watch`` serve many searches at once. ``follow`` has the index catch up, as far as that takes no
+    All but ``tracer`` serve many searches at once. ``follow`` has the index catch up, as far as that takes no
     time, and says whether it has or is about to; it raises ``follow.Superseded`` where there is another one by now.
     """
 
@@ -43,6 +43,6 @@ class Parts:
     refiner: HeadRefinement
     reranking: Reranking | None
     settings: Settings
-    holdings: Holdings
-    watch: Watch
+    statistics: CollectionStatistics
+    tracer: Tracer
     follow: Callable[[], bool]

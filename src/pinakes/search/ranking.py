@@ -90,8 +90,8 @@ def rank(request: Request, found: Candidates, settings: SearchSettings) -> Ranke
     if not len(found.ids):
         return Ranked(found, np.empty(0, np.int64), np.empty(0, np.float32))
     scoring = _scoring(request, found, settings)
-    if found.lift is not None:
-        scoring = found.lift.applied(scoring, found.documents)
+    if found.adjustments is not None:
+        scoring = found.adjustments.applied(scoring, found.documents)
     scores = scoring.total()
     order = np.lexsort((found.ids, -np.round(scores, _DECIMALS)))
     found = replace(found, scoring=scoring.plus("cut", np.minimum(scores, 1) - scores))
@@ -142,16 +142,16 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Sc
     / (1 + feedback weight), the first two weights summing to 1; it may exceed 1: the best still differ. BM25 is that
     of passage and document as shares of the best.
     """
-    wider, bm25, cosine = found.wider, found.bm25, found.cosine
-    assert wider is not None
+    evidence, bm25, cosine = found.evidence, found.bm25, found.cosine
+    assert evidence is not None
     assert bm25 is not None
     assert cosine is not None
     assert found.document_bm25 is not None
     assert found.vectors is not None
     semantic, keyword = fusion.scaled(request.semantic_weight, request.keyword_weight)
-    near, document = np.nan_to_num(cosine, nan=0.0), np.nan_to_num(wider.document_cosine, nan=0.0)
+    near, document = np.nan_to_num(cosine, nan=0.0), np.nan_to_num(evidence.document_cosine, nan=0.0)
     counted = fusion.blended(near, document, settings.document_cosine_share) > 0
-    least = 0.0 if wider.rarity is None else settings.bm25_attained * wider.rarity.attainable
+    least = 0.0 if evidence.terms is None else settings.bm25_attained * evidence.terms.attainable
     passages, whole = fusion.relative(bm25, least), fusion.relative(found.document_bm25)
     cosine_share, bm25_share = settings.document_cosine_share, settings.document_bm25_share
     parts = {
@@ -159,10 +159,10 @@ def weighed(request: Request, found: Candidates, settings: SearchSettings) -> Sc
         "document_meaning": np.float32(semantic * cosine_share) * document * counted,
         "words": np.float32(keyword * (1 - bm25_share)) * passages,
         "document_words": np.float32(keyword * bm25_share) * whole,
-        "definition": np.float32(settings.definition_boost) * (wider.definitions > 0),
+        "definition": np.float32(settings.definition_boost) * (evidence.definitions > 0),
     }
-    if wider.identifiers is not None:
-        parts["identifier"] = np.float32(settings.identifier_boost) * wider.identifiers
+    if evidence.identifiers is not None:
+        parts["identifier"] = np.float32(settings.identifier_boost) * evidence.identifiers
     raw = {"bm25_share": passages, "document_bm25_share": whole}
     if weight := settings.feedback_weight:
         like = _feedback(Scoring(parts).total(), found.documents, found.vectors)

@@ -15,7 +15,7 @@ _REMEMBERED_TOTALS = 256
 _REMEMBERED_COLLECTIONS = 64
 
 
-class Holdings:
+class CollectionStatistics:
     """Remembers what is in collections, until the next change of a text. Thread-safe. ``facts``: of documents."""
 
     def __init__(self) -> None:

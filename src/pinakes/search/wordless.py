@@ -8,7 +8,7 @@ from pinakes.catalog import Connection, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.filters import normal_text
 from pinakes.search.excerpts import asked
-from pinakes.search.remembered import Holdings
+from pinakes.search.remembered import CollectionStatistics
 from pinakes.types import SearchMode
 
 _MOST_NAMED = 5
@@ -48,12 +48,14 @@ def _is_sign(char: str) -> bool:
     return unicodedata.category(char) in ("So", "Sm", "Sc", "Sk", "Po", "Cf", "Mn") and char not in "…·•"
 
 
-def values(connection: Connection, collection: CollectionRecord, holdings: Holdings, text: str) -> list[str]:
+def values(
+    connection: Connection, collection: CollectionRecord, statistics: CollectionStatistics, text: str
+) -> list[str]:
     """Say of the words of a short query that are values of metadata how to filter by them."""
     words = text.split()
     if not 0 < len(words) <= _MOST_WORDS:
         return []
-    names = sorted({*holdings.common_fields(connection, collection, _MOST_FIELDS)} - _PLACE)
+    names = sorted({*statistics.common_fields(connection, collection, _MOST_FIELDS)} - _PLACE)
     wanted = list(dict.fromkeys(normal_text(one) for one in (text, *words)))
     found = selection.fields_with(connection, collection.id, names, wanted, _MOST_VALUES) if names else []
     return [

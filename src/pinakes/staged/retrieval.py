@@ -20,18 +20,18 @@ from pinakes.catalog.records import DocumentRecord
 from pinakes.errors import IndexCorrupt
 from pinakes.filters import normal_text, parse
 from pinakes.naming import Asked, Naming, not_asked
-from pinakes.nearness import far_from, rarity_in
+from pinakes.nearness import far_from, terms_in
 from pinakes.ports import VectorQuery
 from pinakes.query import PhraseUse
-from pinakes.search import Parts, Placed, Watch
+from pinakes.search import Parts, Placed, Tracer
 from pinakes.search.constraints import with_phrases
 from pinakes.search.copies import without_copies
 from pinakes.search.documents import FoundDocument, best_documents, in_order, similarities
 from pinakes.search.duplicates import named_versions
+from pinakes.search.federated import far_note, near_first, unanswered
 from pinakes.search.own_summaries import OwnSummaries, SummaryVectors
 from pinakes.search.passages import Passages
 from pinakes.search.request import check_least
-from pinakes.search.several import far_note, near_first, unanswered
 from pinakes.shelves import Shelves
 from pinakes.staged import expanding
 from pinakes.staged.expanding import Expanded, Passage, Wanted
@@ -286,10 +286,10 @@ class Staged:
             record, index = shelves.index(name, wait=False)
             shelves.check_model(record)
             try:
-                return ask(shelves.parts(record, index, Watch()))
+                return ask(shelves.parts(record, index, Tracer()))
             except IndexCorrupt as error:
                 record, index = shelves.mend(record, error)
-                return ask(shelves.parts(record, index, Watch()))
+                return ask(shelves.parts(record, index, Tracer()))
 
     def _like(self, parts: Parts, reference: DocumentRecord, where: Filter, top_k: int) -> Answer | None:
         """Return the documents whose vectors as a whole are nearest, None where ``reference`` has none."""
@@ -366,9 +366,9 @@ class Staged:
         """
         names = {answer.record.id: answer.record.name for answer in answers}
         several = len(answers) > 1
-        rarity = rarity_in(self._shelves, list(names.values()), query) if several else None
+        terms = terms_in(self._shelves, list(names.values()), query) if several else None
         with self._shelves.catalog.read() as connection:
-            ranked = together(answers, Passages(connection, query), rarity)
+            ranked = together(answers, Passages(connection, query), terms)
             if named is not None and self._shelves.settings.search.fold_duplicates:
                 ranked = without_copies(connection, ranked, top_k, named)
             ranked = ranked[:top_k]

@@ -10,8 +10,8 @@ from pinakes.search.documents import FoundDocument, in_order
 from pinakes.search.explanation import standing
 from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, Answered, lost
 from pinakes.search.passages import Passages, terms_beside
-from pinakes.search.rarity import Rarity
 from pinakes.search.scoring import plus
+from pinakes.search.term_statistics import TermStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class Answer:
         return all(one.cosine is None for one in self.found)
 
 
-def together(answers: Sequence[Answer], passages: Passages, rarity: Rarity | None) -> list[FoundDocument]:
+def together(answers: Sequence[Answer], passages: Passages, terms: TermStatistics | None) -> list[FoundDocument]:
     """Return the documents of all collections: by score, or by rank where these do not compare.
 
-    Those of a collection that fits the question less lose by that (``fitting``). ``rarity`` is that of all
+    Those of a collection that fits the question less lose by that (``fitting``). ``terms`` are those of all
     collections together.
     """
     found = [answer for answer in answers if answer.found]
     if len(found) < 2:
         return in_order([one for answer in found for one in answer.found])
-    behind = lost([_answered(answer, passages) for answer in found], rarity)
+    behind = lost([_answered(answer, passages) for answer in found], terms)
     if len({(answer.record.fingerprint, answer.by_words) for answer in found}) == 1:
         best = max(one.score for answer in found for one in answer.found)
         scored = zip(found, behind, strict=True)

@@ -184,7 +184,7 @@ def overview(library: Library, collection: str | None = None) -> Overview:
         described = index.describe()
         vectors = int(described.get("exact_vectors", described.get("vectors", 0)))
         with shelves.catalog.read() as connection:
-            held = shelves.holdings.totals(connection, record, vectors)
+            held = shelves.statistics.totals(connection, record, vectors)
             broken = contents.failed(connection, record.id)
         look = outdated(shelves, record)
         notes += look.notes

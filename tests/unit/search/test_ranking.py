@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.search.candidates import Candidates, Wider, rescored
-from pinakes.search.lift import Lift
+from pinakes.search.adjustments import ScoreAdjustments
+from pinakes.search.candidates import Candidates, DocumentEvidence, rescored
 from pinakes.search.ranking import Ranked, rank
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings
@@ -40,7 +40,7 @@ def candidates(
     *,
     documents: Int64 | None = None,
     vectors: Float32 | None = None,
-    **wider: Float32,
+    **evidence: Float32,
 ) -> Candidates:
     """Make candidates 10, 11, 12 …, each its own document unless said otherwise, with nothing known beside scores."""
     count = len(cosine if cosine is not None else bm25 if bm25 is not None else ())
@@ -48,10 +48,10 @@ def candidates(
     owners = ids if documents is None else documents
     zero = np.zeros(count, np.float32)
     vectors = np.full((count, 2), np.nan, np.float32) if vectors is None else vectors
-    document_bm25 = wider.pop("document_bm25", zero if cosine is not None else None)
-    known: dict[str, Any] = {"document_cosine": zero, "definitions": zero, **wider}
-    both = Wider(sums=vectors, owner_of=np.arange(count), **known)
-    return Candidates(ids, owners, cosine, bm25, {}, wider=both, document_bm25=document_bm25, vectors=vectors)
+    document_bm25 = evidence.pop("document_bm25", zero if cosine is not None else None)
+    known: dict[str, Any] = {"document_cosine": zero, "definitions": zero, **evidence}
+    both = DocumentEvidence(sums=vectors, owner_of=np.arange(count), **known)
+    return Candidates(ids, owners, cosine, bm25, {}, evidence=both, document_bm25=document_bm25, vectors=vectors)
 
 
 def by_id(ranked: Ranked) -> dict[int, float]:
@@ -76,13 +76,13 @@ class TestWeights:
         assert by_id(equal) == pytest.approx({11: 0.7, 10: 0.65})
 
     def test_one_arm_alone_is_ranked_by_itself(self) -> None:
-        words = replace(candidates(None, f32(1, 4)), wider=None)
+        words = replace(candidates(None, f32(1, 4)), evidence=None)
         assert by_id(rank(HYBRID, words, PLAIN)) == pytest.approx({11: 1.0, 10: 0.25})
         meaning = candidates(f32(0.3, -0.2, 0.9), None)
         assert by_id(rank(HYBRID, meaning, PLAIN)) == pytest.approx({12: 0.9, 10: 0.3, 11: 0.0})
 
     def test_words_alone_are_those_of_the_passage_and_of_its_document(self) -> None:
-        found = replace(candidates(None, f32(1, 4)), wider=None, document_bm25=f32(8, 2))
+        found = replace(candidates(None, f32(1, 4)), evidence=None, document_bm25=f32(8, 2))
         assert by_id(rank(HYBRID, found, PLAIN)) == pytest.approx({11: 0.5 + 0.5 / 4, 10: 0.5 / 4 + 0.5})
 
     def test_nothing_found_is_an_empty_ranking(self) -> None:
@@ -181,13 +181,13 @@ class TestTies:
         found = candidates(f32(0.9, 0.1), f32(1, 100))
         retrieved = {"vector": Ranking(i64(10, 11), i64(10, 11), f32(0.9, 0.1))}
         retrieved["keyword"] = Ranking(i64(11, 10), i64(11, 10), f32(100, 1))
-        ranked = rank(Request("q", fusion="rrf"), replace(found, retrieved=retrieved, wider=None), SearchSettings())
+        ranked = rank(Request("q", fusion="rrf"), replace(found, retrieved=retrieved, evidence=None), SearchSettings())
         assert by_id(ranked) == pytest.approx({10: 1 / 61 + 1 / 62, 11: 1 / 61 + 1 / 62})
         assert order(ranked) == [10, 11]
 
 
 def test_what_lifts_decides_before_scores_are_cut_to_one() -> None:
-    found = replace(candidates(f32(0.9, 1), f32(5, 5)), lift=Lift(f32(1.5, 1)))
+    found = replace(candidates(f32(0.9, 1), f32(5, 5)), adjustments=ScoreAdjustments(f32(1.5, 1)))
     ranked = rank(HYBRID, found, PLAIN)
     assert order(ranked) == [10, 11]
     assert ranked.scores.tolist() == [1, 1]
@@ -205,7 +205,7 @@ def test_a_better_vector_of_a_passage_changes_its_document_too() -> None:
     query, right = unit(1, 0), unit(1, 0)
     vectors = np.stack([unit(0, 1), unit(0, 1), unit(1, 1)])
     sums = np.stack([vectors[0] + vectors[1], vectors[2]])
-    wider = Wider(f32(0, 0, 0.7), f32(0, 0, 0), sums, i64(0, 0, 1))
+    evidence = DocumentEvidence(f32(0, 0, 0.7), f32(0, 0, 0), sums, i64(0, 0, 1))
     ranking = Ranking(i64(10, 11, 12), i64(1, 1, 2), f32(0, 0, 0.7), np.array([False, True, True]))
     bm25 = f32(0, 0, 0)
     found = Candidates(
@@ -215,16 +215,16 @@ def test_a_better_vector_of_a_passage_changes_its_document_too() -> None:
         bm25,
         {"vector": ranking},
         ranking.exact,
-        wider,
+        evidence,
         vectors=vectors,
     )
     after = rescored(found, {10: right}, query)
     assert after.cosine is not None
-    assert after.wider is not None
+    assert after.evidence is not None
     assert after.cosine.tolist() == pytest.approx([1, 0, 0.7])
-    assert after.wider.document_cosine[:2] == pytest.approx(np.sqrt(0.5), abs=1e-6)
-    assert after.wider.document_cosine[0] == after.wider.document_cosine[1]
-    assert np.array_equal(found.wider.sums if found.wider else [], sums), "what was found is not touched"
+    assert after.evidence.document_cosine[:2] == pytest.approx(np.sqrt(0.5), abs=1e-6)
+    assert after.evidence.document_cosine[0] == after.evidence.document_cosine[1]
+    assert np.array_equal(found.evidence.sums if found.evidence else [], sums), "what was found is not touched"
     assert after.retrieved["vector"].ids.tolist() == [10, 12, 11]
 
 

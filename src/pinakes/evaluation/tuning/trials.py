@@ -22,7 +22,7 @@ from pinakes.evaluation.tuning.ascent import Scores
 from pinakes.evaluation.tuning.findings import Speed
 from pinakes.evaluation.tuning.knobs import Point, applied, words
 from pinakes.ports import Index, Tunable
-from pinakes.search import Gathered, Parts, Request, Watch, gathered, rank, search
+from pinakes.search import Gathered, Parts, Request, Tracer, gathered, rank, search
 from pinakes.search.boosts import lifted
 from pinakes.settings import Settings
 from pinakes.types import JSON, SearchMode
@@ -108,7 +108,7 @@ class Trials:
         """Return what a search by the settings of ``point`` works with."""
         parts = self.subject.parts
         settings = applied(parts.settings, point)
-        return replace(parts, settings=settings, index=_under(parts, settings, point), watch=Watch())
+        return replace(parts, settings=settings, index=_under(parts, settings, point), tracer=Tracer())
 
     def speed(self, point: Point) -> Speed:
         """Time answers by the current settings and by those of ``point``, in turns: of each question the best time."""
@@ -123,7 +123,7 @@ class Trials:
 
     def _once(self, parts: Parts, question: Question) -> float:
         start = time.perf_counter()
-        search(self.request(question, parts.settings), replace(parts, watch=Watch()))
+        search(self.request(question, parts.settings), replace(parts, tracer=Tracer()))
         return (time.perf_counter() - start) * 1000
 
     def request(self, question: Question, settings: Settings) -> Request:
@@ -163,7 +163,7 @@ class Trials:
             semantic_weight=settings.semantic_weight,
             keyword_weight=settings.keyword_weight,
         )
-        found = lifted(known.asked, replace(known.found, lift=None), parts)
+        found = lifted(known.asked, replace(known.found, adjustments=None), parts)
         ranked = rank(asked, found, settings)
         subject = self.subject
         owners = dict.fromkeys(ranked.candidates.documents[ranked.rows].tolist())

@@ -10,8 +10,8 @@ import pytest
 
 from pinakes.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
 from pinakes.search.excerpts import asked as taken_apart
-from pinakes.search.rarity import Rarity
-from pinakes.search.several import Known, Wanted, asked, named
+from pinakes.search.federated import Known, Wanted, asked, named
+from pinakes.search.term_statistics import TermStatistics
 from pinakes.settings import SearchSettings
 from pinakes.spelling import Missing, Near, lacked_word
 from pinakes.types import Hit, Results, Scores, Stage, Trace
@@ -70,7 +70,7 @@ def ask(
         raise found[1]
 
     model_of: Callable[[str], str] = (models or dict.fromkeys(by_name, MODEL)).__getitem__
-    known = Known(model_of, rarity=lambda _names, _query: Rarity(TEN, 100, dict.fromkeys(TEN.words, 10)))
+    known = Known(model_of, terms=lambda _names, _query: TermStatistics(TEN, 100, dict.fromkeys(TEN.words, 10)))
     return asked(list(by_name), one, known, Wanted(most, min_score, fold, words, versions))
 
 

@@ -13,7 +13,7 @@ from pinakes.search.request import Request
 from pinakes.types import Results
 
 
-class Answers:
+class ResultCache:
     """Remembers answers until their index moves on, as it does with every change. Thread-safe.
 
     An answer that would be better the next time is not kept: one by keywords alone, one with approximate vectors, one
@@ -40,11 +40,11 @@ class Answers:
             if known is not None:
                 self._kept.move_to_end(key)
         if known is not None:
-            with parts.watch.stage("remembered"):
+            with parts.tracer.stage("remembered"):
                 pass  # there is nothing to do
-            return replace(known, trace=parts.watch.trace())
+            return replace(known, trace=parts.tracer.trace())
         answer = ask(request, parts)
-        if _is_final(answer) and not parts.watch.overtaken:
+        if _is_final(answer) and not parts.tracer.overtaken:
             with self._lock:
                 self._kept[key] = answer
                 while len(self._kept) > self._most:

@@ -15,7 +15,7 @@ _CEILING = 2.2
 
 
 @dataclass(frozen=True)
-class Rarity:
+class TermStatistics:
     """How many of all ``documents`` have each word of a query (``counts``). There is at least one word."""
 
     words: Asked
@@ -23,7 +23,7 @@ class Rarity:
     counts: Mapping[str, int]
 
     @classmethod
-    def of(cls, query: str, index: Index) -> Rarity | None:
+    def of(cls, query: str, index: Index) -> TermStatistics | None:
         """Return it; None where the query has no words, or the index cannot tell how rare they are."""
         words = asked(query)
         if not words.words or not isinstance(index, Lexical):
@@ -34,7 +34,7 @@ class Rarity:
         return cls(words, every, counts)
 
     @classmethod
-    def of_all(cls, query: str, indexes: Iterable[Index]) -> Rarity | None:
+    def of_all(cls, query: str, indexes: Iterable[Index]) -> TermStatistics | None:
         """Return that in several collections as if they were one."""
         every = [one for index in indexes if (one := cls.of(query, index)) is not None]
         if not every:

@@ -10,7 +10,7 @@ from pinakes.calls import interrupt
 from pinakes.types import JSON, Stage, Trace
 
 
-class Watch:
+class Tracer:
     """Collects the stages of a search.
 
     ``overtaken``: passages that the index had were gone when they were looked up, and it is about to learn of that.

@@ -27,9 +27,9 @@ from pinakes.search.duplicates import Compared, comparable
 from pinakes.search.fitting import RANKS, SCORE, Answered, lost
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
-from pinakes.search.rarity import Rarity
 from pinakes.search.request import check_least
 from pinakes.search.scoring import with_score
+from pinakes.search.term_statistics import TermStatistics
 from pinakes.settings import SearchSettings
 from pinakes.spelling import lacked_word
 from pinakes.types import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
@@ -54,13 +54,13 @@ Evidence: TypeAlias = Literal["reranker", "words", "meaning", "words and meaning
 class Known:
     """What is known of collections beside their answers: the fingerprint of the model of one (``model_of``).
 
-    ``far``: which are far from the question. ``rarity``: how rare its words are in those of these names together, None
+    ``far``: which are far from the question. ``terms``: how rare its words are in those of these names together, None
     where that is not known.
     """
 
     model_of: Callable[[str], str]
     far: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
-    rarity: Callable[[Sequence[str], str], Rarity | None] = lambda _names, _query: None
+    terms: Callable[[Sequence[str], str], TermStatistics | None] = lambda _names, _query: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +305,9 @@ def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
 
 def _lost(answers: Sequence[Results], known: Known) -> list[float]:
     """Return by how much each answer fits the question less than the best."""
-    rarity = known.rarity([answer.collection for answer in answers], answers[0].query) if answers else None
+    terms = known.terms([answer.collection for answer in answers], answers[0].query) if answers else None
     found = [Answered([hit.words for hit in one.hits], one.answerable, _evidence(one) == "words") for one in answers]
-    return lost(found, rarity) if found else []
+    return lost(found, terms) if found else []
 
 
 def _evidence(answer: Results) -> Evidence:

@@ -15,7 +15,7 @@ _CROWD = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Lift:
+class ScoreAdjustments:
     """What changes the scores of n candidates, in their order.
 
     ``factors`` float32 (n,): what the scores are multiplied by; None = by 1. ``shares``: name of a signal → float32

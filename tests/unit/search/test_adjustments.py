@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from pinakes.search.lift import Lift, saturated
+from pinakes.search.adjustments import ScoreAdjustments, saturated
 
 
 def of(*scores: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -44,6 +44,6 @@ def test_within_a_document_the_order_stays_and_the_best_keeps_its_score(
 
 
 def test_shares_that_are_nothing_are_not_named() -> None:
-    lift = Lift(of(1.1, 1.0), {"vendor": of(0.15, 0), "test": of(-0.05, 0)})
+    lift = ScoreAdjustments(of(1.1, 1.0), {"vendor": of(0.15, 0), "test": of(-0.05, 0)})
     assert lift.of(0) == {"vendor": 0.15, "test": -0.05}
     assert lift.of(1) == {}
