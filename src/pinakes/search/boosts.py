@@ -44,11 +44,8 @@ def lifted(asked: Understood, found: Candidates, parts: Parts) -> Candidates:
         return found
     signals = _structural(query, settings)
     if not (signals or rules or settings.symbol_definition):
-        return (
-            replace(found, adjustments=ScoreAdjustments(saturation=settings.saturation))
-            if settings.saturation
-            else found
-        )
+        adjustments = ScoreAdjustments(saturation=settings.saturation)
+        return replace(found, adjustments=adjustments) if settings.saturation else found
     with parts.tracer.stage("boost") as detail:
         shares = dict(_definitions(query, found, settings))
         if signals or rules:

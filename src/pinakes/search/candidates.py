@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -91,6 +92,10 @@ class Candidates:
         return index.vectors(self.ids[rows]).own if self.vectors is None else self.vectors[rows]
 
 
+_Owners: TypeAlias = tuple[Int64, Int64]
+"""The documents of candidates, each once, and for each candidate which of these is its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Names:
     """The names in a query: passages are looked for that have ``wholes`` or define them, and that define ``others``."""
@@ -144,10 +149,11 @@ def gather(
     limited = any(len(ranking) >= limit for ranking in retrieved.values())
     found = Candidates(ids, documents, None, None, retrieved, phrases=only.phrases(ids), limited=limited)
     with tracer.stage("score"):
+        of_all = np.unique(documents, return_inverse=True)
         if "keyword" in retrieved:
-            found = _with_bm25(found, asked, index, whole=weighted or vector is None)
+            found = _with_bm25(found, asked, index, of_all if weighted or vector is None else None)
         if vector is not None:
-            found = _with_cosines(found, vector, index, whole=weighted)
+            found = _with_cosines(found, vector, index, of_all if weighted else None)
         return _with_names(found, asked.text, names, others, index) if found.evidence is not None else found
 
 
@@ -167,28 +173,31 @@ def _keyword_queries(asked: Understood, names: _Names, most: int, limit: int) ->
     return queries
 
 
-def _with_bm25(found: Candidates, asked: Understood, index: Index, *, whole: bool) -> Candidates:
-    """Return ``found`` with the BM25 of each passage, and of its ``whole`` document."""
+def _with_bm25(found: Candidates, asked: Understood, index: Index, owners: _Owners | None) -> Candidates:
+    """Return ``found`` with the BM25 of each passage; and of its whole document, where ``owners`` are given."""
     ids, ranking = found.ids, found.retrieved["keyword"]
     rest = np.setdiff1d(ids, ranking.ids, assume_unique=True)
-    owners, owner_of = np.unique(found.documents, return_inverse=True)
     queries: dict[str, KeywordQuery] = {}
     if len(rest):
         queries["rest"] = KeywordQuery(asked.text, len(rest), among=rest)
     if asked.added and len(ids):
         queries["added"] = KeywordQuery(asked.added, len(ids), among=ids)
-    if whole and len(owners):
-        queries["documents"] = KeywordQuery(asked.text, len(owners), among=owners, evidence="documents")
+    if owners is not None and len(ids):
+        queries["documents"] = KeywordQuery(asked.text, len(owners[0]), among=owners[0], evidence="documents")
     told = dict(zip(queries, index.keyword(*queries.values()), strict=True)) if queries else {}
     bm25 = _scores(ids, [ranking, *([told["rest"]] if "rest" in told else [])], 0.0)
     if "added" in told:
         bm25 += np.float32(_ADDED_WEIGHT) * _scores(ids, [told["added"]], 0.0)
-    of_documents = _scores(owners, [told["documents"]] if "documents" in told else [], 0.0)[owner_of]
-    return replace(found, bm25=bm25, document_bm25=of_documents if whole else None)
+    if owners is None:
+        return replace(found, bm25=bm25)
+    of_documents = _scores(owners[0], [told["documents"]] if "documents" in told else [], 0.0)
+    return replace(found, bm25=bm25, document_bm25=of_documents[owners[1]])
 
 
-def _with_cosines(found: Candidates, vector: Float32, index: Index, *, whole: bool) -> Candidates:
-    """Return ``found`` with the cosine of each passage with ``vector``, and what is known of its ``whole`` document."""
+def _with_cosines(found: Candidates, vector: Float32, index: Index, owners: _Owners | None) -> Candidates:
+    """Return ``found`` with the cosine of each passage with ``vector``, and with what its document says for it where
+    ``owners`` are given.
+    """
     ids, ranking = found.ids, found.retrieved["vector"]
     cosine, place = np.full(len(ids), np.nan, np.float32), np.searchsorted(ids, ranking.ids)
     cosine[place] = ranking.scores
@@ -197,10 +206,9 @@ def _with_cosines(found: Candidates, vector: Float32, index: Index, *, whole: bo
         exact[place] = ranking.exact
     rest = np.ones(len(ids), np.bool_)
     rest[place] = False
-    if not (len(ids) and (whole or rest.any())):
+    if not (len(ids) and (owners is not None or rest.any())):
         return replace(found, cosine=cosine, exact=exact)
-    owners, owner_of = np.unique(found.documents, return_inverse=True)
-    known = index.vectors(ids, owners if whole else None)
+    known = index.vectors(ids, None if owners is None else owners[0])
     own, sums = known.own, known.sums
     if not own.shape[1]:  # nothing was ever embedded: the index does not know how long vectors are
         own, sums = (np.full((len(one), len(vector)), np.nan, np.float32) for one in (own, sums))
@@ -208,9 +216,11 @@ def _with_cosines(found: Candidates, vector: Float32, index: Index, *, whole: bo
     if known.exact is not None:
         exact = np.ones(len(ids), np.bool_) if exact is None else exact
         exact[rest] = known.exact[rest]
+    found = replace(found, cosine=cosine, exact=exact, vectors=own)
+    if owners is None:
+        return found
     nothing = np.zeros(len(ids), np.float32)
-    evidence = DocumentEvidence(_cosines(sums, vector)[owner_of], nothing, sums, owner_of) if whole else None
-    return replace(found, cosine=cosine, exact=exact, vectors=own, evidence=evidence)
+    return replace(found, evidence=DocumentEvidence(_cosines(sums, vector)[owners[1]], nothing, sums, owners[1]))
 
 
 def _with_names(
