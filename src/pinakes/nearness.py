@@ -18,8 +18,8 @@ from pinakes.errors import PinakesError
 from pinakes.ports import Index, Lexical, VectorQuery
 from pinakes.query import parse_query
 from pinakes.search import Request
-from pinakes.search.excerpts import asked as taken_apart
 from pinakes.search.federated import Known
+from pinakes.search.query_words import asked as taken_apart
 from pinakes.search.term_statistics import TermStatistics
 from pinakes.shelves import Shelves
 

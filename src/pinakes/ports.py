@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pinakes.errors import InvalidInput
 from pinakes.types import (
@@ -23,9 +23,6 @@ from pinakes.types import (
     Summary,
     VectorEntry,
 )
-
-if TYPE_CHECKING:
-    from pinakes.settings import IndexSettings, SearchSettings
 
 
 class Source(Protocol):
@@ -342,18 +339,6 @@ class Index(Protocol):
 
     def close(self) -> None:
         """Write what is unwritten and release files."""
-        ...
-
-
-@runtime_checkable
-class Tunable(Protocol):
-    """What an index can also do when other settings can be tried on it as it is."""
-
-    def under(self, index: IndexSettings, search: SearchSettings) -> Index:
-        """Return the same index to search by other settings, for as long as this one is open.
-
-        Nothing may be applied to it, and nothing is written: what these settings need is built in memory.
-        """
         ...
 
 

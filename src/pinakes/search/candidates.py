@@ -12,8 +12,8 @@ from pinakes.analysis import is_identifier
 from pinakes.ports import Index, KeywordQuery, VectorQuery
 from pinakes.search.adjustments import ScoreAdjustments
 from pinakes.search.constraints import Constraints
-from pinakes.search.excerpts import asked as words_of
 from pinakes.search.phrases import Phrases
+from pinakes.search.query_words import asked as words_of
 from pinakes.search.scoring import Scoring
 from pinakes.search.term_statistics import TermStatistics
 from pinakes.search.tracer import Tracer

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from itertools import islice
 
-from pinakes.analysis import Analyzer, Place
+from pinakes.analysis import Place
 from pinakes.search.companions import has_deeper, is_key, is_of_table, is_table_row, owner, tells, values
+from pinakes.search.query_words import MOST_CHARS
 from pinakes.types import ContextLine, Span
 
 _USUAL_LINES, _MOST_LINES = 3, 5
@@ -20,27 +19,9 @@ _LEAD_CHARS = 40
 """Of a longer line the part is shown that has most words, with so many characters before the first of them."""
 
 _HEADING = "# \t"
-_MOST_CHARS = 50_000
 _MOST_HIGHLIGHTS = 200
 _MOST_TRIED = 50
 """What a passage has beyond these is not looked at, so that odd ones cost no more than others."""
-
-_REMEMBERED = 256
-_ANALYZER = Analyzer()
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The words of a query as they are written, each with the terms it gives, and all these terms.
-
-    ``counts``: how often each word stands in the query, in any of its forms. ``others``: terms of other forms of the
-    words → the terms that they stand for.
-    """
-
-    words: Mapping[str, tuple[str, ...]]
-    terms: frozenset[str]
-    counts: Mapping[str, int] = field(default_factory=dict)
-    others: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,45 +31,6 @@ class Excerpt:
     lines: tuple[ContextLine, ...]
     highlights: tuple[Span, ...]
     terms: frozenset[str]
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def asked(query: str) -> Asked:
-    """Take a query apart as the keyword search does."""
-    words: dict[tuple[str, ...], str] = {}
-    counts = Counter[str]()
-    others: dict[str, str] = {}
-    for word in _ANALYZER.query_words(query):
-        found = _ANALYZER.word_terms(word)
-        if found:
-            counts[words.setdefault(tuple(one.text for one in found), word)] += 1
-            others |= {other: one.text for one in found for other in one.others}
-    terms = frozenset(term for terms in words for term in terms)
-    others = {other: term for other, term in others.items() if other not in terms}
-    return Asked({word: terms for terms, word in words.items()}, terms, counts, others)
-
-
-@lru_cache(maxsize=16 * _REMEMBERED)
-def terms_of(text: str) -> frozenset[str]:
-    """Return the terms of a short text that is seen again and again, such as a title or a path."""
-    return _ANALYZER.all_terms(text)
-
-
-def places_in(texts: Sequence[str], query: Asked) -> list[list[Place]]:
-    """Return where the words of ``query`` stand in each of ``texts``. All at once: that is faster."""
-    looked_at = [text[:_MOST_CHARS] for text in texts]
-    every = iter(_ANALYZER.places("\n".join(looked_at), query.terms, query.others, query.words) if query.terms else ())
-    found: list[list[Place]] = []
-    start, place = 0, next(every, None)
-    for text in looked_at:
-        here: list[Place] = []
-        while place is not None and place[0][0] < start + len(text):
-            (first, last), terms = place
-            here.append(((first - start, last - start), terms))
-            place = next(every, None)
-        found.append(here)
-        start += len(text) + 1
-    return found
 
 
 def excerpt(
@@ -107,7 +49,7 @@ def excerpt(
     other. Lines that only repeat what is ``said`` beside the passage, as its headings, are left out where there are
     others.
     """
-    rows = text[:_MOST_CHARS].split("\n")
+    rows = text[:MOST_CHARS].split("\n")
     by_row = _by_row(rows, places)
     shown = sorted(_chosen(rows, by_row, most, said))
     return Excerpt(

@@ -23,13 +23,13 @@ from pinakes.search import Parts, Placed, Request, Tracer, gathered, placed, ran
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import Diversity
 from pinakes.search.documents import best_documents
-from pinakes.search.excerpts import asked
 from pinakes.search.explanation import Evidence, explained, ordinal
 from pinakes.search.explanation import standing as standing_of
 from pinakes.search.hits import hydrated
 from pinakes.search.matches import Match, matched
 from pinakes.search.own_summaries import SummaryVectors
 from pinakes.search.passages import Passages
+from pinakes.search.query_words import asked
 from pinakes.search.ranking import Ranked
 from pinakes.search.term_statistics import TermStatistics
 from pinakes.types import Float32, Hit, Int64, Ranking, Scores

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pinakes.search.excerpts import Asked
+from pinakes.search.query_words import Asked
 from pinakes.types import ConfidenceWord, Scores
 
 _MOST_NAMED = 8

@@ -21,10 +21,11 @@ from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import POOL, Diversity
 from pinakes.search.duplicates import named_versions, repetitions
-from pinakes.search.excerpts import Asked, Excerpt, excerpt
+from pinakes.search.excerpts import Excerpt, excerpt
 from pinakes.search.explanation import Evidence, explained, standing
 from pinakes.search.neighbours import surrounded
 from pinakes.search.passages import Passages, terms_beside
+from pinakes.search.query_words import Asked
 from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
 from pinakes.settings import SearchSettings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pinakes.analysis import Analyzer
 from pinakes.catalog.wordings import Wording
-from pinakes.search.excerpts import Asked
+from pinakes.search.query_words import Asked
 from pinakes.search.term_statistics import TermStatistics
 from pinakes.text.file_lines import FileLines
 

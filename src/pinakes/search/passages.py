@@ -8,7 +8,7 @@ from typing import Any
 from pinakes.analysis import Place
 from pinakes.catalog import Connection, selection
 from pinakes.search.duplicates import comparable
-from pinakes.search.excerpts import asked, places_in, terms_of
+from pinakes.search.query_words import asked, places_in, terms_of
 
 
 class Passages:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pinakes.ports import Index, Lexical, Lexicon
-from pinakes.search.excerpts import Asked, asked
+from pinakes.search.query_words import Asked, asked
 
 _CEILING = 2.2
 """BM25 of a term in units of its IDF is less than this: k1 + 1, with k1 = 1.2."""

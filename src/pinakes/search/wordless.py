@@ -7,7 +7,7 @@ import unicodedata
 from pinakes.catalog import Connection, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.filters import normal_text
-from pinakes.search.excerpts import asked
+from pinakes.search.query_words import asked
 from pinakes.search.remembered import CollectionStatistics
 from pinakes.types import SearchMode
 

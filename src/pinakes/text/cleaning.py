@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pinakes.settings import Settings
 from pinakes.text.secrets import Detector
 from pinakes.types import JSON
 
@@ -61,9 +60,9 @@ class Cleaner:
     secrets: Sequence[str] = ()
 
     @classmethod
-    def of(cls, settings: Settings) -> Cleaner:
-        """Return one that knows the keys which the settings name, by their environment variables."""
-        named = (getattr(section, "key_variable", "") for _, section in settings)
+    def of(cls, sections: Iterable[tuple[str, object]]) -> Cleaner:
+        """Return one that knows the keys which (name, section) of the settings name, by their environment variables."""
+        named = (getattr(section, "key_variable", "") for _, section in sections)
         values = (os.environ.get(name, "") for name in named if name)
         return cls(tuple(value for value in values if len(value) >= _SHORTEST_SECRET))
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from pinakes.search.excerpts import asked, excerpt, places_in
+from pinakes.search.query_words import asked, excerpt, places_in
 
 FRONT = """title: A thing
 owning-sig: sig-node

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes.analysis import Analyzer
-from pinakes.search.excerpts import Excerpt, asked, excerpt, places_in
+from pinakes.search.excerpts import Excerpt, excerpt
+from pinakes.search.query_words import asked, places_in
 from pinakes.testing import ODD_QUERIES
 
 TEXT = "\n".join(f"line {number} of nothing" for number in range(20)) + "\nthe apples are here\n\nand the end"

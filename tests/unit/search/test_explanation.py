@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pinakes.search.excerpts import asked, terms_of
 from pinakes.search.explanation import Evidence, explained, standing
+from pinakes.search.query_words import asked, terms_of
 from pinakes.types import Scores
 
 

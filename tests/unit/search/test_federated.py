@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from pinakes.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
-from pinakes.search.excerpts import asked as taken_apart
 from pinakes.search.federated import Known, Wanted, asked, named
+from pinakes.search.query_words import asked as taken_apart
 from pinakes.search.term_statistics import TermStatistics
 from pinakes.settings import SearchSettings
 from pinakes.spelling import Missing, Near, lacked_word

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from pinakes.evaluation.statistics import paired_p
 from pinakes.evaluation.tuning.ascent import Scores
 from pinakes.evaluation.tuning.findings import Speed
 from pinakes.evaluation.tuning.knobs import Point, applied, words
-from pinakes.ports import Index, Tunable
+from pinakes.ports import Index
 from pinakes.search import Gathered, Parts, Request, Tracer, gathered, rank, search
 from pinakes.search.boosts import lifted
-from pinakes.settings import Settings
+from pinakes.settings import IndexSettings, SearchSettings, Settings
 from pinakes.types import JSON, SearchMode
 
 _MOST_KEPT_BYTES = 400_000_000
@@ -50,6 +50,18 @@ _ASKED_AGAIN = 5
 _MOST_TIMED = 100
 
 _Key: TypeAlias = tuple[tuple[str, JSON], ...]
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """What an index can also do when other settings can be tried on it as it is."""
+
+    def under(self, index: IndexSettings, search: SearchSettings) -> Index:
+        """Return the same index to search by other settings, for as long as this one is open.
+
+        Nothing may be applied to it, and nothing is written: what these settings need is built in memory.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from pinakes.settings import IngestSettings
 from pinakes.text.secrets import Detector, Finding, lines_of, masked
 from pinakes.types import Document, ReadingNote
 
@@ -64,7 +63,17 @@ class Masking:
 NOTHING_MASKED: Final = Masking(None)
 
 
-def masking_of(settings: IngestSettings) -> Masking:
+class Wishes(Protocol):
+    """The settings that masking looks at: ``ingest.secrets`` and ``ingest.secrets_allowed``."""
+
+    @property
+    def secrets(self) -> str: ...
+
+    @property
+    def secrets_allowed(self) -> tuple[str, ...]: ...
+
+
+def masking_of(settings: Wishes) -> Masking:
     """Return the masking that ``settings`` want."""
     return _masking(settings.secrets, settings.secrets_allowed)
 
