@@ -11,7 +11,8 @@ from rich.console import Console
 
 from pinakes.cli.passage import blocks
 from pinakes.cli.screen import printable
-from pinakes.search.query_words import asked, excerpt, places_in
+from pinakes.search.excerpts import excerpt
+from pinakes.search.query_words import asked, places_in
 from pinakes.types import ContextLine, Duplicate, Hit, Neighbour, Scores
 
 HIT = Hit(

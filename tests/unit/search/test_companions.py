@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from pinakes.search.query_words import asked, excerpt, places_in
+from pinakes.search.excerpts import excerpt
+from pinakes.search.query_words import asked, places_in
 
 FRONT = """title: A thing
 owning-sig: sig-node
