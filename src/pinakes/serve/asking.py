@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
-from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, failed, json_object, wrapped
+from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, failed, json_object, wrapped
 from pinakes.serve.service import Service
 from pinakes.tools.ask import AskReply, ask
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, wrapped
+from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, wrapped
 from pinakes.serve.service import Service
 from pinakes.tools.sources import as_data
 

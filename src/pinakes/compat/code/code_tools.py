@@ -9,12 +9,12 @@ from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.catalog import contents as stored
+from pinakes.compat.code import contents
+from pinakes.compat.code.codes import as_code
 from pinakes.content_types import FIELD, ContentType
 from pinakes.errors import InvalidInput, NotFound, QueryTooLong
 from pinakes.library import Library
-from pinakes.tools import contents
 from pinakes.tools.declare import Reply, list_from, object_from, tool
-from pinakes.tools.errors import as_code
 from pinakes.tools.parameters import Collection, Searched, WrittenTo, meant
 from pinakes.types import JSON, Hit, Results
 from pinakes.wording import rounded

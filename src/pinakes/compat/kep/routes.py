@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
@@ -10,20 +9,19 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError, to_json
 
+from pinakes.api.envelope import Refusal
+from pinakes.api.schemas import MODES, QUESTION
+from pinakes.compat.server import Server
 from pinakes.embedders.presets import model_of
 from pinakes.errors import Busy
 from pinakes.filters import nearest
-from pinakes.library import CollectionStatus, Library
-from pinakes.serve.envelope import Refusal
-from pinakes.serve.service import Service
+from pinakes.library import Library
 from pinakes.settings import EmbeddingSettings, Settings, shortened
+from pinakes.tools.exactness import counted, distinct, exact_share
 from pinakes.tools.limits import TOP_K, usual_top_k
 from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
 from pinakes.wording import rounded
 
-MODES = ["hybrid", "vector", "keyword"]
-QUESTION = "how does it work?"
-"""What examples ask: whatever the documents are about, a search finds something."""
 RRF = "Reciprocal Rank Fusion (RRF)"
 
 
@@ -212,8 +210,8 @@ class Stats(BaseModel):
     notes: Annotated[list[str] | None, Field(description="Why nothing is counted; absent else.")] = None
 
 
-def routes(service: Service) -> APIRouter:
-    """Return the routes over ``service``."""
+def routes(server: Server) -> APIRouter:
+    """Return the routes over ``server``."""
     router = APIRouter()
 
     @router.post(
@@ -230,43 +228,39 @@ def routes(service: Service) -> APIRouter:
     )
     async def search(request: SearchRequest) -> Response:
         """Find the passages that answer a question, best first."""
-        results = await service.run(lambda: recorded(service, request))
-        return Response(to_json(rendered(service.settings, request, results)), media_type="application/json")
+        results = await server.run(lambda: recorded(server, request))
+        return Response(to_json(rendered(server.settings, request, results)), media_type="application/json")
 
     @router.get("/stats", tags=["monitoring"], response_model=Stats, responses={503: {"description": "Not ready."}})
     async def stats() -> Response:
         """Say how much is indexed, and by what."""
-        return Response(to_json(await service.run(lambda: _stats(service))), media_type="application/json")
+        return Response(to_json(await server.run(lambda: _stats(server))), media_type="application/json")
 
     return router
 
 
-def recorded(
-    service: Service, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True
-) -> Results:
+def recorded(server: Server, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True) -> Results:
     """Answer as ``answered`` does, as a call that the audit log has."""
-    with service.library.audit.recording("search", request.model_dump(exclude_defaults=True)) as call:
-        results = answered(service, request, mode=mode, rerank=rerank)
+    with server.library.audit.recording("search", request.model_dump(exclude_defaults=True)) as call:
+        results = answered(server, request, mode=mode, rerank=rerank)
         call.found([hit.document_id for hit in results.hits], collection=results.collection)
         return results
 
 
-def answered(
-    service: Service, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True
-) -> Results:
+def answered(server: Server, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True) -> Results:
     """Answer ``request``, by another ``mode`` than it wants where one is given.
 
     Raises:
         Busy: the collection is still being read.
         PinakesError: as ``Library.search``.
     """
-    asked = service.library.naming.asked(request.collection, request.as_of)
-    unready = service.unready(asked.names)
-    results = service.library.search(
+    asked = server.library.naming.asked(request.collection, request.as_of)
+    unready = server.unready(asked.names)
+    results = server.library.search(
         request.query,
         asked.names,
         mode=mode or request.search_type,
-        top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(service.settings),
+        top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(server.settings),
         filters=_filters(request.filters),
         fusion=request.fusion,
         phrases=request.phrases,
@@ -277,7 +271,7 @@ def answered(
         refresh=request.refresh,
     )
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
-    unread = unread or tuple(filter(None, [service.unfinished()]))
+    unread = unread or tuple(filter(None, [server.unfinished()]))
     return replace(results, notes=(*results.notes, *asked.notes, *unread))
 
 
@@ -355,11 +349,11 @@ def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
     return more
 
 
-def _stats(service: Service) -> dict[str, JSON]:
-    library, settings = service.library, service.settings
+def _stats(server: Server) -> dict[str, JSON]:
+    library, settings = server.library, server.settings
     names = library.named()
     try:
-        service.unready(names)
+        server.unready(names)
     except Busy as error:
         raise Busy("Server not ready", hint=error.hint) from error
     every = counted(library)
@@ -381,18 +375,6 @@ def _stats(service: Service) -> dict[str, JSON]:
     }
 
 
-def counted(library: Library) -> list[CollectionStatus]:
-    """Return how the collections are that count where none is named; none where there is none yet."""
-    names = set(library.named())
-    return [status for name in library.naming.visible() if name in names for status in library.status(name)]
-
-
-def exact_share(every: Sequence[CollectionStatus]) -> float:
-    """Return the share of all chunks that is exact, as ``CollectionStatus.exact_share``."""
-    chunks, exact = sum(status.chunks for status in every), sum(status.exact for status in every)
-    return exact * 10_000 // chunks / 10_000 if chunks else 1.0
-
-
 def _model(library: Library, name: str = "") -> tuple[str, int]:
     """Return what a collection is embedded by, and how long its vectors are; of none yet what the settings say."""
     if not name:
@@ -411,8 +393,3 @@ def fusion_words(settings: Settings) -> str:
         return RRF
     semantic, keyword = settings.search.semantic_weight, settings.search.keyword_weight
     return f"Weighted ({semantic:g} · cosine + {keyword:g} · BM25 / best BM25); on request {RRF}"
-
-
-def distinct(status: CollectionStatus) -> int:
-    """Return how many things a collection holds: its groups, or its documents where it has none."""
-    return status.groups or status.documents

@@ -15,19 +15,17 @@ from pydantic import BeforeValidator, Field
 from pinakes.calls import caller
 from pinakes.catalog import documents, embeddings, listing, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.documents.checking import MAX_TITLE_CHARS
-from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
-from pinakes.library import Library
-from pinakes.readers import READERS, language_of
-from pinakes.readers.decode import scrub
-from pinakes.readers.text import rst_title
-from pinakes.readers.titles import markdown_title
-from pinakes.settings import shortened
-from pinakes.text.suspicion import is_suspicious
-from pinakes.tools.chunk_ids import chunk_id, place_of
-from pinakes.tools.declare import Tool, object_from, tool
-from pinakes.tools.knowledge_base import COLLECTION, SOURCE_FIELD, existing, found, remove_at, removed, source_at
-from pinakes.tools.knowledge_replies import (
+from pinakes.compat.platform.chunk_ids import chunk_id, place_of
+from pinakes.compat.platform.knowledge_base import (
+    COLLECTION,
+    SOURCE_FIELD,
+    existing,
+    found,
+    remove_at,
+    removed,
+    source_at,
+)
+from pinakes.compat.platform.knowledge_replies import (
     ChunkSource,
     Collections,
     CopyOf,
@@ -38,6 +36,16 @@ from pinakes.tools.knowledge_replies import (
     VectorStore,
     VersionReply,
 )
+from pinakes.documents.checking import MAX_TITLE_CHARS
+from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
+from pinakes.library import Library
+from pinakes.readers import READERS, language_of
+from pinakes.readers.decode import scrub
+from pinakes.readers.text import rst_title
+from pinakes.readers.titles import markdown_title
+from pinakes.settings import shortened
+from pinakes.text.suspicion import is_suspicious
+from pinakes.tools.declare import Tool, object_from, tool
 from pinakes.types import JSON, DocumentKind, Duplicate, Hit, Metadata
 
 USER_PROVIDED = "user-provided"

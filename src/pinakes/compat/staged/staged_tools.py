@@ -8,18 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.embedders.tokens import token_counter
-from pinakes.errors import NotFound
-from pinakes.library import Library
-from pinakes.settings import shortened
-from pinakes.staged.expanding import MOST_DOCUMENTS, MOST_NEIGHBOURS, Expanded, Wanted
-from pinakes.staged.merging import MOST_QUERIES, check_merge
-from pinakes.staged.retrieval import MERGES
-from pinakes.tools.declare import list_from, tool
-from pinakes.tools.errors import as_word
-from pinakes.tools.limits import TOP_K, most_items, usual_top_k
-from pinakes.tools.parameters import Contracted, Searched, contracted, looking_in, meant, undefaulted
-from pinakes.tools.staged_replies import (
+from pinakes.compat.staged.staged_replies import (
     DocumentChunk,
     DocumentTexts,
     SummaryHits,
@@ -31,6 +20,17 @@ from pinakes.tools.staged_replies import (
     passage,
     text,
 )
+from pinakes.embedders.tokens import token_counter
+from pinakes.errors import NotFound
+from pinakes.library import Library
+from pinakes.settings import shortened
+from pinakes.staged.expanding import MOST_DOCUMENTS, MOST_NEIGHBOURS, Expanded, Wanted
+from pinakes.staged.merging import MOST_QUERIES, check_merge
+from pinakes.staged.retrieval import MERGES
+from pinakes.tools.declare import list_from, tool
+from pinakes.tools.errors import as_word
+from pinakes.tools.limits import TOP_K, most_items, usual_top_k
+from pinakes.tools.parameters import Contracted, Searched, contracted, looking_in, meant, undefaulted
 from pinakes.types import JSON
 
 _OUTLINE_SHARE = 8
