@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
@@ -124,6 +124,9 @@ class Answered:
     degraded: str | None = None
 
 
+_OF_HIT = [one.name for one in fields(Cited) if one.name not in ("number", "text")]
+
+
 class Writer:
     """Has the chat model of ``settings`` answer from passages. Thread-safe.
 
@@ -227,24 +230,7 @@ def numbered(hits: Sequence[Hit], most_tokens: int) -> Iterator[Cited]:
             return
         text = hit.text if len(starts) <= left else hit.text[: int(starts[left])]
         left -= len(starts)
-        yield Cited(
-            number=number,
-            chunk_id=hit.chunk_id,
-            document_id=hit.document_id,
-            collection=hit.collection,
-            uri=hit.uri,
-            path=hit.path,
-            title=hit.title,
-            section=hit.section,
-            start_line=hit.start_line,
-            end_line=hit.end_line,
-            score=hit.score,
-            text=text,
-            page=hit.page,
-            page_end=hit.page_end,
-            changed=hit.changed,
-            suspicious=hit.suspicious,
-        )
+        yield Cited(number=number, text=text, **{name: getattr(hit, name) for name in _OF_HIT})
         if left <= 0:
             return
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from pinakes.api.schemas import hit_data
 from pinakes.catalog import contents as stored
 from pinakes.compat.code import contents
 from pinakes.compat.code.codes import as_code
@@ -17,7 +18,6 @@ from pinakes.library import Library
 from pinakes.tools.declare import Reply, list_from, object_from, tool
 from pinakes.tools.parameters import Collection, Searched, WrittenTo, meant
 from pinakes.types import JSON, Hit, Results
-from pinakes.wording import rounded
 
 _HALFWAY_BM25 = 10
 _EMBEDDING_STAGES = frozenset({"embed"})
@@ -286,28 +286,18 @@ _NOTHING_YET = SearchReply(
 
 
 def _found(hit: Hit, purpose: str, query_id: str | None) -> Found:
-    return Found(
-        query_id=query_id,
-        content_id=hit.document_id,
-        title=hit.title,
-        source_path=hit.path,
-        content_type=purpose,
-        similarity_score=_clamped(hit.scores.cosine),
-        bm25_score=math.tanh(max(hit.scores.bm25 or 0.0, 0.0) / _HALFWAY_BM25),
-        combined_score=_clamped(hit.score),
-        score_parts=rounded(hit.score_parts),
-        confidence=hit.confidence,
-        context_lines=[line.text for line in hit.context],
-        explanation=hit.explanation,
-        start_line=hit.start_line,
-        end_line=hit.end_line,
-        uri=hit.uri,
-        metadata={name: value for name, value in hit.metadata.items() if name != FIELD},
-        heading_path=list(hit.heading_path),
-        link=hit.link or None,
-        changed=hit.changed or None,
-        suspicious=hit.suspicious or None,
-    )
+    own = {
+        "query_id": query_id,
+        "content_id": hit.document_id,
+        "source_path": hit.path,
+        "content_type": purpose,
+        "similarity_score": _clamped(hit.scores.cosine),
+        "bm25_score": math.tanh(max(hit.scores.bm25 or 0.0, 0.0) / _HALFWAY_BM25),
+        "combined_score": _clamped(hit.score),
+        "context_lines": [line.text for line in hit.context],
+        "metadata": {name: value for name, value in hit.metadata.items() if name != FIELD},
+    }
+    return Found(**(hit_data(hit, Found) | own))
 
 
 def _clamped(score: float | None) -> float:
