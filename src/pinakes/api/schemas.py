@@ -12,55 +12,22 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from pinakes.types import JSON, ConfidenceWord, Hit, MatchKind, SourceState
+from pinakes.types import (
+    JSON,
+    Blame,
+    ConfidenceWord,
+    ContextLine,
+    Duplicate,
+    Hit,
+    MatchKind,
+    Neighbour,
+    SourceState,
+)
 from pinakes.wording import rounded
 
 MODES: Final = ["hybrid", "vector", "keyword"]
 QUESTION: Final = "how does it work?"
 """What examples ask: whatever the documents are about, a search finds something."""
-
-
-class Line(BaseModel):
-    """A line of a passage, or the telling part of a long one."""
-
-    number: Annotated[int, Field(description="Its number in the document, from 1.")]
-    text: str
-    marks: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
-
-
-class Lines(BaseModel):
-    """Lines in a row, and the commit that wrote them last; without one ``subject`` says why it is not known."""
-
-    start_line: int
-    end_line: int
-    commit: str
-    author: str
-    date: str
-    subject: str
-
-
-class Place(BaseModel):
-    """Where a passage stands."""
-
-    chunk_id: str
-    document_id: str
-    uri: str
-    path: str
-    start_line: int
-    end_line: int
-    score: float
-    collection: Annotated[str, Field(description="Empty: that of the result.")] = ""
-
-
-class Around(BaseModel):
-    """A passage before or after another in its document."""
-
-    chunk_index: int
-    start_line: int
-    end_line: int
-    heading_path: list[str]
-    text: str
-    numbers: Annotated[list[int], Field(description="Of its lines; empty where they count up from the first.")] = []
 
 
 class Why(BaseModel):
@@ -76,7 +43,7 @@ class Why(BaseModel):
         dict[str, float] | None,
         Field(description="What else changed its score, by name, as shares of it; absent where nothing did."),
     ] = None
-    context: Annotated[list[Line], Field(description="The lines to show where `text` is too much.")]
+    context: Annotated[list[ContextLine], Field(description="The lines to show where `text` is too much.")]
     highlights: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
 
 
@@ -103,9 +70,9 @@ class Passage(BaseModel):
     page: Annotated[int | None, Field(description="Its page, slide or sheet, from 1; absent where none.")] = None
     page_end: Annotated[int | None, Field(description="The last one, where it goes on; absent where none.")] = None
     duplicates: Annotated[
-        list[Place] | None, Field(description="Passages left out because this one says the same; absent when none.")
+        list[Duplicate] | None, Field(description="Passages left out because this one says the same; absent when none.")
     ] = None
-    neighbours: Annotated[list[Around] | None, Field(description="What stands around it, where asked for.")] = None
+    neighbours: Annotated[list[Neighbour] | None, Field(description="What stands around it, where asked for.")] = None
 
 
 class HitData(Passage, Why):
@@ -122,7 +89,7 @@ class HitData(Passage, Why):
     relevant_lines: Annotated[list[int], Field(description="Numbers of the lines that answer.")]
     symbols: Annotated[list[str], Field(description="What code in it defines; absent where nothing.")] = []
     phrases: Annotated[list[str], Field(description="Quoted ones of the query that it has; absent where none.")] = []
-    blame: Annotated[list[Lines] | None, Field(description="Who wrote its lines, where asked for and known.")] = None
+    blame: Annotated[list[Blame] | None, Field(description="Who wrote its lines, where asked for and known.")] = None
 
 
 def hit_data(
