@@ -210,9 +210,11 @@ class Asking:
         most = min(passages or settings.chat.passages, settings.search.max_top_k)
         results = self._search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
         shown = tuple(numbered(results.hits, settings.chat.context_tokens))
-        if not shown or _hopeless(results, settings.chat.min_answerable):
+        if not shown or (results.answerable is not None and results.answerable < settings.chat.min_answerable):
             return _answered(results, writer, NOTHING_FOUND, "nothing relevant", (), Written("", (), True, (), Usage()))
-        written = writer.write(question, [_passage(one) for one in shown])
+        written = writer.write(
+            question, [Passage(one.number, one.place, one.text, one.suspicious, one.section) for one in shown]
+        )
         if written.refused:
             return _answered(results, writer, NOT_IN_PASSAGES, "not in the passages", shown, written)
         return _answered(results, writer, written.text, "", shown, written)
@@ -276,14 +278,6 @@ def _oddities(cited: Sequence[int], unknown: Sequence[int], passages: Sequence[P
     if odd := sorted({one.number for one in passages if one.suspicious and one.number in cited}):
         names = ", ".join(f"[{number}]" for number in odd)
         yield f"{names} is suspicious: {WARNING}" if len(odd) == 1 else f"{names} are suspicious: {WARNING}"
-
-
-def _hopeless(results: Results, least: float) -> bool:
-    return results.answerable is not None and results.answerable < least
-
-
-def _passage(one: Cited) -> Passage:
-    return Passage(one.number, one.place, one.text, one.suspicious, one.section)
 
 
 def _headed(one: Passage) -> str:

@@ -30,6 +30,18 @@ QUESTION: Final = "how does it work?"
 """What examples ask: whatever the documents are about, a search finds something."""
 
 
+class Line(ContextLine):
+    """A line of a passage, or the telling part of a long one; ``marks`` are offsets of the words of the query."""
+
+
+class Place(Duplicate):
+    """Where a passage stands; ``collection`` is empty where it is that of the result."""
+
+
+class Around(Neighbour):
+    """A passage before or after another in its document."""
+
+
 class Why(BaseModel):
     """Why a passage is there."""
 
@@ -43,7 +55,7 @@ class Why(BaseModel):
         dict[str, float] | None,
         Field(description="What else changed its score, by name, as shares of it; absent where nothing did."),
     ] = None
-    context: Annotated[list[ContextLine], Field(description="The lines to show where `text` is too much.")]
+    context: Annotated[list[Line], Field(description="The lines to show where `text` is too much.")]
     highlights: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
 
 
@@ -70,9 +82,9 @@ class Passage(BaseModel):
     page: Annotated[int | None, Field(description="Its page, slide or sheet, from 1; absent where none.")] = None
     page_end: Annotated[int | None, Field(description="The last one, where it goes on; absent where none.")] = None
     duplicates: Annotated[
-        list[Duplicate] | None, Field(description="Passages left out because this one says the same; absent when none.")
+        list[Place] | None, Field(description="Passages left out because this one says the same; absent when none.")
     ] = None
-    neighbours: Annotated[list[Neighbour] | None, Field(description="What stands around it, where asked for.")] = None
+    neighbours: Annotated[list[Around] | None, Field(description="What stands around it, where asked for.")] = None
 
 
 class HitData(Passage, Why):

@@ -11,7 +11,7 @@ from pinakes.cli.blaming import of_hit
 from pinakes.cli.screen import Screen, printable
 from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING
-from pinakes.wording import rounded
+from pinakes.wording import cut, rounded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,18 +121,14 @@ def breadcrumb(title: str, headings: Sequence[str]) -> str:
     are not cut: without them the rows of a table say nothing.
     """
     last = [one_line(part) for part in headings[-1:]]
-    kept = [part if _COLUMNS in part else _cut(part, _LONGEST_PART) for part in last]
-    between = [_cut(one_line(part), _LONGEST_PART) for part in headings[:-1]]
-    first = _cut(one_line(title), _LONGEST_PART)
+    kept = [part if _COLUMNS in part else cut(part, _LONGEST_PART) for part in last]
+    between = [cut(one_line(part), _LONGEST_PART) for part in headings[:-1]]
+    first = cut(one_line(title), _LONGEST_PART)
     room = _LONGEST_BREADCRUMB - len(first) - sum(map(len, kept))
     while between and len(between[-1]) + len(_STEP) <= room:
         room -= len(between[-1]) + len(_STEP)
         kept.insert(0, between.pop())
     return _STEP.join([first, *(["…"] if between else []), *kept])
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _surroundings(neighbour: Neighbour, digits: int, screen: Console) -> Iterator[Text]:
@@ -166,10 +162,10 @@ def _rows(number: int, text: Text, digits: int, screen: Console, style: str = ""
     from rich.text import Text
 
     label = str(number)
-    for part in text.wrap(screen, _width(screen, digits)) if text.plain.strip() else ():
+    for part in (
+        text.wrap(screen, max(_NARROWEST, min(screen.width, _WIDEST) - len(_MARGIN) - digits - 2))
+        if text.plain.strip()
+        else ()
+    ):
         yield Text.assemble((f"{_MARGIN}{label:>{digits}}  ", "dim"), part, style=style)
         label = ""
-
-
-def _width(screen: Console, digits: int) -> int:
-    return max(_NARROWEST, min(screen.width, _WIDEST) - len(_MARGIN) - digits - 2)

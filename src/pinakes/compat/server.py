@@ -23,16 +23,12 @@ class Server(Protocol):
 
     async def run(self, work: Callable[[], Result], *, waits: bool = False) -> Result:
         """Return what ``work`` returns, done in a thread; ``waits``: it mostly waits for another program."""
-        ...
 
     async def answer(self, tool: Tool, arguments: Mapping[str, JSON]) -> Outcome:
         """Run ``tool`` in a thread; a failure is told."""
-        ...
 
     def unready(self, collections: Sequence[str]) -> list[str]:
         """Return those of ``collections`` that are still being loaded. Raises Busy where all are."""
-        ...
 
     def unfinished(self) -> str:
         """Return a note for answers while documents are read for the first time, "" else."""
-        ...

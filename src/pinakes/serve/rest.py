@@ -12,9 +12,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, as_response, json_object
-from pinakes.api.envelope import refused as refused
-from pinakes.api.envelope import wrapped as wrapped
+from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, as_response, json_object, refused, wrapped
 from pinakes.api.schemas import QUESTION
 from pinakes.calls import caller
 from pinakes.errors import http_status

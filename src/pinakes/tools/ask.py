@@ -16,6 +16,7 @@ from pinakes.text.fence import Fence, one_line
 from pinakes.text.pages import page_words
 from pinakes.tools.declare import Reply, object_from, tool
 from pinakes.tools.parameters import Searched, meant
+from pinakes.wording import rounded_score
 
 
 class Citation(Reply):
@@ -111,7 +112,7 @@ def reply_of(answered: Answered) -> AskReply:
         collection=answered.collection,
         model=answered.model,
         usage=tokens_of(answered.usage),
-        answerable=None if answered.answerable is None else round(answered.answerable, 4),
+        answerable=rounded_score(answered.answerable),
         degraded=answered.degraded,
         notes=list(answered.notes) or None,
     )

@@ -189,7 +189,7 @@ def answered(server: Server, request: SearchRequest, *, mode: SearchMode | None 
         asked.names,
         mode=mode or request.search_type,
         top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(server.settings),
-        filters=_filters(request.filters),
+        filters={("path" if name == "file_path" else name): value for name, value in (request.filters or {}).items()},
         fusion=request.fusion,
         phrases=request.phrases,
         min_score=request.min_score,
@@ -201,11 +201,6 @@ def answered(server: Server, request: SearchRequest, *, mode: SearchMode | None 
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
     unread = unread or tuple(filter(None, [server.unfinished()]))
     return replace(results, notes=(*results.notes, *asked.notes, *unread))
-
-
-def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
-    """Return ``given`` with the names of this interface made the library's."""
-    return {("path" if name == "file_path" else name): value for name, value in (given or {}).items()}
 
 
 def rendered(settings: Settings, request: SearchRequest, results: Results) -> dict[str, JSON]:
