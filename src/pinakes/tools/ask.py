@@ -10,7 +10,6 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.api.hit_text import caveats
 from pinakes.asking import Answered, Cited
-from pinakes.chat import Usage
 from pinakes.library import Library
 from pinakes.text.fence import Fence, one_line
 from pinakes.text.pages import page_words
@@ -102,6 +101,7 @@ def ask(
 
 def reply_of(answered: Answered) -> AskReply:
     """Return an answer as it is told to programs."""
+    usage = answered.usage
     return AskReply(
         question=answered.question,
         answer=answered.answer,
@@ -111,16 +111,11 @@ def reply_of(answered: Answered) -> AskReply:
         passages=len(answered.passages),
         collection=answered.collection,
         model=answered.model,
-        usage=tokens_of(answered.usage),
+        usage=Tokens(tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost=usage.cost),
         answerable=rounded_score(answered.answerable),
         degraded=answered.degraded,
         notes=list(answered.notes) or None,
     )
-
-
-def tokens_of(usage: Usage) -> Tokens:
-    """Return what answers took as it is told to programs."""
-    return Tokens(tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost=usage.cost)
 
 
 def _citation(one: Cited) -> Citation:

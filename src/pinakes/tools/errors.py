@@ -14,9 +14,8 @@ def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) ->
 
     What nobody foresaw is told by its type: ``{"error": "KeyError: 'x'"}``.
     """
-    unforeseen = surprise(error)
-    if unforeseen is not None:
-        return {"error": worded(unforeseen)}
+    if type(error) is PinakesError and error.__cause__ is not None:
+        return {"error": worded(error.__cause__)}
     told: dict[str, JSON] = {"error": error.message, **({"hint": error.hint} if error.hint else {})}
     return told | error.not_found
 
@@ -24,8 +23,3 @@ def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) ->
 def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
     """Tell of ``error`` as tools do whose answers have a status: ``{"status": "error", "error": message}``."""
     return {"status": "error", **as_word(tool, arguments, error)}
-
-
-def surprise(error: PinakesError) -> BaseException | None:
-    """Return the exception that nobody foresaw behind ``error``, None where it is one of ours."""
-    return error.__cause__ if type(error) is PinakesError else None
