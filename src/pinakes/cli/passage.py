@@ -63,7 +63,8 @@ def show_caveats(screen: Screen, changed: bool | None, suspicious: bool, *, gone
     from rich.text import Text
 
     if changed:
-        screen.show(Text(f"{_MARGIN}file {'is gone' if gone else 'changed'} since it was indexed", "yellow"))
+        what = "file is gone since it was indexed" if gone else "file changed since it was indexed"
+        screen.show(Text(_MARGIN + what, "yellow"))
     if suspicious:
         screen.show(Text(f"{_MARGIN}suspicious: {WARNING}", "yellow"))
 

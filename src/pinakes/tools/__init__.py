@@ -19,8 +19,7 @@ from pinakes.tools.resources import list_resources, read_resource
 from pinakes.tools.retrieve import read, search, status
 from pinakes.tools.sources import list_sources
 
-_OWN = (document_history, restore_document, search, read, status, metadata_report, list_sources, ask)
-_COMPAT = ("staged", "code", "platform")
+_OWN = (document_history, restore_document, search, read, status, metadata_report, list_sources)
 _STAGED = frozenset(
     {
         "PROMPTS",
@@ -55,7 +54,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "TOOLS":
-        return (*(one for system in _COMPAT for one in import_module(f"pinakes.compat.{system}").TOOLS), *_OWN)
+        staged, code, platform = (
+            import_module(f"pinakes.compat.{one}").TOOLS for one in ("staged", "code", "platform")
+        )
+        return (*staged, *_OWN, *code, *platform, ask)
     if name in _STAGED:
         return getattr(import_module("pinakes.compat.staged"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
