@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
@@ -51,7 +51,6 @@ def routes(service: Service) -> APIRouter:
         outcome = await service.answer(ask, body)
         if outcome.error is not None:
             return failed(outcome.error)
-        data: dict[str, Any] = outcome.data or {}
-        return wrapped(data)
+        return wrapped(outcome.data or {})
 
     return router

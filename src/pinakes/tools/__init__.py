@@ -20,18 +20,6 @@ from pinakes.tools.retrieve import read, search, status
 from pinakes.tools.sources import list_sources
 
 _OWN = (document_history, restore_document, search, read, status, metadata_report, list_sources)
-_STAGED = frozenset(
-    {
-        "PROMPTS",
-        "deep_analysis_prompt",
-        "evaluate_summaries_prompt",
-        "get_documents",
-        "search_summaries",
-        "staged_rag_system_prompt",
-    }
-)
-"""What clients in Python import from here, although staged retrieval has it."""
-
 __all__ = [
     "PROMPTS",
     "TOOLS",
@@ -58,7 +46,7 @@ def __getattr__(name: str) -> Any:
             import_module(f"pinakes.compat.{one}").TOOLS for one in ("staged", "code", "platform")
         )
         return (*staged, *_OWN, *code, *platform, ask)
-    if name in _STAGED:
+    if name in __all__:  # what clients in Python import from here, although staged retrieval has it
         return getattr(import_module("pinakes.compat.staged"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

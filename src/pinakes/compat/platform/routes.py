@@ -119,10 +119,7 @@ def routes(server: Server) -> APIRouter:
         body = await json_object(request)
         if isinstance(body, Response):
             return body
-        wrong = wrong_question(body)
-        if wrong is not None:
-            return wrong
-        return await _answered(server, writer, body)
+        return wrong_question(body) or await _answered(server, writer, body)
 
     return router
 

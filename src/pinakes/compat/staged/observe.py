@@ -13,7 +13,7 @@ from pinakes.catalog.audit import FAILED, OK, Wanted
 from pinakes.errors import InvalidInput, NotFound, codes
 from pinakes.filters import nearest
 from pinakes.library import Library
-from pinakes.search.explaining import MOST_DOCUMENTS, Explanation, Explanations, RetrieverRank
+from pinakes.search.explaining import MOST_DOCUMENTS, Explanation, Explanations
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
 from pinakes.tools.limits import most_items
@@ -206,7 +206,7 @@ def _why(one: Explanation) -> Why:
         doc_id=one.document_id,
         title=one.title,
         cosine_similarity=_clamped(vector.score if vector else None),
-        bm25_score=_clamped(_share(keyword)),
+        bm25_score=_clamped(keyword.score / keyword.best if keyword and keyword.score and keyword.best > 0 else None),
         top_matching_terms=[match.word for match in one.matches],
         query_doc_term_overlap=round(one.overlap, _SCORE_DIGITS),
         explanation_text=one.text,
@@ -241,10 +241,6 @@ def _why(one: Explanation) -> Why:
         if hit
         else None,
     )
-
-
-def _share(at: RetrieverRank | None) -> float | None:
-    return None if at is None or at.score is None or at.best <= 0 else at.score / at.best
 
 
 def _clamped(score: float | None) -> float:
