@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
@@ -124,6 +124,9 @@ class Answered:
     degraded: str | None = None
 
 
+_OF_HIT = [one.name for one in fields(Cited) if one.name not in ("number", "text")]
+
+
 class Writer:
     """Has the chat model of ``settings`` answer from passages. Thread-safe.
 
@@ -207,9 +210,11 @@ class Asking:
         most = min(passages or settings.chat.passages, settings.search.max_top_k)
         results = self._search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
         shown = tuple(numbered(results.hits, settings.chat.context_tokens))
-        if not shown or _hopeless(results, settings.chat.min_answerable):
+        if not shown or (results.answerable is not None and results.answerable < settings.chat.min_answerable):
             return _answered(results, writer, NOTHING_FOUND, "nothing relevant", (), Written("", (), True, (), Usage()))
-        written = writer.write(question, [_passage(one) for one in shown])
+        written = writer.write(
+            question, [Passage(one.number, one.place, one.text, one.suspicious, one.section) for one in shown]
+        )
         if written.refused:
             return _answered(results, writer, NOT_IN_PASSAGES, "not in the passages", shown, written)
         return _answered(results, writer, written.text, "", shown, written)
@@ -227,24 +232,7 @@ def numbered(hits: Sequence[Hit], most_tokens: int) -> Iterator[Cited]:
             return
         text = hit.text if len(starts) <= left else hit.text[: int(starts[left])]
         left -= len(starts)
-        yield Cited(
-            number=number,
-            chunk_id=hit.chunk_id,
-            document_id=hit.document_id,
-            collection=hit.collection,
-            uri=hit.uri,
-            path=hit.path,
-            title=hit.title,
-            section=hit.section,
-            start_line=hit.start_line,
-            end_line=hit.end_line,
-            score=hit.score,
-            text=text,
-            page=hit.page,
-            page_end=hit.page_end,
-            changed=hit.changed,
-            suspicious=hit.suspicious,
-        )
+        yield Cited(number=number, text=text, **{name: getattr(hit, name) for name in _OF_HIT})
         if left <= 0:
             return
 
@@ -290,14 +278,6 @@ def _oddities(cited: Sequence[int], unknown: Sequence[int], passages: Sequence[P
     if odd := sorted({one.number for one in passages if one.suspicious and one.number in cited}):
         names = ", ".join(f"[{number}]" for number in odd)
         yield f"{names} is suspicious: {WARNING}" if len(odd) == 1 else f"{names} are suspicious: {WARNING}"
-
-
-def _hopeless(results: Results, least: float) -> bool:
-    return results.answerable is not None and results.answerable < least
-
-
-def _passage(one: Cited) -> Passage:
-    return Passage(one.number, one.place, one.text, one.suspicious, one.section)
 
 
 def _headed(one: Passage) -> str:

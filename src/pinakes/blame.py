@@ -203,7 +203,7 @@ class Blames:
             raise SourceError("It lies in no git checkout.")
         limits = self._shelves.settings.ingest
         git = Git(str(top), self._shelves.home.path, limits.git_timeout_s)
-        git_dir, path = top / ".git", _below(file, top)
+        git_dir, path = top / ".git", file.relative_to(top).as_posix()
         commit = head_of(git, git_dir)
         data = content(git, git_dir, commit, path, limits.max_file_bytes)
         ask = lambda span: blamed(git, git_dir, commit, path, span, limits.git_timeout_s)  # noqa: E731
@@ -276,10 +276,6 @@ def _notes(tasks: Iterable[_Task], hits: int) -> list[str]:
 def _commit_of(metadata: Metadata) -> str:
     commit = metadata.get("commit")
     return commit if isinstance(commit, str) and commit.isalnum() else "HEAD"
-
-
-def _below(file: Path, top: Path) -> str:
-    return file.relative_to(top).as_posix()
 
 
 def _rows(text: str) -> list[str]:

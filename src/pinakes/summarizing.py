@@ -169,7 +169,10 @@ class Summaries:
         settings = self._shelves.settings.summary
         if settings.writer == "none":
             return Summary("", "none")
-        extractive, symbols = Extractive(settings.max_sentences), _symbols(connection, brief)
+        extractive, symbols = (
+            Extractive(settings.max_sentences),
+            briefs.symbols(connection, brief.id) if brief.kind == "code" else (),
+        )
         document = _document(brief, text)
         if len(text) == LOOKED_AT_CHARS and not (is_data(document) or extractive.sentences(document, symbols)):
             document = _document(brief, briefs.beginnings(connection, [brief.id], MAX_LOOKED_AT_CHARS)[brief.id])
@@ -203,10 +206,6 @@ def _key(brief: DocumentRecord) -> tuple[int, int, str]:
 
 def _document(brief: DocumentRecord, text: str) -> Document:
     return Document(text, brief.title, _KINDS.get(brief.kind, "text"), brief.language)
-
-
-def _symbols(connection: Connection, brief: DocumentRecord) -> tuple[str, ...]:
-    return briefs.symbols(connection, brief.id) if brief.kind == "code" else ()
 
 
 _WRITERS: Mapping[str, SummaryWriter] = {"chat": "chat", "extractive": "extractive"}

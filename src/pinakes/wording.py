@@ -1,9 +1,10 @@
-"""Numbers of things, shares and scores, in words and as programs are told them."""
+"""Numbers of things, shares, sizes and scores, in words and as programs are told them; texts that are too long."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+MEGABYTE = 1_000_000
 _DECIMALS = 4
 
 
@@ -15,6 +16,21 @@ def counted(number: int, one: str, many: str = "") -> str:
 def percent(share: float) -> str:
     """Return a share of 0 to 1 as such as "3.0 %", rounded down: 100 only when it is all."""
     return f"{int(share * 1000 + 1e-9) / 10:.1f} %"
+
+
+def megabytes(size: float) -> str:
+    """Return a size in bytes as such as "3.0 MB"."""
+    return f"{size / MEGABYTE:,.1f} MB"
+
+
+def cut(text: str, most: int) -> str:
+    """Return ``text``, with "…" at its end where it has more than ``most`` characters."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def rounded_score(score: float | None) -> float | None:
+    """Return a score as answers have it: four decimals."""
+    return None if score is None else round(score, _DECIMALS)
 
 
 def rounded(parts: Mapping[str, float]) -> dict[str, float]:

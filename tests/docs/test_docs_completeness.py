@@ -24,11 +24,11 @@ from pinakes.cli import aliases  # noqa: F401 - declares its commands
 from pinakes.cli.app import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.session import Common
+from pinakes.compat.kep.routes import SearchRequest
 from pinakes.errors import PinakesError, exit_code, http_status
 from pinakes.evaluation.questions import read_golden
 from pinakes.readers import READERS
 from pinakes.serve.app import create_app
-from pinakes.serve.knowledge import SearchRequest
 from pinakes.serve.metrics import Metrics
 from pinakes.settings import CollectionSettings, NamedSearch, SourceSettings, profiles, table
 from pinakes.tools import TOOLS, tools_of

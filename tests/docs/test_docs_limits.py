@@ -9,10 +9,11 @@ from docs_blocks import text_of
 
 from pinakes import filters, patterns, verification
 from pinakes.catalog import collections, events
+from pinakes.compat.kep import socket as websocket
 from pinakes.documents import checking
 from pinakes.readers import containers
 from pinakes.search import explaining
-from pinakes.serve import connections, descriptors, run, websocket
+from pinakes.serve import connections, descriptors, run
 from pinakes.serve import events as stream
 from pinakes.sources import git_history, globs
 from pinakes.staged import expanding

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from small_pdf import pdf
 
+from pinakes.compat.staged.watching import kb_resync, kb_status
 from pinakes.errors import SourceError
 from pinakes.library import Library
 from pinakes.serve.watching import Watching
 from pinakes.testing import write_files
-from pinakes.tools.watching import kb_resync, kb_status
 from pinakes.upkeep.watched import read_again, watched_in
 
 LONG_S = 30.0

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.compat.staged.watching import kb_status
 from pinakes.errors import InvalidInput
 from pinakes.library import Library
-from pinakes.tools.watching import kb_status
 from pinakes.upkeep.watched import read_again, watched_in
 
 MOST = 100

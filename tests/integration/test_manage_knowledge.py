@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.compat.platform.knowledge import COLLECTION, manage_knowledge
 from pinakes.library import Library
 from pinakes.settings import load
-from pinakes.tools.knowledge import COLLECTION, manage_knowledge
 
 URI = "https://example.org/docs/guide.md"
 SOURCES = 4

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from pinakes.compat.code.code_tools import semantic_search
+from pinakes.compat.platform.knowledge import manage_knowledge
 from pinakes.library import Library
 from pinakes.settings import NamedSearch
 from pinakes.text.suspicion import WARNING
-from pinakes.tools.code import semantic_search
-from pinakes.tools.knowledge import manage_knowledge
 from pinakes.tools.named import named_tool
 from pinakes.tools.retrieve import read, search
 from pinakes.types import JSON

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinakes.cli.options import AsOf, Several
-from pinakes.cli.passage import one_line
+from pinakes.cli.passage import one_line, show_caveats
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.text.suspicion import WARNING
 
 if TYPE_CHECKING:
     from pinakes.asking import Answered
@@ -62,10 +61,7 @@ def _show(session: Session, answered: Answered) -> None:
         screen.show(Text.assemble((f"[{one.number}] ", "bold"), (one_line(f"{of}{one.place}"), "cyan")))
         names = " › ".join(filter(None, [one.title, one.section]))
         screen.show(Text(f"    {one_line(names)}"))
-        if one.changed:
-            screen.show(Text("    file changed since it was indexed", "yellow"))
-        if one.suspicious:
-            screen.show(Text(f"    suspicious: {WARNING}", "yellow"))
+        show_caveats(screen, one.changed, one.suspicious)
     if answered.degraded:
         screen.warn(answered.degraded)
     for note in answered.notes:

@@ -18,7 +18,7 @@ from pinakes.cli.passage import one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import NotFound
-from pinakes.wording import counted
+from pinakes.wording import counted, cut
 
 if TYPE_CHECKING:
     from pinakes.catalog.audit import Entry, Wanted
@@ -171,11 +171,7 @@ def _show(screen: Screen, entry: Entry) -> None:
     went = results if entry.outcome == "ok" else f"{entry.outcome}: {entry.message}"
     who = entry.interface if entry.caller == "local" else f"{entry.interface} ({entry.caller})"
     line = f"{entry.at[:19]}Z  {entry.tool:<18} {who:<9} {entry.latency_ms:>8.1f} ms  {one_line(went)}"
-    screen.show(printable(f"{line}  {_cut(given)}").rstrip())
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
+    screen.show(printable(f"{line}  {cut(given, _SHOWN_CHARS)}").rstrip())
 
 
 def _say(screen: Screen, found: Explanations) -> None:

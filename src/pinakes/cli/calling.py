@@ -147,7 +147,7 @@ def _own_tool(session: Session, name: str) -> Tool:
 
     from pinakes.tools import TOOLS, tools_of
 
-    known = {tool.name: tool for tool in (*TOOLS, *tools_of(session.settings))}
+    known: dict[str, Tool] = {tool.name: tool for tool in (*TOOLS, *tools_of(session.settings))}
     if name not in known:
         near = [found for found, _, _ in process.extract(name, list(known), limit=1, score_cutoff=60)]
         hint = f"Did you mean {near[0]!r}?" if near else "`pinakes tools --all` lists them."

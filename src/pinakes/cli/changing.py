@@ -17,12 +17,11 @@ from pinakes.cli.spending import Purse
 from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
 from pinakes.run_progress import duration
 from pinakes.types import JSON
+from pinakes.wording import megabytes
 
 if TYPE_CHECKING:
     from pinakes.ingest import Event
     from pinakes.library import CollectionStatus, Library
-
-_MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def beside_line(state: CollectionStatus) -> str | None:
     if beside is None:
         return None
     embedded = f"{beside.embedded:,} of {beside.chunks:,} embedded"
-    size = f"{beside.bytes / _MEGABYTE:.1f} MB"
+    size = f"{megabytes(beside.bytes)}"
     if beside.state == "previous":
         missing = f"; {beside.waiting:,} came since, to be embedded after going back" if beside.waiting else ""
         return f"{beside.model}: answered before, kept to go back to ({embedded}{missing}; {size})"
@@ -197,7 +196,7 @@ def _drop(session: Session, library: Library, name: str) -> dict[str, JSON]:
     freed = library.drop_beside(name)
     [state] = library.status(name)
     dropped = before.beside.model if before.beside else ""
-    session.screen.report(f"{name}: {dropped} is dropped, {freed / _MEGABYTE:.1f} MB are free again")
+    session.screen.report(f"{name}: {dropped} is dropped, {megabytes(freed)} are free again")
     if before.beside and before.beside.state == "previous":
         session.screen.say("files are cut for the model that answers from now on: the next sync reads them again")
     return {"freed_bytes": freed, **_described(state)}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pinakes.cli.screen import Screen, printable
+from pinakes.wording import cut
 
 if TYPE_CHECKING:
     from pinakes.evaluation.pairs import Pair, Report, SideReport
@@ -120,7 +121,5 @@ def _row(name: str, *cells: str) -> str:
 
 
 def _cut(text: str) -> str:
-    line = " ".join(printable(text).split())
     indent = " " * (len(text) - len(text.lstrip()))
-    line = indent + line
-    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+    return cut(indent + " ".join(printable(text).split()), _WIDTH)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pinakes.cli.screen import Screen, printable
 from pinakes.evaluation.words import cautions, miss_words, misses_counted, refusals_words
+from pinakes.wording import cut
 
 if TYPE_CHECKING:
     from pinakes.evaluation.baseline import Verdict
@@ -116,5 +117,4 @@ def _cells(values: list[str]) -> str:
 
 
 def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _QUERY else line[: _QUERY - 1] + "…"
+    return cut(" ".join(text.split()), _QUERY)

@@ -16,14 +16,13 @@ from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import PinakesError
 from pinakes.run_progress import duration
 from pinakes.types import JSON
-from pinakes.wording import counted
+from pinakes.wording import MEGABYTE, counted, megabytes
 
 if TYPE_CHECKING:
     from pinakes.library import Library
     from pinakes.settings import SourceSettings
     from pinakes.upkeep.forecasting import Forecast
 
-_MEGABYTE = 1_000_000
 _NAMED_REASONS = 10
 
 
@@ -169,4 +168,4 @@ def _document(screen: Screen, one: Forecast) -> dict[str, JSON]:
 
 
 def _size(number: int) -> str:
-    return f"{number / _MEGABYTE:,.1f} MB" if number >= _MEGABYTE else f"{number / 1000:,.1f} kB"
+    return megabytes(number) if number >= MEGABYTE else f"{number / 1000:,.1f} kB"

@@ -14,13 +14,11 @@ from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
 from pinakes.machine.disk import folder_bytes
 from pinakes.types import JSON
-from pinakes.wording import counted
+from pinakes.wording import counted, megabytes
 
 if TYPE_CHECKING:
     from pinakes.library import CollectionStatus
     from pinakes.verification import Difference
-
-_MEGABYTE = 1_000_000
 
 
 def status(
@@ -56,7 +54,7 @@ def status(
     )
     if screen.as_json:
         return
-    screen.show(f"home     {settings.home} ({size / _MEGABYTE:.1f} MB)")
+    screen.show(f"home     {settings.home} ({megabytes(size)})")
     if settings.profile:
         screen.show(f"profile  {settings.profile}")
     ready = "ready" if model["installed"] and not model["problem"] else model["problem"]
@@ -86,7 +84,7 @@ def _show_collection(session: Session, state: CollectionStatus, problems: bool) 
     else:
         screen.show(
             f"  index    {index.get('engine')}: {index.get('keyword_chunks', 0):,} by words, "
-            f"{index.get('vectors', 0):,} by meaning{search}, {stored / _MEGABYTE:.1f} MB"
+            f"{index.get('vectors', 0):,} by meaning{search}, {megabytes(stored)}"
         )
     for line in upgrade_lines(session, state):
         screen.show(f"  upgrade  {line}")

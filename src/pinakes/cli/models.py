@@ -9,11 +9,10 @@ from pinakes.cli.screen import Screen
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import ModelCorrupt, ModelUnavailable
 from pinakes.types import JSON
+from pinakes.wording import megabytes
 
 if TYPE_CHECKING:
     from pinakes.settings import EmbeddingSettings, RerankSettings
-
-_MEGABYTE = 1_000_000
 
 
 def prepare(session: Session, *, verify: bool = False) -> None:
@@ -69,10 +68,10 @@ def show(screen: Screen, state: dict[str, JSON]) -> None:
     if state.get("folder"):
         checked = {True: ", SHA-256 agrees", False: ", SHA-256 DIFFERS", None: ""}[state["sha256_ok"]]
         screen.show(
-            f"  weights  {_megabytes(state['weights_bytes'])} in {state['folder']} (from: {state['origin']}){checked}"
+            f"  weights  {megabytes(state['weights_bytes'])} in {state['folder']} (from: {state['origin']}){checked}"
         )
         graph = (
-            f"{_megabytes(state['graph_bytes'])} in {state['graph_folder']}" if state["converted"] else "not made yet"
+            f"{megabytes(state['graph_bytes'])} in {state['graph_folder']}" if state["converted"] else "not made yet"
         )
         screen.show(f"  graph    {state['precision']}, {graph}")
     if state["problem"]:
@@ -113,7 +112,3 @@ def _elsewhere(session: Session, wanted: EmbeddingSettings | RerankSettings) -> 
     except ModelUnavailable as error:
         return {"model": model_of(session.settings.embedding), "installed": False, "problem": str(error)}
     return {"model": model_of(session.settings.embedding)}
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / _MEGABYTE:.1f} MB"

@@ -13,14 +13,13 @@ import typer
 from pinakes.cli.progress import progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.wording import counted
+from pinakes.wording import MEGABYTE, counted, megabytes
 
 if TYPE_CHECKING:
     from pinakes.exchange.exporting import Exported
     from pinakes.exchange.importing import Imported
     from pinakes.exchange.steps import OnStep
 
-_MEGABYTE = 1_000_000
 _WORDS = {
     "catalogue": "copying the catalogue",
     "index": "building the index",
@@ -44,7 +43,7 @@ def export(
         session.found((), done.documents)
     screen = session.screen
     screen.document(asdict(done))
-    screen.report(printable(f"{done.file}: {_held(done)}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
+    screen.report(printable(f"{done.file}: {_held(done)}, {megabytes(done.bytes)} in {done.seconds:.1f} s"))
     if done.pending:
         have = counted(done.pending, "passage has", "passages have")
         screen.say(f"{have} no vector yet; what waits here waits where it is imported, too")
@@ -98,7 +97,7 @@ def backup(
     screen = session.screen
     screen.document(asdict(done))
     held = f"{counted(done.collections, 'collection')}, {counted(done.documents, 'document')}"
-    screen.report(printable(f"{done.file}: {held}, {done.bytes / _MEGABYTE:.1f} MB in {done.seconds:.1f} s"))
+    screen.report(printable(f"{done.file}: {held}, {megabytes(done.bytes)} in {done.seconds:.1f} s"))
     for one in done.left_out:
         screen.warn(f"left out: {one}")
 
@@ -129,7 +128,7 @@ def _steps(session: Session, *, bytes_: bool = False) -> Iterator[OnStep]:
             if not total:
                 show(_WORDS.get(what, what), 0, 0)
             elif bytes_:
-                show(f"{what}: {done / _MEGABYTE:.0f} of {total / _MEGABYTE:.0f} MB", done, total)
+                show(f"{what}: {done / MEGABYTE:.0f} of {total / MEGABYTE:.0f} MB", done, total)
             else:
                 show(f"{done:,} of {total:,} {what}", done, total)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pinakes.cli.screen import Screen, printable
 from pinakes.run_progress import LINE_EVERY_S, RunProgress
+from pinakes.wording import MEGABYTE
 
 if TYPE_CHECKING:
     from pinakes.ingest import Event
 
-_MEGABYTE = 1_000_000
 
 Show: TypeAlias = Callable[[str, float, float], None]
 """Called with what to say, how much is done and how much there is (0 = not known)."""
@@ -72,7 +72,7 @@ def fetching(screen: Screen) -> Iterator[Callable[[str, int, int], None]]:
             if what == "convert":
                 show("converting the model", 0, 0)
             elif total:
-                show(f"{what}: {done / _MEGABYTE:.0f} of {total / _MEGABYTE:.0f} MB", done, total)
+                show(f"{what}: {done / MEGABYTE:.0f} of {total / MEGABYTE:.0f} MB", done, total)
             else:
                 show(f"fetching {what}", 0, 0)
 

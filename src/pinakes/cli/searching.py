@@ -5,25 +5,21 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinakes.cli.blaming import of_hit, of_text
-from pinakes.cli.passage import blocks, breadcrumb, one_line
+from pinakes.cli.blaming import of_text
+from pinakes.cli.passage import line_of, show_hit
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
 from pinakes.errors import InvalidInput
-from pinakes.text.pages import page_words
-from pinakes.text.suspicion import WARNING
-from pinakes.wording import rounded
 
 if TYPE_CHECKING:
     from pinakes.query import PhraseUse
-    from pinakes.types import JSON, Filter, Hit, Results, SearchMode
+    from pinakes.types import JSON, Filter, Results, SearchMode
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
-_RETRIEVERS = {"vector": "meaning", "keyword": "words"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +46,12 @@ def search(session: Session, question: Question, *, explain: bool = False) -> No
     """Answer a question with passages, as people read them."""
     results = ask(session, question)
     screen = session.screen
-    screen.document(asdict(results))
     if screen.as_json:
+        screen.document(_as_data(results))
         return
     shown = question.top_k or session.settings.search.shown
     for rank, hit in enumerate(results.hits[:shown], start=1):
-        _show_hit(screen, rank, hit, explain, _of(hit, results))
+        show_hit(screen, rank, hit, results, explain=explain)
     if len(results.hits) > shown:
         more, least = len(results.hits) - shown, results.hits[-1].score
         screen.say(f"{more} more with scores down to {least:.3f}; --top-k {len(results.hits)} shows them")
@@ -67,11 +63,17 @@ def search(session: Session, question: Question, *, explain: bool = False) -> No
 def query(session: Session, question: Question) -> None:
     """Answer a question with one line per passage: ``1. kmalloc.c:142 - title (0.89 confidence)``."""
     results = ask(session, question)
-    session.screen.document(asdict(results))
+    if session.screen.as_json:
+        session.screen.document(_as_data(results))
     for rank, hit in enumerate(results.hits, start=1):
-        place, sure = f"{_of(hit, results)}{hit.path}:{hit.start_line}", f"{_mark(hit)}{hit.confidence:.2f}"
-        session.screen.show(printable(f"{rank}. {place} - {hit.title} ({sure} confidence)").replace("\n", " "))
+        session.screen.show(line_of(rank, hit, results))
     _say_about(session.screen, results)
+
+
+def _as_data(results: Results) -> dict[str, JSON]:
+    from pinakes.api.schemas import hit_data
+
+    return {**asdict(replace(results, hits=())), "hits": [hit_data(hit, whole=True) for hit in results.hits]}
 
 
 def ask(session: Session, question: Question) -> Results:
@@ -164,50 +166,6 @@ def where_of(question: Question) -> Filter:
 
     by_path = parse({"path": {"glob": list(question.paths)}}) if question.paths else ()
     return parse_words(question.filters) + by_path
-
-
-def _of(hit: Hit, results: Results) -> str:
-    """Return the hit's collection, to stand before its place, where several were asked."""
-    return f"{hit.collection} › " if results.several else ""
-
-
-def _show_hit(screen: Screen, rank: int, hit: Hit, explain: bool, collection: str) -> None:
-    from rich.text import Text
-
-    page = f"  {page_words(hit.page, hit.page_end)}" if hit.page else ""
-    place = one_line(f"{collection}{hit.path}:{hit.start_line}-{hit.end_line}") + page
-    headings = [part for part in hit.heading_path if part != hit.title]
-    found_by = " + ".join(_RETRIEVERS[name] for name in hit.matched_by)
-    screen.show(
-        Text.assemble(
-            (f"{rank:>2}  {_mark(hit)}{hit.score:.3f}  ", "bold"), (place, "cyan"), (f"  [{found_by}]", "dim")
-        )
-    )
-    screen.show(Text("    " + breadcrumb(hit.title, headings), "bold"))
-    if hit.changed:
-        gone = hit.source_state == "missing"
-        screen.show(Text(f"    file {'is gone' if gone else 'changed'} since it was indexed", "yellow"))
-    if hit.suspicious:
-        screen.show(Text(f"    suspicious: {WARNING}", "yellow"))
-    if hit.link:
-        screen.show(Text("    " + one_line(hit.link), "dim"))
-    for line in blocks(hit, screen.out):
-        screen.show(line)
-    for who in of_hit(hit):
-        screen.show(Text("    " + who, "dim"))
-    if explain:
-        raw: dict[str, float] = {name: value for name, value in asdict(hit.scores).items() if value is not None}
-        first: dict[str, float] = {name: raw[name] for name in ("cosine", "bm25", "fused", "rerank") if name in raw}
-        numbers = {**first, "confidence": hit.confidence, **raw}
-        screen.show(Text("    " + printable(hit.explanation), "dim"))
-        screen.show(Text("    " + ", ".join(f"{name} {value:.4f}" for name, value in numbers.items()), "dim"))
-        parts = ", ".join(f"{name} {value:.4f}" for name, value in rounded(hit.score_parts).items())
-        screen.show(Text(f"    score from {parts}", "dim"))
-    screen.show()
-
-
-def _mark(hit: Hit) -> str:
-    return "~" if hit.approximate else ""
 
 
 def _show_trace(screen: Screen, results: Results) -> None:

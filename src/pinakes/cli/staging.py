@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinakes.cli.options import OneOrAll, Searched
-from pinakes.cli.passage import one_line
+from pinakes.cli.passage import one_line, show_caveats
 from pinakes.cli.progress import progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.errors import InvalidInput, ModelUnavailable, NotConfigured, NotFound
-from pinakes.text.suspicion import WARNING
 from pinakes.wording import counted
 
 if TYPE_CHECKING:
@@ -196,10 +195,7 @@ def _show(session: Session, rank: int, one: Found) -> None:
         Text.assemble((f"{rank:>2}  {mark}{one.score:.3f}  ", "bold"), (one_line(document.path), "cyan"), (size, "dim"))
     )
     session.screen.show(Text(f"{_INDENT}{one_line(document.title)}", "bold"))
-    if one.changed:
-        session.screen.show(Text(f"{_INDENT}file changed since it was indexed", "yellow"))
-    if one.suspicious:
-        session.screen.show(Text(f"{_INDENT}suspicious: {WARNING}", "yellow"))
+    show_caveats(session.screen, one.changed, one.suspicious)
     width = max(40, min(session.screen.out.width, 100) - len(_INDENT))
     for line in Text(one_line(one.summary.text)).wrap(session.screen.out, width):
         session.screen.show(Text(_INDENT) + line)

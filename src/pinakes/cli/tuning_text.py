@@ -11,7 +11,7 @@ from pinakes.evaluation.tuning.findings import named
 from pinakes.types import JSON
 
 if TYPE_CHECKING:
-    from pinakes.evaluation.tuning.findings import Finding, Mean, Try
+    from pinakes.evaluation.tuning.findings import Finding, Mean
 
 _MOST_SHOWN = 25
 _WIDTH = 80
@@ -57,7 +57,11 @@ def _show_finding(screen: Screen, found: Finding, *, show_all: bool) -> None:
     screen.show()
     screen.show(f"{found.metric} (95 % interval), change, median ms; {len(others)} other settings were tried")
     for one in [now, *shown]:
-        _show_row(screen, _row(one), one.settings)
+        _show_row(
+            screen,
+            f"{_interval(one.score)}  {_interval(one.change, signed=True)}{one.milliseconds:>7.1f}",
+            one.settings,
+        )
     if len(shown) < len(ordered):
         screen.show(f"  … and {len(ordered) - len(shown)} more (--all and --json name them all)")
     screen.show()
@@ -98,10 +102,6 @@ def _show_row(screen: Screen, figures: str, settings: Mapping[str, JSON]) -> Non
             line = " " * 3
         line += f" {word}"
     screen.show(printable(line))
-
-
-def _row(one: Try) -> str:
-    return f"{_interval(one.score)}  {_interval(one.change, signed=True)}{one.milliseconds:>7.1f}"
 
 
 def _interval(mean: Mean, *, signed: bool = False) -> str:

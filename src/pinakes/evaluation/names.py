@@ -92,7 +92,7 @@ def _by_place(wanted: Sequence[str], every: Sequence[Listed]) -> Names:
     ambiguous: dict[str, tuple[str, ...]] = {}
     grouped = False
     for keys_of, several in _LEVELS:
-        left = {name: _normal(name) for name in wanted if name not in members}
+        left = {name: name.removeprefix("./").strip("/") for name in wanted if name not in members}
         found = _matches(set(left.values()), every, keys_of)
         for name, key in left.items():
             if key in found:
@@ -143,10 +143,6 @@ def _some(names: Sequence[str]) -> str:
     """Return the first names; of a long one the end, which tells it from others."""
     few = [repr(name if len(name) <= _SHOWN else f"…{name[1 - _SHOWN :]}") for name in names[:_NAMED]]
     return ", ".join([*few, "…"] if len(names) > _NAMED else few)
-
-
-def _normal(name: str) -> str:
-    return name.removeprefix("./").strip("/")
 
 
 def _ends(path: str) -> Iterable[str]:

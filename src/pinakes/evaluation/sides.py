@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -220,10 +220,6 @@ def _documents(catalog: Catalog, record: CollectionRecord, by: str | None) -> li
         if not values:
             known = selection.common_field_names(connection, record.id)
             raise InvalidInput(
-                f"No document has a field {by!r}.", hint=f"There are {_some(nearest(name, known) or known)}."
+                f"No document has a field {by!r}.", hint=f"There are {listed(list(nearest(name, known) or known), 10)}."
             )
     return [Named(one.uid, one.uri, one.path, next(iter(values.get(one.id, ())), "")) for one in every]
-
-
-def _some(names: Iterable[str]) -> str:
-    return listed(list(names), 10)

@@ -23,13 +23,12 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pinakes.api.envelope import PREFIX, about, as_response, of_this_interface, refused
 from pinakes.calls import caller
 from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import keys
 from pinakes.catalog.keys import Key
 from pinakes.errors import PinakesError, RateLimited, Refused, Unauthorized, http_status
-from pinakes.serve import websocket
-from pinakes.serve.envelope import PREFIX, about, as_response, of_this_interface, refused
 from pinakes.serve.guard import is_loopback
 from pinakes.serve.instance import COMMANDS
 from pinakes.serve.mcp import PATH as MCP
@@ -47,7 +46,7 @@ NEEDED: Final[Mapping[str, caller.Scope | None]] = {
     "GET /metrics": "read",
     "GET /stats": "read",
     "POST /search": "read",
-    f"WEBSOCKET {websocket.PATH}": "read",
+    "WEBSOCKET /ws/search": "read",
     f"POST {MCP}": "read",
     f"DELETE {MCP}": "read",
     f"GET {PREFIX}/openapi": None,

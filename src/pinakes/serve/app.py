@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from importlib import import_module
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from pinakes.api import envelope
 from pinakes.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http_status, no_descriptors
 from pinakes.library import Library
-from pinakes.serve import (
-    access,
-    asking,
-    commands,
-    envelope,
-    events,
-    knowledge,
-    mcp,
-    monitoring,
-    openapi,
-    pages,
-    platform,
-    rest,
-    sources,
-    websocket,
-)
+from pinakes.serve import access, asking, commands, events, mcp, monitoring, openapi, pages, rest, sources
 from pinakes.serve.callers import Callers
 from pinakes.serve.connections import Connections
 from pinakes.serve.ending import Ending
@@ -38,7 +25,6 @@ from pinakes.serve.metrics import Meter
 from pinakes.serve.service import Service
 from pinakes.serve.startup import Startup
 from pinakes.serve.work import Workers
-from pinakes.tools.knowledge import manage_knowledge
 from pinakes.types import JSON
 
 _DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
@@ -65,7 +51,8 @@ def create_app(
     settings = library.settings
     workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
     service = Service(library, workers, startup, instance_id, local_key, connections)
-    keeps_knowledge = manage_knowledge.toolset in settings.toolsets
+    keeps_knowledge = "knowledge" in settings.toolsets
+    compat = ["kep.routes", "kep.socket", *(["platform.routes"] if keeps_knowledge else [])]
     mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
 
     @asynccontextmanager
@@ -84,16 +71,11 @@ def create_app(
         lifespan=lifespan,
     )
     api.state.workers, api.state.ending = service.workers, service.ending
-    for routes in (pages.routes(service, api), knowledge.routes(service), monitoring.routes(service)):
-        api.include_router(routes)
-    if keeps_knowledge:
-        api.include_router(platform.routes(service))
-    api.include_router(asking.routes(service))
-    api.include_router(commands.routes(service))
-    api.include_router(events.routes(service))
-    api.include_router(sources.routes(service))
+    api.include_router(pages.routes(service, api))
+    parts = [import_module(f"pinakes.compat.{name}") for name in compat]
+    for part in (*parts, monitoring, asking, commands, events, sources):
+        api.include_router(part.routes(service))
     api.include_router(rest.routes(service, api))
-    api.include_router(websocket.routes(service))
     openapi.follow_settings(api, settings)
     if access.needs_keys(settings.server):
         openapi.want_key(api, (route for route, need in access.NEEDED.items() if need is None))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, failed, json_object, wrapped
+from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, failed, json_object, wrapped
 from pinakes.serve.service import Service
 from pinakes.tools.ask import AskReply, ask
 
@@ -51,7 +51,6 @@ def routes(service: Service) -> APIRouter:
         outcome = await service.answer(ask, body)
         if outcome.error is not None:
             return failed(outcome.error)
-        data: dict[str, Any] = outcome.data or {}
-        return wrapped(data)
+        return wrapped(outcome.data or {})
 
     return router

@@ -12,11 +12,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
+from pinakes.api.envelope import refused
 from pinakes.calls.caller import Caller, calling
 from pinakes.errors import InvalidInput, NotFound, PinakesError
 from pinakes.query import PhraseUse
 from pinakes.serve.access import shown_token
-from pinakes.serve.envelope import refused
 from pinakes.serve.instance import COMMANDS
 from pinakes.serve.service import Service
 from pinakes.types import Condition, Results, SearchMode

@@ -6,9 +6,9 @@ import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pinakes.api.envelope import about, as_response
 from pinakes.calls import interrupt
 from pinakes.errors import Busy, http_status
-from pinakes.serve.envelope import about, as_response
 
 _MESSAGE = "The server ended before this was done. What was to be written may have been written or not."
 

@@ -12,11 +12,11 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
+from pinakes.api.envelope import PREFIX, ErrorResponse
 from pinakes.calls import caller
 from pinakes.catalog import events
 from pinakes.catalog.events import Event
 from pinakes.errors import InvalidInput
-from pinakes.serve.envelope import PREFIX, ErrorResponse
 from pinakes.serve.service import Service
 from pinakes.settings import EventKind
 

@@ -188,7 +188,7 @@ async def _refuse(scope: Scope, receive: Receive | None, send: Send, status: int
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": detail[:120]})
         return
-    from pinakes.serve.envelope import of_this_interface, refused
+    from pinakes.api.envelope import of_this_interface, refused
 
     body = json.dumps({"detail": detail}).encode()
     if of_this_interface(scope["path"]):

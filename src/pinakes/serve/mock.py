@@ -17,17 +17,15 @@ from tempfile import TemporaryDirectory
 
 from fastapi import FastAPI
 
+from pinakes.api.envelope import PREFIX
 from pinakes.library import Library
 from pinakes.serve.access import NEEDED
 from pinakes.serve.app import create_app
 from pinakes.serve.connections import Connections
-from pinakes.serve.envelope import PREFIX
 from pinakes.serve.instance import COMMANDS
 from pinakes.serve.run import Server, bind, check_exposure, configured, url_of
 from pinakes.settings import ChatSettings, EmbeddingSettings, ExpansionSettings, RerankSettings, Settings
 from pinakes.tools import TOOLS
-from pinakes.tools.knowledge import manage_knowledge
-from pinakes.tools.watching import kb_resync
 from pinakes.types import JSON
 
 _DEPLOY = "# Deploying\n\nA merge to main is deployed by the pipeline after its tests have passed.\n"
@@ -87,7 +85,7 @@ def create_mock_app(library: Library, connections: Connections | None = None) ->
 
     @app.get("/routes", include_in_schema=False)
     def routes() -> dict[str, JSON]:
-        keeps_knowledge = manage_knowledge.toolset in library.settings.toolsets
+        keeps_knowledge = "knowledge" in library.settings.toolsets
         hidden = {f"POST {COMMANDS}"} | {one for one in NEEDED if f"{PREFIX}/knowledge/" in one and not keeps_knowledge}
         there = sorted(NEEDED.keys() - hidden)
         return {"routes": [dict(zip(("method", "path"), route.split(), strict=True)) for route in there]}
@@ -109,8 +107,9 @@ def sampled(settings: Settings) -> Iterator[Library]:
         with Library(writable) as library:
             for collection in {settings.collection, *(tool.collection for tool in settings.tools)}:
                 library.add(str(folder / "documents"), collection)
-            kb_resync.answer(library, {})
-            manage_knowledge.answer(library, {"operation": "ingest", **PUSHED})
+            tools = {tool.name: tool for tool in TOOLS}
+            tools["kb_resync"].answer(library, {})
+            tools["manageKnowledge"].answer(library, {"operation": "ingest", **PUSHED})
         yield stack.enter_context(Library(alone))
 
 

@@ -13,8 +13,8 @@ from pydantic_core import to_json
 
 from pinakes.library import CollectionStatus
 from pinakes.serve.instance import HEADER
-from pinakes.serve.knowledge import counted, distinct, exact_share
 from pinakes.serve.service import Service
+from pinakes.tools.exactness import counted, distinct, exact_share
 from pinakes.types import JSON
 from pinakes.upkeep.watched import courses
 

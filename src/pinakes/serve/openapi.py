@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 
-from pinakes.serve.envelope import PREFIX
+from pinakes.api.envelope import PREFIX
 from pinakes.settings import Settings
 from pinakes.tools import Tool
 from pinakes.tools.limits import limit_counts, listing_for, usual_top_k

@@ -14,9 +14,9 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, select_autoescape
 from pydantic_core import to_json
 
+from pinakes.api.envelope import PREFIX
+from pinakes.api.schemas import MODES, QUESTION
 from pinakes.calls.caller import KEY_VARIABLE
-from pinakes.serve.envelope import PREFIX
-from pinakes.serve.knowledge import MODES, QUESTION
 from pinakes.serve.service import Service
 from pinakes.types import JSON
 

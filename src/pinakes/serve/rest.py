@@ -12,13 +12,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, as_response, json_object, refused, wrapped
+from pinakes.api.schemas import QUESTION
 from pinakes.calls import caller
 from pinakes.errors import http_status
 from pinakes.serve import openapi
-from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, as_response, json_object
-from pinakes.serve.envelope import refused as refused
-from pinakes.serve.envelope import wrapped as wrapped
-from pinakes.serve.knowledge import QUESTION
 from pinakes.serve.service import Service
 from pinakes.settings import Settings
 from pinakes.tools import Outcome, Tool, tools_of

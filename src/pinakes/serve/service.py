@@ -50,9 +50,9 @@ class Service:
         """The settings of the library."""
         return self.library.settings
 
-    async def run(self, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` returns, done in a thread."""
-        return await self.workers.run(work)
+    async def run(self, work: Callable[[], Result], *, waits: bool = False) -> Result:
+        """Return what ``work`` returns, done in a thread; ``waits``: it mostly waits for another program."""
+        return await self.workers.run(work, waits=waits)
 
     async def answer(self, tool: Tool, arguments: Mapping[str, JSON], most_tokens: int = 0) -> Outcome:
         """Run ``tool`` in a thread, a call that writes with the time that writing may take; a failure is told.

@@ -313,7 +313,10 @@ class Collections:
 
         def used() -> set[Path]:
             with self._shelves.catalog.read() as connection:
-                return {home.source(*_fetched(kept)) for kept in sources.everything(connection)}
+                return {
+                    home.source(kept.kind, kept.location, settings_of(kept).ref)
+                    for kept in sources.everything(connection)
+                }
 
         home = self._shelves.home
         self._shelves.drop_gone()
@@ -361,7 +364,3 @@ def _held(record: CollectionRecord, locks: Iterable[FileLock]) -> Iterator[None]
                         hint="Try again when that is done, or stop it.",
                     ) from error
         yield
-
-
-def _fetched(kept: SourceRecord) -> tuple[str, str, str | None]:
-    return kept.kind, kept.location, settings_of(kept).ref

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from pinakes.api.hit_text import caveats
 from pinakes.asking import Answered, Cited
-from pinakes.chat import Usage
 from pinakes.library import Library
 from pinakes.text.fence import Fence, one_line
-from pinakes.text.suspicion import WARNING
+from pinakes.text.pages import page_words
 from pinakes.tools.declare import Reply, object_from, tool
 from pinakes.tools.parameters import Searched, meant
+from pinakes.wording import rounded_score
 
 
 class Citation(Reply):
@@ -99,52 +101,29 @@ def ask(
 
 def reply_of(answered: Answered) -> AskReply:
     """Return an answer as it is told to programs."""
+    usage = answered.usage
     return AskReply(
         question=answered.question,
         answer=answered.answer,
         answered=not answered.refused,
         refused=answered.refused or None,
-        citations=[_citation(one) for one in answered.citations],
+        citations=list(map(_citation, answered.citations)),
         passages=len(answered.passages),
         collection=answered.collection,
         model=answered.model,
-        usage=tokens_of(answered.usage),
-        answerable=None if answered.answerable is None else round(answered.answerable, 4),
+        usage=Tokens(tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost=usage.cost),
+        answerable=rounded_score(answered.answerable),
         degraded=answered.degraded,
         notes=list(answered.notes) or None,
     )
 
 
-def tokens_of(usage: Usage) -> Tokens:
-    """Return what answers took as it is told to programs."""
-    return Tokens(tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost=usage.cost)
-
-
 def _citation(one: Cited) -> Citation:
-    return Citation(
-        number=one.number,
-        chunk_id=one.chunk_id,
-        document_id=one.document_id,
-        collection=one.collection,
-        uri=one.uri,
-        path=one.path,
-        title=one.title,
-        section=one.section,
-        start_line=one.start_line,
-        end_line=one.end_line,
-        page=one.page,
-        page_end=one.page_end,
-        score=round(one.score, 4),
-        text=one.text,
-        changed=one.changed or None,
-        suspicious=one.suspicious or None,
-    )
+    odd = {"changed": one.changed or None, "suspicious": one.suspicious or None}
+    return Citation(**(asdict(one) | odd | {"score": round(one.score, 4)}))
 
 
 def _line(one: Citation) -> str:
-    page = f", page {one.page}" if one.page else ""
-    odd = " · its file has changed since" if one.changed else ""
-    odd += f" · suspicious: {WARNING}" if one.suspicious else ""
-    return (
-        f"[{one.number}] {one_line(one.path, 500)}:{one.start_line}-{one.end_line}{page} · {one_line(one.title)}{odd}"
-    )
+    pages = f", {page_words(one.page, one.page_end)}" if one.page else ""
+    place = f"{one_line(one.path, 500)}:{one.start_line}-{one.end_line}{pages}"
+    return f"[{one.number}] {place} · {one_line(one.title)}{caveats(one.changed, one.suspicious)}"

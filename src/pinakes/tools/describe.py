@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.errors import InvalidInput
 from pinakes.library import Library
-from pinakes.stock.completeness import Completeness, FieldReport
+from pinakes.stock.completeness import Completeness
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.parameters import Collection, meant
 
@@ -95,22 +95,22 @@ def _told(report: Completeness, fields: list[str]) -> CollectionMetadata:
         share_with_defaults=_rounded(report.with_defaults),
         target=report.target,
         reached=report.reached,
-        fields=[_field(one) for one in report.fields if one.required or not fields],
+        fields=[
+            FieldShare(
+                name=one.name,
+                required=one.required,
+                share=_rounded(one.share) or 0.0,
+                documents=one.stated + one.by_default,
+                by_default=one.by_default,
+                lacking=one.lacking,
+                types=dict(one.types),
+                missing=list(one.missing),
+            )
+            for one in report.fields
+            if one.required or not fields
+        ],
         problems=[{"path": one.path, "reason": one.reason} for one in report.unlike],
         problem_count=report.unlike_count,
-    )
-
-
-def _field(one: FieldReport) -> FieldShare:
-    return FieldShare(
-        name=one.name,
-        required=one.required,
-        share=_rounded(one.share) or 0.0,
-        documents=one.stated + one.by_default,
-        by_default=one.by_default,
-        lacking=one.lacking,
-        types=dict(one.types),
-        missing=list(one.missing),
     )
 
 

@@ -19,6 +19,7 @@ Contracted = Annotated[
     str, Field(description="One, several as `a,b`, `*` = all; empty = the configured one, else `default`, else all.")
 ]
 Changed = Annotated[str, Field(description="Empty = the configured one, else the only one, else `default`.")]
+DocId = Annotated[str, Field(description="Its doc_id.", min_length=1)]
 WrittenTo = Annotated[str, Field(description="Made where it is new; empty = the configured one, else `default`.")]
 
 NOT_FOUND = "Document not found"

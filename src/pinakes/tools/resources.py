@@ -168,7 +168,9 @@ def _of_collection(record: CollectionRecord) -> Resource:
 
 def _of_document(record: CollectionRecord, one: DocumentRecord) -> Resource:
     about = f"{record.name}: {one_line(one.path or one.source)}, {one.token_count} tokens"
-    return Resource(document_uri(record.name, one.uid), _name(one), about, _mime(one.kind))
+    return Resource(
+        document_uri(record.name, one.uid), one_line(one.title or one.path) or one.uid, about, _mime(one.kind)
+    )
 
 
 def _first(library: Library, listed: list[JSON], most_tokens: int) -> tuple[list[JSON], int]:
@@ -237,10 +239,6 @@ def _document(library: Library, one: FullDocument, most_tokens: int) -> Content:
         more = f"\nCut after {len(shown)} of {len(one.text)} characters. The rest: {how}"
         meta |= {"truncated": True, "next": how}
     return Content(uri, _mime(one.kind), f"{head}\n{fence.around(shown)}{more}", meta)
-
-
-def _name(one: DocumentRecord) -> str:
-    return one_line(one.title or one.path) or one.uid
 
 
 def _mime(kind: str) -> str:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from pinakes.api.hit_text import heading, quoted, with_blame
+from pinakes.api.schemas import hit_data
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import CollectionStatus, Library, Text
 from pinakes.text.fence import Fence, one_line
 from pinakes.text.file_lines import FileLines
-from pinakes.text.pages import page_words
 from pinakes.text.suspicion import WARNING, is_suspicious
 from pinakes.tools.declare import as_json, object_from, tool
 from pinakes.tools.exactness import exactness
 from pinakes.tools.parameters import Collection, Searched, meant
 from pinakes.tools.place import read_place
-from pinakes.types import JSON, Hit, Results
+from pinakes.types import JSON, Results
 from pinakes.types import Blame as Lines
-from pinakes.wording import counted, rounded
+from pinakes.wording import counted
 
 _REST = "narrow it with path, filters or other words, or read a document at its lines"
 
 MAX_READ_CHARS = 20_000
-_MOST_NAMES = 1000
-"""Longest line of headings and column names, in characters."""
 """A longer text is cut after a line, or within one that is longer; the answer says how to go on."""
 
 _SHORTER = 0.8
@@ -76,7 +75,7 @@ class SearchAnswer:
             head.append(f"{self.left_out} more were left out: {_REST}.")
         fence = Fence()
         blocks = [
-            _heading(i, hit, several=results.several) + "\n" + _with_blame(fence, _shown(hit), hit.blame or ())
+            heading(i, hit, several=results.several) + "\n" + quoted(fence, hit)
             for i, hit in enumerate(results.hits, start=1)
         ]
         return "\n\n".join([" ".join([*head, fence.notice()]), *blocks])
@@ -90,7 +89,7 @@ class SearchAnswer:
             "fusion": results.fusion,
             "total_candidates": results.total_candidates,
             "total_found": results.total_found,
-            "passages": [_passage(hit, several=results.several) for hit in results.hits],
+            "passages": [hit_data(hit, several=results.several) for hit in results.hits],
         }
         if results.degraded:
             data["degraded"] = results.degraded
@@ -149,7 +148,7 @@ class ReadAnswer:
         more = f"\nThere is more: read again with {again}." if again else ""
         head += f" Link: {one_line(self.link, 500)}." if self.link else ""
         head += f" It is not known who wrote these lines: {self.unknown}." if self.unknown else ""
-        return f"{head}\n{_with_blame(fence, self.shown, self.blame)}{more}"
+        return f"{head}\n{with_blame(fence, self.shown, self.blame)}{more}"
 
     def as_data(self) -> dict[str, JSON]:
         document = self.text.document
@@ -316,87 +315,6 @@ def _cut(text: str, start: int) -> tuple[int, int]:
         return len(text), len(text)
     newline = text.rfind("\n", start, most)
     return (newline, newline + 1) if newline > start else (most, most)
-
-
-def _heading(number: int, hit: Hit, *, several: bool) -> str:
-    place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
-    place += f", {page_words(hit.page, hit.page_end)}" if hit.page else ""
-    place += f" in collection {hit.collection!r}" if several else ""
-    names = one_line(" › ".join(dict.fromkeys([hit.title, *hit.heading_path])), _MOST_NAMES)
-    score = f"{'~' if hit.approximate else ''}{hit.score:.2f} ({hit.confidence_word} match)"
-    gone = hit.source_state == "missing"
-    stale = f" · its file {'is gone' if gone else 'has changed'} since" if hit.changed else ""
-    stale += f" · suspicious: {WARNING}" if hit.suspicious else ""
-    return f"[{number}] {one_line(place, 500)} · {names} · score {score}{stale}{_copies(hit)}{_link(hit)}"
-
-
-def _link(hit: Hit) -> str:
-    return f" · {one_line(hit.link, 500)}" if hit.link else ""
-
-
-def _copies(hit: Hit) -> str:
-    """Name one of the passages that were left out because the hit says the same."""
-    if not hit.duplicates:
-        return ""
-    first, more = hit.duplicates[0], len(hit.duplicates) - 1
-    place = one_line(first.place, 500)
-    return f" · same in {place}" + (f" and {more} more" if more else "")
-
-
-def _with_blame(fence: Fence, text: str, blame: Sequence[Lines]) -> str:
-    """Return ``text`` and who wrote it, fenced: names and subjects are words of strangers as well."""
-    wrote = "\n".join(map(_wrote, blame))
-    return f"{fence.around(text)}\n{fence.around(wrote)}" if wrote else fence.around(text)
-
-
-def _wrote(one: Lines) -> str:
-    who = f"{one.author}, {one.date}, commit {one.commit[:12]}: {one.subject}" if one.commit else one.subject
-    return one_line(f"lines {one.start_line}-{one.end_line}: {who}", 500)
-
-
-def _shown(hit: Hit) -> str:
-    """Return the passage, where neighbours were asked for among them, each with its lines."""
-    if not hit.neighbours:
-        return hit.text
-    parts = [(one.chunk_index, one.start_line, one.end_line, one.text) for one in hit.neighbours]
-    parts.append((hit.chunk_index, hit.start_line, hit.end_line, hit.text))
-    return "\n".join(f"(lines {first}-{last})\n{text}" for _, first, last, text in sorted(parts))
-
-
-def _passage(hit: Hit, *, several: bool) -> dict[str, JSON]:
-    data: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
-    data |= {"collection": hit.collection} if several else {}
-    data |= {"changed": True} if hit.changed else {}
-    data |= {"suspicious": True} if hit.suspicious else {}
-    data |= {
-        "path": hit.path,
-        "start_line": hit.start_line,
-        "end_line": hit.end_line,
-        **({"page": hit.page, "page_end": hit.page_end} if hit.page else {}),
-        "uri": hit.uri,
-        "title": hit.title,
-        "heading_path": list(hit.heading_path),
-        "metadata": dict(hit.metadata),
-        "score": round(hit.score, 4),
-        "score_parts": rounded(hit.score_parts),
-        "confidence": round(hit.confidence, 2),
-        "confidence_word": hit.confidence_word,
-        "match": hit.match,
-        "matched_by": list(hit.matched_by),
-        "explanation": hit.explanation,
-        "source_state": hit.source_state,
-        "chunk_id": hit.chunk_id,
-        "document_id": hit.document_id,
-        "text": hit.text,
-        "relevant_lines": [line.number for line in hit.context],
-        "highlights": [list(span) for span in hit.highlights],
-    }
-    data |= {"link": hit.link} if hit.link else {}
-    data |= {"phrases": list(hit.phrases)} if hit.phrases else {}
-    data |= {} if hit.blame is None else {"blame": [asdict(one) for one in hit.blame]}
-    if hit.neighbours:
-        data["neighbours"] = [asdict(one) for one in hit.neighbours]
-    return data | ({"duplicates": [asdict(one) for one in hit.duplicates]} if hit.duplicates else {})
 
 
 def _collection_data(status: CollectionStatus) -> dict[str, JSON]:

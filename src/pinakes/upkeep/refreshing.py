@@ -87,7 +87,7 @@ class Refreshing:
         fresh = [hit for hit in stale if hit.document_id not in left]
         notes = _told(stale, left, gone, budget_ms)
         answer = ask() if fresh else answer
-        stage = Stage("refresh", spent_ms, {"read_again": _count(fresh), "left": len(left)})
+        stage = Stage("refresh", spent_ms, {"read_again": len({hit.document_id for hit in fresh}), "left": len(left)})
         trace = replace(answer.trace, stages=(stage, *answer.trace.stages))
         return _noted(replace(answer, trace=replace(trace, milliseconds=trace.milliseconds + spent_ms)), notes)
 
@@ -218,10 +218,6 @@ def _named(hits: Sequence[Hit]) -> str:
     paths = list(dict.fromkeys(hit.path for hit in hits))
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     return ", ".join(paths[:_NAMED]) + more
-
-
-def _count(hits: Sequence[Hit]) -> int:
-    return len({hit.document_id for hit in hits})
 
 
 def _noted(answer: Results, notes: Sequence[str]) -> Results:

@@ -13,12 +13,12 @@ import httpx
 import pytest
 from serve_support import Running
 
+from pinakes.compat.platform.knowledge import failed, manage_knowledge
+from pinakes.compat.platform.routes import not_deleted
 from pinakes.errors import Busy, CatalogueCorrupt, PinakesError, StorageFull
 from pinakes.library import Library
 from pinakes.serve.app import create_app
-from pinakes.serve.platform import not_deleted
 from pinakes.settings import load
-from pinakes.tools.knowledge import failed, manage_knowledge
 
 TOOL, ASK, SOURCE = "/api/v1/tools/manageKnowledge", "/api/v1/knowledge/ask", "/api/v1/knowledge/source"
 A, B = "https://example.org/docs/a.md", "https://example.org/docs/b.md"

@@ -11,10 +11,10 @@ import uvicorn
 from serve_support import Running, settings_for
 
 from pinakes.calls.caller import Caller, calling
+from pinakes.compat.code import index_content
 from pinakes.library import Library
 from pinakes.serve.app import create_app
 from pinakes.serve.run import Server
-from pinakes.tools import index_content
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b'{"jsonrpc": "2.0", "id": 1}'])

@@ -14,11 +14,11 @@ from serve_support import Running, settings_for
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from pinakes.compat.kep.routes import SearchResponse
+from pinakes.compat.kep.socket import Refusal, read_question, stages
 from pinakes.library import Library
 from pinakes.serve.app import create_app
-from pinakes.serve.knowledge import SearchResponse
 from pinakes.serve.service import Service
-from pinakes.serve.websocket import Refusal, read_question, stages
 from pinakes.types import SearchMode
 
 Ask = Callable[..., list[dict[str, Any]]]
@@ -127,7 +127,7 @@ def test_of_questions_that_come_while_one_is_answered_only_the_newest_is(
 ) -> None:
     from threading import Event
 
-    from pinakes.serve import websocket
+    from pinakes.compat.kep import socket as websocket
 
     begun, go_on, asked = Event(), Event(), []
 
@@ -186,7 +186,7 @@ def test_an_error_is_a_message_and_the_socket_stays_open(
 
 
 def test_an_unexpected_failure_shows_no_internals(socket: ClientConnection, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pinakes.serve import websocket
+    from pinakes.compat.kep import socket as websocket
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret words")

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from pinakes.calls.caller import Caller, calling
 from pinakes.catalog.audit import Wanted
+from pinakes.compat.platform.chunk_ids import ChunkIds, chunk_id
+from pinakes.compat.platform.knowledge import COLLECTION, OPERATIONS, failed, manage_knowledge, version
+from pinakes.compat.staged.observe import retrieval_log
 from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError, StorageFull, Unreadable
 from pinakes.library import Library
 from pinakes.settings import load
 from pinakes.tools import tools_of
-from pinakes.tools.chunk_ids import ChunkIds, chunk_id
-from pinakes.tools.knowledge import COLLECTION, OPERATIONS, failed, manage_knowledge, version
-from pinakes.tools.observe import retrieval_log
 
 A, B = "https://example.org/docs/a.md", "https://example.org/docs/b.md"
 DEPLOY = "# Deploying\n\nA merge to main is deployed by the pipeline.\n"

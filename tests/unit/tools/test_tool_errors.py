@@ -13,10 +13,11 @@ from sqlalchemy.exc import IntegrityError
 
 from pinakes import errors
 from pinakes.audit import Call
+from pinakes.compat.code.codes import CODES, RETRYABLE, as_code, code_of
 from pinakes.errors import Busy, NotFound, PinakesError
 from pinakes.serve.work import Workers
 from pinakes.tools.declare import Reply, Tool, tool
-from pinakes.tools.errors import CODES, RETRYABLE, as_code, as_status, as_word, code_of
+from pinakes.tools.errors import as_status, as_word
 
 
 class Done(Reply):

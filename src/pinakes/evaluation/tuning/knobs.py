@@ -191,14 +191,10 @@ def _around(value: float) -> list[float]:
     return [round(value * factor, 4) for factor in _MULTIPLES] if value else list(_SMALL)
 
 
-def _pool(settings: Settings) -> list[Knob]:
-    return [_each("search.candidates", _POOLS, settings)]
-
-
 _OF_FAMILY: Mapping[str, Callable[[Settings], list[Knob]]] = {
     "fusion": _fusion,
     "fields": _fields,
     "boosts": _boosts,
-    "pool": _pool,
+    "pool": lambda settings: [_each("search.candidates", _POOLS, settings)],
 }
 """Of the others the values depend on the collection, see ``approximate`` and ``chunks``."""

@@ -7,8 +7,6 @@ from pinakes.content_types import CONTENT_TYPES, FIELD, content_type
 
 revision = "0004"
 down_revision = "0003"
-branch_labels = None
-depends_on = None
 
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 

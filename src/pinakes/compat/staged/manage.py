@@ -18,6 +18,7 @@ from pinakes.tools.parameters import (
     Changed,
     Collection,
     Contracted,
+    DocId,
     WrittenTo,
     changing_in,
     contracted,
@@ -38,7 +39,6 @@ def _optional(description: str, **limits: Any) -> Any:
     return Field(description=description, json_schema_extra=undefaulted, **limits)
 
 
-DocId = Annotated[str, Field(description="Its doc_id.", min_length=1)]
 Title = Annotated[str, Field(description="What it is called.", max_length=_MOST_TITLE_CHARS)]
 Tags = Annotated[list[str], BeforeValidator(list_from), Field(description="Words to filter by.")]
 Metadata = Annotated[dict[str, Any], BeforeValidator(object_from), Field(description="Fields to filter by.")]

@@ -8,16 +8,17 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from pinakes.api.schemas import hit_data
 from pinakes.catalog import contents as stored
+from pinakes.compat.code import contents
+from pinakes.compat.code.codes import as_code
+from pinakes.compat.code.contents import IndexReply, SystemStats
 from pinakes.content_types import FIELD, ContentType
 from pinakes.errors import InvalidInput, NotFound, QueryTooLong
 from pinakes.library import Library
-from pinakes.tools import contents
 from pinakes.tools.declare import Reply, list_from, object_from, tool
-from pinakes.tools.errors import as_code
 from pinakes.tools.parameters import Collection, Searched, WrittenTo, meant
 from pinakes.types import JSON, Hit, Results
-from pinakes.wording import rounded
 
 _HALFWAY_BM25 = 10
 _EMBEDDING_STAGES = frozenset({"embed"})
@@ -85,29 +86,6 @@ class SearchReply(Reply):
     notes: list[str] | SkipJsonSchema[None] = None
 
 
-class IndexingStats(Reply):
-    """What was indexed, and how long that took, in seconds."""
-
-    content_hash: str
-    content_length: int
-    embedding_time: float
-    storage_time: float
-
-
-class IndexReply(Reply):
-    """A content that was indexed. ``embedding_id`` is not there while it is pending.
-
-    ``notes`` name what was dropped, doubted or masked, with the line where it stands.
-    """
-
-    content_id: str
-    status: str
-    embedding_id: str | SkipJsonSchema[None] = None
-    previous_content_id: str | SkipJsonSchema[None] = None
-    indexing_stats: IndexingStats
-    notes: list[str] | SkipJsonSchema[None] = None
-
-
 class ContentStatus(Reply):
     """How one content stands."""
 
@@ -115,40 +93,6 @@ class ContentStatus(Reply):
     status: str
     indexed_at: str | SkipJsonSchema[None] = None
     error_message: str | SkipJsonSchema[None] = None
-
-
-class ContentByType(Reply):
-    """Contents by what they are there for."""
-
-    source_file: int
-    documentation: int
-    config: int
-
-
-class StatusBreakdown(Reply):
-    """Contents by how they stand."""
-
-    completed: int
-    pending: int
-    failed: int
-    stale: int
-
-
-class ModelCount(Reply):
-    """How many vectors are those of a model."""
-
-    model: str
-    count: int
-
-
-class SystemStats(Reply):
-    """How all contents stand."""
-
-    total_content: int
-    total_embeddings: int
-    content_by_type: ContentByType
-    status_breakdown: StatusBreakdown
-    embedding_models: list[ModelCount]
 
 
 class StatusReply(Reply):
@@ -221,7 +165,7 @@ def index_content(
     collection: WrittenTo = "",
 ) -> IndexReply:
     """Put the content of one file in, or in place of what is at its path. Unchanged content is not embedded again."""
-    done = contents.index(
+    return contents.index(
         library,
         content,
         source_path.strip().removeprefix("./"),
@@ -230,19 +174,6 @@ def index_content(
         metadata=metadata,
         collection=meant(library, collection),
         again=force_reindex,
-    )
-    return IndexReply(
-        content_id=done.status.content_id,
-        status=done.status.status,
-        embedding_id=done.embedding_id,
-        previous_content_id=done.previous,
-        indexing_stats=IndexingStats(
-            content_hash=done.content_hash,
-            content_length=done.length,
-            embedding_time=done.embed_s,
-            storage_time=done.store_s,
-        ),
-        notes=list(map(str, done.notes)) or None,
     )
 
 
@@ -255,24 +186,16 @@ def get_index_status(
 ) -> StatusReply:
     """Tell how far contents are indexed: one of them, or all counted by type and status."""
     one = contents.status_of(library, content_id, meant(library, collection)) if content_id else None
-    every = contents.overview(library, meant(library, collection)) if include_stats else None
+    stats, unknown = contents.overview(library, meant(library, collection)) if include_stats else (None, [])
     none = library.naming.none_yet() if include_stats else ""
-    notes = dict.fromkeys(note for told in (one, every) if told is not None for note in told.notes)
+    notes = dict.fromkeys([*(one.notes if one else ()), *unknown])
     return StatusReply(
         content_status=None
         if one is None
         else ContentStatus(
             content_id=one.content_id, status=one.status, indexed_at=one.indexed_at, error_message=one.error
         ),
-        system_stats=None
-        if every is None
-        else SystemStats(
-            total_content=every.total,
-            total_embeddings=every.vectors,
-            content_by_type=ContentByType(**every.by_type),
-            status_breakdown=StatusBreakdown(**every.statuses),
-            embedding_models=[ModelCount(model=name, count=count) for name, count in every.models.items()],
-        ),
+        system_stats=stats,
         notes=[*notes, *([none] if none else [])] or None,
     )
 
@@ -286,28 +209,18 @@ _NOTHING_YET = SearchReply(
 
 
 def _found(hit: Hit, purpose: str, query_id: str | None) -> Found:
-    return Found(
-        query_id=query_id,
-        content_id=hit.document_id,
-        title=hit.title,
-        source_path=hit.path,
-        content_type=purpose,
-        similarity_score=_clamped(hit.scores.cosine),
-        bm25_score=math.tanh(max(hit.scores.bm25 or 0.0, 0.0) / _HALFWAY_BM25),
-        combined_score=_clamped(hit.score),
-        score_parts=rounded(hit.score_parts),
-        confidence=hit.confidence,
-        context_lines=[line.text for line in hit.context],
-        explanation=hit.explanation,
-        start_line=hit.start_line,
-        end_line=hit.end_line,
-        uri=hit.uri,
-        metadata={name: value for name, value in hit.metadata.items() if name != FIELD},
-        heading_path=list(hit.heading_path),
-        link=hit.link or None,
-        changed=hit.changed or None,
-        suspicious=hit.suspicious or None,
-    )
+    own = {
+        "query_id": query_id,
+        "content_id": hit.document_id,
+        "source_path": hit.path,
+        "content_type": purpose,
+        "similarity_score": _clamped(hit.scores.cosine),
+        "bm25_score": math.tanh(max(hit.scores.bm25 or 0.0, 0.0) / _HALFWAY_BM25),
+        "combined_score": _clamped(hit.score),
+        "context_lines": [line.text for line in hit.context],
+        "metadata": {name: value for name, value in hit.metadata.items() if name != FIELD},
+    }
+    return Found(**(hit_data(hit, Found) | own))
 
 
 def _clamped(score: float | None) -> float:

@@ -19,9 +19,9 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
+from pinakes.compat.kep.routes import SearchRequest, answered, recorded, rendered
+from pinakes.compat.server import Server
 from pinakes.errors import Busy, InvalidInput, PinakesError, TooLarge
-from pinakes.serve.knowledge import SearchRequest, answered, recorded, rendered
-from pinakes.serve.service import Service
 from pinakes.settings import Settings
 from pinakes.tools.declare import described
 from pinakes.types import JSON, SearchMode
@@ -63,15 +63,15 @@ class Refusal(Exception):
         self.error, self.id = error, id_
 
 
-def routes(service: Service) -> APIRouter:
-    """Return the route over ``service``."""
+def routes(server: Server) -> APIRouter:
+    """Return the route over ``server``."""
     router = APIRouter()
 
     @router.websocket(PATH)
     async def search(socket: WebSocket) -> None:
         """Answer questions in stages until the client leaves."""
         await socket.accept()
-        conversation = Conversation(service, socket)
+        conversation = Conversation(server, socket)
         answering = asyncio.create_task(conversation.answer())
         try:
             await conversation.listen()
@@ -86,8 +86,8 @@ def routes(service: Service) -> APIRouter:
 class Conversation:
     """One socket: what came last, and what is being answered."""
 
-    def __init__(self, service: Service, socket: WebSocket) -> None:
-        self._service = service
+    def __init__(self, server: Server, socket: WebSocket) -> None:
+        self._server = server
         self._socket = socket
         self._waiting: Question | None = None
         self._arrived = asyncio.Event()
@@ -133,13 +133,13 @@ class Conversation:
         self._allowed -= 1
 
     async def _answer(self, question: Question) -> None:
-        plan = list(stages(self._service.settings, question.request.search_type))
+        plan = list(stages(self._server.settings, question.request.search_type))
         for stage in plan:
             try:
                 ask = recorded if stage is plan[-1] else answered
-                search = partial(ask, self._service, question.request, mode=stage.mode, rerank=stage.rerank)
-                results = await self._service.run(search)
-                found = rendered(self._service.settings, question.request, results)
+                search = partial(ask, self._server, question.request, mode=stage.mode, rerank=stage.rerank)
+                results = await self._server.run(search)
+                found = rendered(self._server.settings, question.request, results)
             except PinakesError as error:
                 await self._fail(question.id, error)
                 return

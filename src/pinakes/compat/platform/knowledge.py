@@ -12,22 +12,21 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BeforeValidator, Field
 
+from pinakes.api.schemas import hit_data
 from pinakes.calls import caller
 from pinakes.catalog import documents, embeddings, listing, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.documents.checking import MAX_TITLE_CHARS
-from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
-from pinakes.library import Library
-from pinakes.readers import READERS, language_of
-from pinakes.readers.decode import scrub
-from pinakes.readers.text import rst_title
-from pinakes.readers.titles import markdown_title
-from pinakes.settings import shortened
-from pinakes.text.suspicion import is_suspicious
-from pinakes.tools.chunk_ids import chunk_id, place_of
-from pinakes.tools.declare import Tool, object_from, tool
-from pinakes.tools.knowledge_base import COLLECTION, SOURCE_FIELD, existing, found, remove_at, removed, source_at
-from pinakes.tools.knowledge_replies import (
+from pinakes.compat.platform.chunk_ids import chunk_id, place_of
+from pinakes.compat.platform.knowledge_base import (
+    COLLECTION,
+    SOURCE_FIELD,
+    existing,
+    found,
+    remove_at,
+    removed,
+    source_at,
+)
+from pinakes.compat.platform.knowledge_replies import (
     ChunkSource,
     Collections,
     CopyOf,
@@ -38,6 +37,16 @@ from pinakes.tools.knowledge_replies import (
     VectorStore,
     VersionReply,
 )
+from pinakes.documents.checking import MAX_TITLE_CHARS
+from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
+from pinakes.library import Library
+from pinakes.readers import READERS, language_of
+from pinakes.readers.decode import scrub
+from pinakes.readers.text import rst_title
+from pinakes.readers.titles import markdown_title
+from pinakes.settings import shortened
+from pinakes.text.suspicion import is_suspicious
+from pinakes.tools.declare import Tool, object_from, tool
 from pinakes.types import JSON, DocumentKind, Duplicate, Hit, Metadata
 
 USER_PROVIDED = "user-provided"
@@ -361,27 +370,17 @@ def _totals(library: Library, uris: list[str]) -> dict[str, int]:
 
 
 def _found(hit: Hit, total: int) -> FoundChunk:
-    return FoundChunk(
-        id=chunk_id(hit.uri, hit.chunk_index),
-        content=hit.text,
-        score=hit.score,
-        match_type=hit.match,
-        source_id=str(hit.metadata.get(SOURCE_FIELD) or ""),
-        uri=hit.uri,
-        title=hit.title,
-        metadata=dict(hit.metadata),
-        chunk_index=hit.chunk_index,
-        total_chunks=total,
-        tags=_tags(hit.metadata),
-        start_line=hit.start_line,
-        end_line=hit.end_line,
-        heading_path=list(hit.heading_path),
-        stale=hit.changed or None,
-        suspicious=hit.suspicious or None,
-        page=hit.page,
-        page_end=hit.page_end,
-        duplicates=[_copy(one) for one in hit.duplicates] or None,
-    )
+    own = {
+        "id": chunk_id(hit.uri, hit.chunk_index),
+        "content": hit.text,
+        "match_type": hit.match,
+        "source_id": str(hit.metadata.get(SOURCE_FIELD) or ""),
+        "total_chunks": total,
+        "tags": _tags(hit.metadata),
+        "stale": hit.changed or None,
+        "duplicates": list(map(_copy, hit.duplicates)) or None,
+    }
+    return FoundChunk(**(hit_data(hit, FoundChunk) | own))
 
 
 def _copy(one: Duplicate) -> CopyOf:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.embedders.tokens import token_counter
-from pinakes.errors import NotFound
-from pinakes.library import Library
-from pinakes.settings import shortened
-from pinakes.staged.expanding import MOST_DOCUMENTS, MOST_NEIGHBOURS, Expanded, Wanted
-from pinakes.staged.merging import MOST_QUERIES, check_merge
-from pinakes.staged.retrieval import MERGES
-from pinakes.tools.declare import list_from, tool
-from pinakes.tools.errors import as_word
-from pinakes.tools.limits import TOP_K, most_items, usual_top_k
-from pinakes.tools.parameters import Contracted, Searched, contracted, looking_in, meant, undefaulted
-from pinakes.tools.staged_replies import (
+from pinakes.compat.staged.staged_replies import (
     DocumentChunk,
     DocumentTexts,
     SummaryHits,
@@ -31,6 +21,18 @@ from pinakes.tools.staged_replies import (
     passage,
     text,
 )
+from pinakes.embedders.tokens import token_counter
+from pinakes.errors import NotFound
+from pinakes.library import Library
+from pinakes.settings import shortened
+from pinakes.staged.expanding import MOST_DOCUMENTS, MOST_NEIGHBOURS, Expanded, Wanted
+from pinakes.staged.found import FoundSummaries
+from pinakes.staged.merging import MOST_QUERIES, check_merge
+from pinakes.staged.retrieval import MERGES, Merge
+from pinakes.tools.declare import list_from, tool
+from pinakes.tools.errors import as_word
+from pinakes.tools.limits import TOP_K, most_items, usual_top_k
+from pinakes.tools.parameters import Contracted, Searched, contracted, looking_in, meant, undefaulted
 from pinakes.types import JSON
 
 _OUTLINE_SHARE = 8
@@ -75,18 +77,8 @@ def search_summaries(
     mean that there is probably no answer."""
     if not query.strip():
         return nothing(query)
-    name, others = contracted(library, collection)
-    try:
-        found = library.staged.summaries(
-            query,
-            name,
-            top_k=_most(library, top_k),
-            filters=_where(tags_filter),
-            min_score=min_score,
-        )
-    except NotFound:
-        return _nothing_yet(library, name, query)
-    return noted(hits(found, token_counter(library.settings.cache)), _on_top_k(library, top_k), others)
+    find = partial(library.staged.summaries, query, filters=_where(tags_filter), min_score=min_score)
+    return _searched(library, query, collection, top_k, find)
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "hybrid", "documents"))
@@ -111,24 +103,9 @@ def hybrid_search(
     usual = library.settings.search
     semantic = usual.semantic_weight if semantic_weight is None else semantic_weight
     keyword = usual.keyword_weight if keyword_weight is None else keyword_weight
-    name, others = contracted(library, collection)
-    try:
-        found = library.staged.summaries(
-            query,
-            name,
-            top_k=_most(library, top_k),
-            mode="hybrid",
-            filters=_where(tags_filter),
-            weights=(semantic, keyword),
-        )
-    except NotFound:
-        return _nothing_yet(library, name, query)
-    return noted(
-        hits(found, token_counter(library.settings.cache), scores=True),
-        _on_top_k(library, top_k),
-        _on_weights(semantic, keyword),
-        others,
-    )
+    weights = (semantic, keyword)
+    find = partial(library.staged.summaries, query, mode="hybrid", filters=_where(tags_filter), weights=weights)
+    return _searched(library, query, collection, top_k, find, _on_weights(semantic, keyword), scores=True)
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "queries", "documents"))
@@ -158,18 +135,9 @@ def multi_query_search(
         if method in MERGES
         else f"there is no fusion_method {shortened(fusion_method)}, but rrf and max: rrf was used"
     )
-    name, others = contracted(library, collection)
-    try:
-        found = library.staged.several(
-            asked,
-            name,
-            top_k=_most(library, top_k),
-            merge="max" if method == "max" else "rrf",
-            filters=_where(tags_filter),
-        )
-    except NotFound:
-        return _nothing_yet(library, name, "; ".join(asked))
-    return noted(hits(found, token_counter(library.settings.cache)), unknown, _on_top_k(library, top_k), others)
+    merge: Merge = "max" if method == "max" else "rrf"
+    find = partial(library.staged.several, asked, merge=merge, filters=_where(tags_filter))
+    return _searched(library, "; ".join(asked), collection, top_k, find, unknown)
 
 
 @tool(toolset="retrieve", error_data=as_word, tags=("search", "similar", "documents"))
@@ -275,6 +243,26 @@ def get_document_chunk(
     if chunk_index is None or not chunk_query.strip():
         return chunk
     return chunk.model_copy(update={"notes": ["chunk_query was not looked at, for chunk_index is given: give one."]})
+
+
+def _searched(
+    library: Library,
+    query: str,
+    collection: str,
+    top_k: int | None,
+    find: Callable[..., FoundSummaries],
+    note: str = "",
+    *,
+    scores: bool = False,
+) -> SummaryHits:
+    """Return the answer to what ``find`` finds in the collection that is meant; ``query``: as the answer tells it."""
+    name, others = contracted(library, collection)
+    try:
+        found = find(name, top_k=_most(library, top_k))
+    except NotFound:
+        return _nothing_yet(library, name, query)
+    counter = token_counter(library.settings.cache)
+    return noted(hits(found, counter, scores=scores), note, _on_top_k(library, top_k), others)
 
 
 def _most(library: Library, top_k: int | None) -> int:

@@ -8,15 +8,13 @@ from typing import Any
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.catalog.briefs import Mark
-from pinakes.catalog.records import DocumentRecord
 from pinakes.embedders.tokens import TokenCounter
 from pinakes.staged.expanding import Opened, Passage, Wanted
 from pinakes.staged.found import Found, FoundSummaries
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
 from pinakes.tools.declare import Reply, as_json
-from pinakes.types import JSON, Heading
-from pinakes.wording import rounded
+from pinakes.wording import rounded, rounded_score
 
 _NOT_METADATA = ("tags", "source", "summary")
 _MOST_HEADINGS = 100
@@ -246,9 +244,20 @@ def text(opened: Opened, wanted: Wanted, outline_tokens: int = 0) -> DocumentTex
         source=document.source,
         token_count=document.token_count,
         tags=list(document.tags),
-        metadata=_metadata(document),
+        metadata={name: value for name, value in document.metadata.items() if name not in _NOT_METADATA},
         collection=opened.collection,
-        chunks=[_chunk(mark, own) for mark, own in opened.chunks] if wanted.chunks else None,
+        chunks=[
+            Chunk(
+                chunk_index=mark.ordinal,
+                text=own,
+                token_count=mark.token_count,
+                start_char=mark.start,
+                end_char=mark.end,
+            )
+            for mark, own in opened.chunks
+        ]
+        if wanted.chunks
+        else None,
         cut=opened.cut or None,
         returned_tokens=opened.tokens if partial else None,
         start_line=opened.start_line if partial else None,
@@ -256,7 +265,11 @@ def text(opened: Opened, wanted: Wanted, outline_tokens: int = 0) -> DocumentTex
         total_lines=opened.total_lines if partial else None,
         next_line=opened.go_on or None,
         next_chunk=opened.go_on_chunk if opened.cut else None,
-        outline=[_entry(one) for one in outlined] or None,
+        outline=[
+            OutlineEntry(level=one.level, title=one.title, start_line=one.start_line, end_line=one.end_line)
+            for one in outlined
+        ]
+        or None,
         outline_left_out=len(opened.outline) - len(outlined) or None,
         note=opened.note or None,
         suspicious=is_suspicious(f"{document.title}\n{opened.text}") or None,
@@ -276,7 +289,7 @@ def passage(found: Passage, counter: TokenCounter) -> DocumentChunk:
         token_count=mark.token_count,
         has_previous=mark.ordinal > 0,
         has_next=mark.ordinal + 1 < found.total,
-        relevance_score=None if found.score is None else round(found.score, 4),
+        relevance_score=rounded_score(found.score),
         title=found.document.title,
         source=found.document.source,
         collection=found.collection,
@@ -285,7 +298,11 @@ def passage(found: Passage, counter: TokenCounter) -> DocumentChunk:
         page=page,
         page_end=page_end,
         section=_section(mark),
-        neighbours=[_neighbour(other, own) for other, own in beside] or None,
+        neighbours=[
+            NeighbourChunk(chunk_index=other.ordinal, text=own, start_line=other.start_line, end_line=other.end_line)
+            for other, own in beside
+        ]
+        or None,
         tokens_saved=max(0, found.document.token_count - shown),
         suspicious=is_suspicious("\n".join((found.document.title, found.text, *dict(beside).values()))) or None,
     )
@@ -304,43 +321,16 @@ def _hit(found: Found, *, scores: bool) -> SummaryHit:
         source=document.source,
         best_chunk=None if mark is None else mark.ordinal,
         section=None if mark is None else _section(mark),
-        semantic_score=_rounded(found.semantic) if scores else None,
-        keyword_score=_rounded(found.keyword) if scores else None,
+        semantic_score=rounded_score(found.semantic) if scores else None,
+        keyword_score=rounded_score(found.keyword) if scores else None,
         score_parts=rounded(found.score_parts) if scores else None,
         suspicious=found.suspicious or None,
         changed=found.changed,
         duplicate_count=len(found.copies) or None,
-        duplicates=[_copy(one) for one in found.copies[:_MOST_COPIES]] or None,
+        duplicates=[Copy(doc_id=one.uid, title=one.title, path=one.path) for one in found.copies[:_MOST_COPIES]]
+        or None,
     )
-
-
-def _copy(document: DocumentRecord) -> Copy:
-    return Copy(doc_id=document.uid, title=document.title, path=document.path)
-
-
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 4)
 
 
 def _section(mark: Mark) -> str | None:
     return " > ".join(mark.heading_path) or None
-
-
-def _metadata(document: DocumentRecord) -> dict[str, JSON]:
-    return {name: value for name, value in document.metadata.items() if name not in _NOT_METADATA}
-
-
-def _chunk(mark: Mark, text: str) -> Chunk:
-    return Chunk(
-        chunk_index=mark.ordinal, text=text, token_count=mark.token_count, start_char=mark.start, end_char=mark.end
-    )
-
-
-def _entry(heading: Heading) -> OutlineEntry:
-    return OutlineEntry(
-        level=heading.level, title=heading.title, start_line=heading.start_line, end_line=heading.end_line
-    )
-
-
-def _neighbour(mark: Mark, text: str) -> NeighbourChunk:
-    return NeighbourChunk(chunk_index=mark.ordinal, text=text, start_line=mark.start_line, end_line=mark.end_line)

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError, to_json
 
+from pinakes.api.envelope import Refusal
+from pinakes.api.schemas import MODES, QUESTION, Passage, Why, hit_data
+from pinakes.compat.server import Server
 from pinakes.embedders.presets import model_of
 from pinakes.errors import Busy
 from pinakes.filters import nearest
-from pinakes.library import CollectionStatus, Library
-from pinakes.serve.envelope import Refusal
-from pinakes.serve.service import Service
+from pinakes.library import Library
 from pinakes.settings import EmbeddingSettings, Settings, shortened
+from pinakes.tools.exactness import counted, distinct, exact_share
 from pinakes.tools.limits import TOP_K, usual_top_k
-from pinakes.types import JSON, Hit, Results, SearchMode, SourceState
-from pinakes.wording import rounded
+from pinakes.types import JSON, Hit, Results, SearchMode
 
-MODES = ["hybrid", "vector", "keyword"]
-QUESTION = "how does it work?"
-"""What examples ask: whatever the documents are about, a search finds something."""
 RRF = "Reciprocal Rank Fusion (RRF)"
 
 
@@ -94,81 +91,10 @@ class SearchRequest(BaseModel):
         return body
 
 
-class Line(BaseModel):
-    """A line of a passage, or the telling part of a long one."""
-
-    number: Annotated[int, Field(description="Its number in the document, from 1.")]
-    text: str
-    marks: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
-
-
-class Why(BaseModel):
-    """Why a passage is there."""
-
-    match: Literal["hybrid", "semantic", "keyword"]
-    confidence: Annotated[float, Field(ge=0, le=1, description="Does not depend on the other results.")]
-    confidence_word: Literal["excellent", "good", "moderate", "weak"]
-    explanation: Annotated[str, Field(description="One sentence.")]
-    scores: Annotated[dict[str, float], Field(description="The raw scores: cosine, bm25, fused, rerank, and others.")]
-    score_parts: Annotated[dict[str, float], Field(description="What `score` is made of; they add up to it.")]
-    boosts: Annotated[
-        dict[str, float] | None,
-        Field(description="What else changed its score, by name, as shares of it; absent where nothing did."),
-    ] = None
-    context: Annotated[list[Line], Field(description="The lines to show where `text` is too much.")]
-    highlights: Annotated[list[tuple[int, int]], Field(description="Offsets in `text` of the words of the query.")]
-
-
-class Place(BaseModel):
-    """Where a passage stands."""
-
-    chunk_id: str
-    document_id: str
-    uri: str
-    path: str
-    start_line: int
-    end_line: int
-    score: float
-    collection: Annotated[str, Field(description="Empty: that of the result.")] = ""
-
-
-class Around(BaseModel):
-    """A passage before or after another in its document."""
-
-    chunk_index: int
-    start_line: int
-    end_line: int
-    heading_path: list[str]
-    text: str
-
-
-class SearchResult(BaseModel):
+class SearchResult(Passage):
     """One passage."""
 
-    chunk_id: str
     kep_id: Annotated[str, Field(description="The document's key: its group, or its id.")]
-    text: str
-    score: float
-    metadata: dict[str, Any]
-    chunk_index: int
-    collection: Annotated[str | None, Field(description="Where several were asked: the one it is from.")] = None
-    approximate: Annotated[
-        bool, Field(description="The passage is not embedded yet, so its score may change; absent else.")
-    ] = False
-    changed: Annotated[
-        bool, Field(description="Its file is another now than when it was indexed, or gone; absent else.")
-    ] = False
-    source_state: Annotated[SourceState, Field(description="How what it was read from is now.")] = "unknown"
-    suspicious: Annotated[
-        bool, Field(description="It has instructions aimed at a model, which are not to be followed; absent else.")
-    ] = False
-    link: Annotated[str, Field(description="Its lines on the forge of its repository; absent where unknown.")] = ""
-    page: Annotated[int | None, Field(description="Its page, slide or sheet, from 1; absent where none.")] = None
-    page_end: Annotated[int | None, Field(description="The last one, where it goes on; absent where none.")] = None
-    duplicates: Annotated[
-        list[Place] | None, Field(description="Passages left out because this one says the same; absent when none.")
-    ] = None
-    neighbours: Annotated[list[Around] | None, Field(description="What stands around it, where asked for.")] = None
     why: Annotated[Why | None, Field(description="Why it is there, where asked for with `explain`.")] = None
 
 
@@ -212,8 +138,8 @@ class Stats(BaseModel):
     notes: Annotated[list[str] | None, Field(description="Why nothing is counted; absent else.")] = None
 
 
-def routes(service: Service) -> APIRouter:
-    """Return the routes over ``service``."""
+def routes(server: Server) -> APIRouter:
+    """Return the routes over ``server``."""
     router = APIRouter()
 
     @router.post(
@@ -230,44 +156,40 @@ def routes(service: Service) -> APIRouter:
     )
     async def search(request: SearchRequest) -> Response:
         """Find the passages that answer a question, best first."""
-        results = await service.run(lambda: recorded(service, request))
-        return Response(to_json(rendered(service.settings, request, results)), media_type="application/json")
+        results = await server.run(lambda: recorded(server, request))
+        return Response(to_json(rendered(server.settings, request, results)), media_type="application/json")
 
     @router.get("/stats", tags=["monitoring"], response_model=Stats, responses={503: {"description": "Not ready."}})
     async def stats() -> Response:
         """Say how much is indexed, and by what."""
-        return Response(to_json(await service.run(lambda: _stats(service))), media_type="application/json")
+        return Response(to_json(await server.run(lambda: _stats(server))), media_type="application/json")
 
     return router
 
 
-def recorded(
-    service: Service, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True
-) -> Results:
+def recorded(server: Server, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True) -> Results:
     """Answer as ``answered`` does, as a call that the audit log has."""
-    with service.library.audit.recording("search", request.model_dump(exclude_defaults=True)) as call:
-        results = answered(service, request, mode=mode, rerank=rerank)
+    with server.library.audit.recording("search", request.model_dump(exclude_defaults=True)) as call:
+        results = answered(server, request, mode=mode, rerank=rerank)
         call.found([hit.document_id for hit in results.hits], collection=results.collection)
         return results
 
 
-def answered(
-    service: Service, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True
-) -> Results:
+def answered(server: Server, request: SearchRequest, *, mode: SearchMode | None = None, rerank: bool = True) -> Results:
     """Answer ``request``, by another ``mode`` than it wants where one is given.
 
     Raises:
         Busy: the collection is still being read.
         PinakesError: as ``Library.search``.
     """
-    asked = service.library.naming.asked(request.collection, request.as_of)
-    unready = service.unready(asked.names)
-    results = service.library.search(
+    asked = server.library.naming.asked(request.collection, request.as_of)
+    unready = server.unready(asked.names)
+    results = server.library.search(
         request.query,
         asked.names,
         mode=mode or request.search_type,
-        top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(service.settings),
-        filters=_filters(request.filters),
+        top_k=request.top_k if "top_k" in request.model_fields_set else usual_top_k(server.settings),
+        filters={("path" if name == "file_path" else name): value for name, value in (request.filters or {}).items()},
         fusion=request.fusion,
         phrases=request.phrases,
         min_score=request.min_score,
@@ -277,24 +199,14 @@ def answered(
         refresh=request.refresh,
     )
     unread = tuple(f"{name!r} is still being read: there will be more to find" for name in unready)
-    unread = unread or tuple(filter(None, [service.unfinished()]))
+    unread = unread or tuple(filter(None, [server.unfinished()]))
     return replace(results, notes=(*results.notes, *asked.notes, *unread))
-
-
-def _filters(given: dict[str, Any] | None) -> dict[str, JSON]:
-    """Return ``given`` with the names of this interface made the library's."""
-    return {("path" if name == "file_path" else name): value for name, value in (given or {}).items()}
 
 
 def rendered(settings: Settings, request: SearchRequest, results: Results) -> dict[str, JSON]:
     """Return ``results`` as ``SearchResponse`` has them."""
     answer: dict[str, JSON] = {
-        "results": [
-            _result(hit, settings.of_collection(hit.collection).key_field)
-            | ({"collection": hit.collection} if results.several else {})
-            | _more(hit, request)
-            for hit in results.hits
-        ],
+        "results": [_result(hit, settings, request, several=results.several) for hit in results.hits],
         "query": request.query,
         "search_type": request.search_type,
         "total_results": len(results.hits),
@@ -309,57 +221,27 @@ def rendered(settings: Settings, request: SearchRequest, results: Results) -> di
     return answer | ({"notes": list(results.notes)} if results.notes else {})
 
 
-def _result(hit: Hit, key_field: str) -> dict[str, JSON]:
-    key = str(hit.metadata.get(key_field) or hit.document_id)
+def _result(hit: Hit, settings: Settings, request: SearchRequest, *, several: bool) -> dict[str, JSON]:
+    key = str(hit.metadata.get(settings.of_collection(hit.collection).key_field) or hit.document_id)
     name = hit.path.rpartition("/")[2]
     place = {
         "kep_id": key,
         "title": hit.title,
         "file_path": hit.path,
         "file_type": name.rpartition(".")[2].lower() if "." in name else "",
+        "heading_path": list(hit.heading_path),
     }
-    return {
-        "chunk_id": hit.chunk_id,
-        "kep_id": key,
-        "text": hit.text,
-        "score": hit.score,
-        "metadata": {**hit.metadata, **place, "heading_path": list(hit.heading_path)},
-        "chunk_index": hit.chunk_index,
-        "source_state": hit.source_state,
-    }
-
-
-def _more(hit: Hit, request: SearchRequest) -> dict[str, JSON]:
-    """Return what only some results have: what was asked for, and what there is seldom."""
-    more: dict[str, JSON] = {"approximate": True} if hit.approximate else {}
-    more |= {"changed": True} if hit.changed else {}
-    more |= {"suspicious": True} if hit.suspicious else {}
-    more |= {"link": hit.link} if hit.link else {}
-    more |= {"page": hit.page, "page_end": hit.page_end} if hit.page else {}
-    if hit.duplicates:
-        more["duplicates"] = [asdict(one) for one in hit.duplicates]
+    told = {**hit_data(hit, Passage, several=several), "kep_id": key, "metadata": {**hit.metadata, **place}}
     if request.neighbours:
-        more["neighbours"] = [Around.model_validate(one, from_attributes=True).model_dump() for one in hit.neighbours]
-    if request.explain:
-        more["why"] = {
-            "match": hit.match,
-            "confidence": hit.confidence,
-            "confidence_word": hit.confidence_word,
-            "explanation": hit.explanation,
-            "scores": {name: value for name, value in asdict(hit.scores).items() if value is not None},
-            "score_parts": rounded(hit.score_parts),
-            **({"boosts": dict(hit.boosts)} if hit.boosts else {}),
-            "context": [asdict(line) for line in hit.context],
-            "highlights": hit.highlights,
-        }
-    return more
+        told.setdefault("neighbours", [])
+    return told | ({"why": hit_data(hit, Why)} if request.explain else {})
 
 
-def _stats(service: Service) -> dict[str, JSON]:
-    library, settings = service.library, service.settings
+def _stats(server: Server) -> dict[str, JSON]:
+    library, settings = server.library, server.settings
     names = library.named()
     try:
-        service.unready(names)
+        server.unready(names)
     except Busy as error:
         raise Busy("Server not ready", hint=error.hint) from error
     every = counted(library)
@@ -381,18 +263,6 @@ def _stats(service: Service) -> dict[str, JSON]:
     }
 
 
-def counted(library: Library) -> list[CollectionStatus]:
-    """Return how the collections are that count where none is named; none where there is none yet."""
-    names = set(library.named())
-    return [status for name in library.naming.visible() if name in names for status in library.status(name)]
-
-
-def exact_share(every: Sequence[CollectionStatus]) -> float:
-    """Return the share of all chunks that is exact, as ``CollectionStatus.exact_share``."""
-    chunks, exact = sum(status.chunks for status in every), sum(status.exact for status in every)
-    return exact * 10_000 // chunks / 10_000 if chunks else 1.0
-
-
 def _model(library: Library, name: str = "") -> tuple[str, int]:
     """Return what a collection is embedded by, and how long its vectors are; of none yet what the settings say."""
     if not name:
@@ -411,8 +281,3 @@ def fusion_words(settings: Settings) -> str:
         return RRF
     semantic, keyword = settings.search.semantic_weight, settings.search.keyword_weight
     return f"Weighted ({semantic:g} · cosine + {keyword:g} · BM25 / best BM25); on request {RRF}"
-
-
-def distinct(status: CollectionStatus) -> int:
-    """Return how many things a collection holds: its groups, or its documents where it has none."""
-    return status.groups or status.documents

@@ -9,7 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
+from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
 from pinakes.asking import NOT_IN_PASSAGES, NOTHING_FOUND, Passage, Writer
+from pinakes.compat.platform.knowledge import manage_knowledge
+from pinakes.compat.server import Server
 from pinakes.errors import (
     Busy,
     CatalogueCorrupt,
@@ -21,10 +24,7 @@ from pinakes.errors import (
     PinakesError,
     Refused,
 )
-from pinakes.serve.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
-from pinakes.serve.service import Service
 from pinakes.settings import Settings
-from pinakes.tools.knowledge import manage_knowledge
 from pinakes.tools.limits import limit_counts
 from pinakes.types import JSON
 
@@ -85,9 +85,9 @@ class Question(BaseModel):
     uriFilter: Annotated[str, Field(description="Only the document at this URL, or all below it.")] = ""  # noqa: N815
 
 
-def routes(service: Service) -> APIRouter:
-    """Return the routes over ``service``."""
-    writer = service.library.asking.writer
+def routes(server: Server) -> APIRouter:
+    """Return the routes over ``server``."""
+    writer = server.library.asking.writer
     router = APIRouter(prefix=f"{PREFIX}/knowledge", tags=["knowledge"])
 
     # An id has slashes, which clients encode; what the server hands on is decoded, so the rest of the path is the id.
@@ -95,12 +95,12 @@ def routes(service: Service) -> APIRouter:
         "/source/{source_id:path}",
         response_model=DeleteSourceResponse,
         responses=_refusals({403: "Not allowed.", 500: "It could not be removed.", 503: "Storage is not available."}),
-        include_in_schema=not service.settings.server.read_only,
+        include_in_schema=not server.settings.server.read_only,
     )
     async def delete_source(source_id: Annotated[str, Path(examples=["example-source"])]) -> Response:
         """Remove all documents of a source; 0 chunks where there is none."""
         arguments = {"operation": "deleteBySource", "sourceId": source_id}
-        outcome = await service.answer(manage_knowledge, arguments)
+        outcome = await server.answer(manage_knowledge, arguments)
         if outcome.error is not None or outcome.data is None:
             return not_deleted(outcome.error, outcome.data)
         return wrapped({name: outcome.data[name] for name in ("sourceIdentifier", "chunksDeleted")})
@@ -110,7 +110,7 @@ def routes(service: Service) -> APIRouter:
         response_model=AskResponse,
         response_model_exclude_none=True,
         openapi_extra={
-            "requestBody": {"required": True, "content": {"application/json": {"schema": _asked(service.settings)}}}
+            "requestBody": {"required": True, "content": {"application/json": {"schema": _asked(server.settings)}}}
         },
         responses=_refusals({400: "It cannot be asked.", 500: "No answer could be made.", 503: "There is no model."}),
     )
@@ -119,10 +119,7 @@ def routes(service: Service) -> APIRouter:
         body = await json_object(request)
         if isinstance(body, Response):
             return body
-        wrong = wrong_question(body)
-        if wrong is not None:
-            return wrong
-        return await _answered(service, writer, body)
+        return wrong_question(body) or await _answered(server, writer, body)
 
     return router
 
@@ -134,11 +131,11 @@ def _asked(settings: Settings) -> dict[str, JSON]:
     return schema
 
 
-async def _answered(service: Service, writer: Writer, body: Mapping[str, JSON]) -> Response:
+async def _answered(server: Server, writer: Writer, body: Mapping[str, JSON]) -> Response:
     if not writer.chat.configured:
         hint = f"Set chat.url and chat.model. POST {PREFIX}/tools/manageKnowledge finds chunks without them."
         return refused(503, "AI_NOT_CONFIGURED", "No chat model is configured.", {"hint": hint})
-    outcome = await service.answer(manage_knowledge, _search(body))
+    outcome = await server.answer(manage_knowledge, _search(body))
     if outcome.error is not None or outcome.data is None:
         return _unanswered(outcome.error)
     chunks: list[dict[str, JSON]] = outcome.data["chunks"]
@@ -147,7 +144,7 @@ async def _answered(service: Service, writer: Writer, body: Mapping[str, JSON]) 
     try:
         if chunks:
             write = partial(writer.write, body["query"], passages(chunks, sources))
-            written = await service.workers.run(write, waits=True)
+            written = await server.run(write, waits=True)
             words = NOT_IN_PASSAGES if written.refused else written.text
             notes += written.notes
     except PinakesError as error:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
+from pydantic.json_schema import SkipJsonSchema
+
 from pinakes import cutting, readers
 from pinakes.calls import caller
 from pinakes.catalog import collections, contents, documents, embeddings
@@ -21,7 +23,8 @@ from pinakes.documents.editing import FileContent, Written
 from pinakes.documents.following import catch_up
 from pinakes.errors import InvalidInput, NotFound
 from pinakes.library import Library
-from pinakes.types import Document, Metadata, ReadingNote, SourceState
+from pinakes.tools.declare import Reply
+from pinakes.types import Document, Metadata, SourceState
 from pinakes.upkeep.placing import Placed, placed
 from pinakes.upkeep.staleness import outdated
 
@@ -51,36 +54,61 @@ class ContentStatus:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """How all contents stand. ``by_type`` and ``statuses`` each add up to ``total``; ``models``: vectors by each.
+class IndexingStats(Reply):
+    """What was indexed, and how long that took, in seconds."""
 
-    ``notes`` say what is not known of files that documents were read from.
-    """
-
-    total: int
-    vectors: int
-    by_type: Mapping[str, int]
-    statuses: Mapping[str, int]
-    models: Mapping[str, int]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """A content that was put in. ``previous`` is the id of what stood at its path before; ``embedding_id`` names its
-    first vector, None while it waits. ``length`` is in characters; the times are in seconds. ``notes`` name what was
-    dropped, doubted or masked.
-    """
-
-    status: ContentStatus
-    previous: str | None
-    embedding_id: str | None
     content_hash: str
-    length: int
-    embed_s: float
-    store_s: float
-    notes: tuple[ReadingNote, ...] = ()
+    content_length: int
+    embedding_time: float
+    storage_time: float
+
+
+class IndexReply(Reply):
+    """A content that was indexed. ``embedding_id`` is not there while it is pending.
+
+    ``notes`` name what was dropped, doubted or masked, with the line where it stands.
+    """
+
+    content_id: str
+    status: str
+    embedding_id: str | SkipJsonSchema[None] = None
+    previous_content_id: str | SkipJsonSchema[None] = None
+    indexing_stats: IndexingStats
+    notes: list[str] | SkipJsonSchema[None] = None
+
+
+class ContentByType(Reply):
+    """Contents by what they are there for."""
+
+    source_file: int
+    documentation: int
+    config: int
+
+
+class StatusBreakdown(Reply):
+    """Contents by how they stand."""
+
+    completed: int
+    pending: int
+    failed: int
+    stale: int
+
+
+class ModelCount(Reply):
+    """How many vectors are those of a model."""
+
+    model: str
+    count: int
+
+
+class SystemStats(Reply):
+    """How all contents stand."""
+
+    total_content: int
+    total_embeddings: int
+    content_by_type: ContentByType
+    status_breakdown: StatusBreakdown
+    embedding_models: list[ModelCount]
 
 
 def index(
@@ -93,7 +121,7 @@ def index(
     metadata: Metadata | None = None,
     collection: str | None = None,
     again: bool = False,
-) -> Indexed:
+) -> IndexReply:
     """Put the content of a file at ``path``, read and cut as a file of that name is; what is unchanged stays.
 
     A file of a source becomes what is given, until a run of that source finds that the file holds something else.
@@ -120,15 +148,19 @@ def index(
     if again:
         embed_s += _embed(library, record, stored.id)
     status = _standing(library, record, stored)
-    return Indexed(
-        status=status,
-        previous=place.uid,
-        embedding_id=_embedding_id(library, stored.id) if status.status == "completed" else None,
+    stats = IndexingStats(
         content_hash=given.digest,
-        length=len(content),
-        embed_s=embed_s,
-        store_s=time.perf_counter() - start - embed_s,
-        notes=written.notes,
+        content_length=len(content),
+        embedding_time=embed_s,
+        storage_time=time.perf_counter() - start - embed_s,
+    )
+    return IndexReply(
+        content_id=status.content_id,
+        status=status.status,
+        embedding_id=_embedding_id(library, stored.id) if status.status == "completed" else None,
+        previous_content_id=place.uid,
+        indexing_stats=stats,
+        notes=list(map(str, written.notes)) or None,
     )
 
 
@@ -168,8 +200,8 @@ def _standing(library: Library, record: CollectionRecord, document: DocumentReco
     return ContentStatus(document.uid, "completed", document.updated_at)
 
 
-def overview(library: Library, collection: str | None = None) -> Overview:
-    """Return how all contents of a collection stand, or of all collections.
+def overview(library: Library, collection: str | None = None) -> tuple[SystemStats, list[str]]:
+    """Return how all contents of a collection stand, or of all collections; and what is not known of their files.
 
     Raises:
         NotFound: there is no such collection.
@@ -197,14 +229,14 @@ def overview(library: Library, collection: str | None = None) -> Overview:
         statuses.update({"completed": completed, "pending": pending, "failed": len(failed), "stale": len(stale)})
         if held.vectors:
             models[record.fingerprint] += held.vectors
-    return Overview(
-        total=statuses.total(),
-        vectors=models.total(),
-        by_type={name: by_type[name] for name in CONTENT_TYPES},
-        statuses={name: statuses[name] for name in STANDINGS},
-        models=dict(models),
-        notes=tuple(notes),
+    stats = SystemStats(
+        total_content=statuses.total(),
+        total_embeddings=models.total(),
+        content_by_type=ContentByType(**{name: by_type[name] for name in CONTENT_TYPES}),
+        status_breakdown=StatusBreakdown(**{name: statuses[name] for name in STANDINGS}),
+        embedding_models=[ModelCount(model=name, count=count) for name, count in models.items()],
     )
+    return stats, notes
 
 
 def _put(

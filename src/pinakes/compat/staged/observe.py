@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -14,12 +13,13 @@ from pinakes.catalog.audit import FAILED, OK, Wanted
 from pinakes.errors import InvalidInput, NotFound, codes
 from pinakes.filters import nearest
 from pinakes.library import Library
-from pinakes.search.explaining import MOST_DOCUMENTS, Explanation, Explanations, RetrieverRank
+from pinakes.search.explaining import MOST_DOCUMENTS, Explanation, Explanations
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.errors import as_word
 from pinakes.tools.limits import most_items
 from pinakes.tools.parameters import Collection, meant, undefaulted
 from pinakes.types import JSON
+from pinakes.wording import rounded_score
 
 _MOST_ENTRIES = 1000
 _OUTCOMES = (OK, FAILED, *codes())
@@ -206,24 +206,27 @@ def _why(one: Explanation) -> Why:
         doc_id=one.document_id,
         title=one.title,
         cosine_similarity=_clamped(vector.score if vector else None),
-        bm25_score=_clamped(_share(keyword)),
+        bm25_score=_clamped(keyword.score / keyword.best if keyword and keyword.score and keyword.best > 0 else None),
         top_matching_terms=[match.word for match in one.matches],
         query_doc_term_overlap=round(one.overlap, _SCORE_DIGITS),
         explanation_text=one.text,
-        score=_rounded(one.score if one.staged_score is None else one.staged_score),
+        score=rounded_score(one.score if one.staged_score is None else one.staged_score),
         rank=one.rank if one.staged_rank is None else one.staged_rank,
-        passage_score=_rounded(one.score),
+        passage_score=rounded_score(one.score),
         passage_rank=one.rank,
         found=one.candidate or one.staged_rank is not None,
-        bm25=_rounded(keyword.score if keyword else None),
-        document_cosine=_rounded(one.document_cosine),
-        document_bm25=_rounded(one.document_bm25),
-        summary_cosine=_rounded(one.summary_cosine),
+        bm25=rounded_score(keyword.score if keyword else None),
+        document_cosine=rounded_score(one.document_cosine),
+        document_bm25=rounded_score(one.document_bm25),
+        summary_cosine=rounded_score(one.summary_cosine),
         keyword_rank=keyword.rank if keyword else None,
         vector_rank=vector.rank if vector else None,
-        rerank_score=_rounded(hit.scores.rerank if hit else None),
+        rerank_score=rounded_score(hit.scores.rerank if hit else None),
         missing_terms=list(one.missing),
-        matches=[_match(match.word, match.fields, match.lines, match.count) for match in one.matches],
+        matches=[
+            {"term": match.word, "fields": list(match.fields), "lines": list(match.lines), "count": match.count}
+            for match in one.matches
+        ],
         score_parts=dict(one.parts if one.staged_score is None else one.staged_parts),
         boosts=dict(hit.boosts) if hit else {},
         left_out_by=list(one.left_out),
@@ -240,17 +243,5 @@ def _why(one: Explanation) -> Why:
     )
 
 
-def _match(word: str, fields: Sequence[str], lines: Sequence[int], count: int) -> dict[str, JSON]:
-    return {"term": word, "fields": list(fields), "lines": list(lines), "count": count}
-
-
-def _share(at: RetrieverRank | None) -> float | None:
-    return None if at is None or at.score is None or at.best <= 0 else at.score / at.best
-
-
 def _clamped(score: float | None) -> float:
     return round(min(max(score or 0.0, 0.0), 1.0), _SCORE_DIGITS)
-
-
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, _SCORE_DIGITS)

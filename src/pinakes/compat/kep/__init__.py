@@ -1,0 +1,1 @@
+"""``POST /search``, the same over a socket, and ``GET /stats``, as the server of the KEPs promised them."""
