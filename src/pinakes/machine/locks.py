@@ -21,7 +21,7 @@ def awaited(lock: FileLock, what: str, on_wait: Callable[[], object]) -> Iterato
     Raises:
         StorageFull: its file cannot be made; ``what`` names it.
     """
-    while not _taken(lock, what):
+    while not taken(lock, what, _STEP_S):
         on_wait()
     try:
         yield
@@ -29,13 +29,26 @@ def awaited(lock: FileLock, what: str, on_wait: Callable[[], object]) -> Iterato
         lock.release()
 
 
-def _taken(lock: FileLock, what: str) -> bool:
+def taken(lock: FileLock, what: str = "The home", timeout_s: float = 0) -> bool:
+    """Take a lock; False where somebody else holds it.
+
+    Raises:
+        StorageFull: its file cannot be made; ``what`` names it.
+    """
     with storing(what):
         try:
-            lock.acquire(timeout=_STEP_S)
+            lock.acquire(timeout=timeout_s)
         except Timeout:
             return False
     return True
+
+
+def free(lock: FileLock) -> bool:
+    """Say whether nobody holds a lock."""
+    if taken(lock):
+        lock.release()
+        return True
+    return False
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from fastapi import FastAPI
 
 from pinakes.catalog import Catalog, keys
 from pinakes.errors import Busy, PinakesError, Refused
+from pinakes.jobs.queue import CatalogQueue
+from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.serve import descriptors
 from pinakes.serve.app import create_app
@@ -55,7 +57,8 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        parts: list[Part] = [startup, Background(library), Watching(library), scheduling, Webhooks(library)]
+        worker = Worker(CatalogQueue(library.shelves.catalog, settings.home), [Webhooks(library)])
+        parts: list[Part] = [startup, Background(library), Watching(library), scheduling, worker]
         if settings.server.workers > 1:
             role = Role(settings, instance_id, local_key)
             parts.append(Replicas(role, listener, ready=lambda: not startup.running))

@@ -14,10 +14,11 @@ from pinakes.calls.caller import Caller, calling
 from pinakes.errors import PinakesError
 from pinakes.ingest import Event, Report
 from pinakes.library import Library
+from pinakes.machine.locks import taken
 from pinakes.schedules import pause_s, zone_of
 from pinakes.serve.startup import Stopped
 from pinakes.upkeep.syncing import LONGEST_PAUSE_S, Place, Plan, next_run
-from pinakes.upkeep.watched import Watched, read_again, summary, taken
+from pinakes.upkeep.watched import Watched, read_again, summary
 
 _log = logging.getLogger(__name__)
 

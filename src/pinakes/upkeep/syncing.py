@@ -14,13 +14,14 @@ from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, NotFound
+from pinakes.machine.locks import free
 from pinakes.overlaps import end_of, name_of, overlapping
 from pinakes.settings import Settings, SourceSettings, SyncSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
 from pinakes.sources.locations import path_from_here
 from pinakes.types import JSON
-from pinakes.upkeep.watched import Beacon, Watched, free, knowledge_base
+from pinakes.upkeep.watched import Beacon, Watched, knowledge_base
 
 State: TypeAlias = Literal["unread", "read", "failed", "reading", "pushed", "no longer configured"]
 

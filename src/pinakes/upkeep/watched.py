@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from pinakes import sourcing
 from pinakes.calls import caller
@@ -19,6 +19,7 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.errors import storing
 from pinakes.home import Home
 from pinakes.ingest import Event, Report, check_place
+from pinakes.machine.locks import free, taken
 from pinakes.ports import Lookable
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
@@ -236,25 +237,3 @@ def summary(report: Report) -> str:
 
 def _described(course: Course | None) -> dict[str, JSON]:
     return {"doing": "nothing"} if course is None else asdict(course)
-
-
-def free(lock: FileLock) -> bool:
-    """Say whether nobody holds a lock."""
-    if taken(lock):
-        lock.release()
-        return True
-    return False
-
-
-def taken(lock: FileLock) -> bool:
-    """Take a lock; False where somebody else holds it.
-
-    Raises:
-        StorageFull: its file cannot be made.
-    """
-    with storing("The home"):
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            return False
-    return True

@@ -1,0 +1,197 @@
+"""Runs the jobs of a home: one worker for each server, with the tasks that it knows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import ClassVar
+
+from pinakes.calls.caller import Caller, calling
+from pinakes.catalog.engine import now
+from pinakes.catalog.jobs import Job
+from pinakes.errors import PinakesError
+from pinakes.jobs.queue import LEASE_S, Queue, Stopped
+from pinakes.schedules import pause_s
+
+_log = logging.getLogger(__name__)
+
+_STEP_S = 0.1
+_RENEW_S = LEASE_S / 5
+_TELL_S = 1.0
+"""How far jobs are is written so often, at most."""
+
+_AFTER_FAILURE_S = 1.0
+_STOP_TIMEOUT_S = 8.0
+
+
+class Running:
+    """A job that runs here. ``progress``: how far it is, in words; its task sets it."""
+
+    def __init__(self, job: Job, lease: str, ending: threading.Event) -> None:
+        self.job, self.lease, self.progress = job, lease, ""
+        self.is_lost = False
+        self._ending = ending
+
+    def check(self) -> None:
+        """Go on, unless the server ends or another process has the job by now, which raises ``Stopped``."""
+        if self.is_lost or self._ending.is_set():
+            raise Stopped
+
+
+class Task:
+    """One kind of job: what of it is due, and how it is done."""
+
+    kind: ClassVar[str]
+    at_once = 1
+    """So many jobs of this kind run at the same time."""
+
+    look_every_s = 1.0
+    pauses = (5.0, 60.0)
+    """After so many seconds what failed is tried again: at first, and at most. They double, a quarter more or less."""
+
+    caller = Caller()
+
+    def wanted(self) -> Iterable[Job]:
+        """Return what is to be done now, by what the catalogue says. It is asked every ``look_every_s`` seconds."""
+        raise NotImplementedError
+
+    def accepts(self, job: Job) -> bool:
+        """Say whether this process can do a job."""
+        return job.kind == self.kind
+
+    def run(self, running: Running) -> None:
+        """Do a job; call ``running.check`` now and then. It may have been done in part before."""
+        raise NotImplementedError
+
+    def tell(self, job: Job, error: Exception) -> None:
+        """Tell people that a job failed; not where it failed for the same reason the last time."""
+        known = isinstance(error, PinakesError)
+        _log.warning("%s failed: %s", job.key, error, exc_info=None if known else error)
+
+
+class Worker:
+    """Looks for what is due and runs it, a thread for each job; so many of a kind as its task says."""
+
+    def __init__(self, queue: Queue, tasks: Sequence[Task]) -> None:
+        self._queue, self._tasks = queue, {task.kind: task for task in tasks}
+        self._looks: dict[str, float] = {}
+        self._running: dict[str, Running] = {}
+        self._renewed: tuple[float, dict[str, str]] = (0.0, {})
+        self._told: dict[str, str] = {}
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._threads = [threading.Thread(target=self._run, name="pinakes-jobs", daemon=True)]
+
+    def start(self) -> None:
+        """Begin, in threads of its own."""
+        self._threads[0].start()
+
+    def end(self) -> None:
+        """Ask all jobs to end."""
+        self._stop.set()
+        self._wake.set()
+
+    def stop(self) -> bool:
+        """Ask all jobs to end and wait a little; say whether they did. What was not done is done by the next worker."""
+        self.end()
+        until = time.monotonic() + _STOP_TIMEOUT_S
+        for thread in self._threads:  # the first one begins the others
+            if thread.is_alive():
+                thread.join(max(0.0, until - time.monotonic()))
+        ended = not any(thread.is_alive() for thread in self._threads)
+        if ended:
+            self._queue.close()
+        return ended
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(_STEP_S)
+            self._wake.clear()
+            if not self._attempt("jobs", self._step):
+                self._stop.wait(_AFTER_FAILURE_S)
+
+    def _step(self) -> None:
+        """Enqueue what is due and is not there yet; begin what waits."""
+        self._renew()
+        there = self._queue.list_all()
+        keys = {job.key for job in there}
+        if fresh := [job for job in self._look() if job.key not in keys]:
+            self._queue.enqueue(fresh)
+            there = self._queue.list_all()
+        for job in there:
+            task = self._tasks.get(job.kind)
+            if task and not job.is_held and _is_due(job, task) and self._has_room(task) and task.accepts(job):
+                self._begin(task, job)
+
+    def _has_room(self, task: Task) -> bool:
+        same = sum(one.job.kind == task.kind for one in list(self._running.values()))
+        return same < task.at_once and not self._stop.is_set()
+
+    def _look(self) -> list[Job]:
+        found: list[Job] = []
+
+        def look(task: Task) -> None:
+            found.extend(task.wanted())
+
+        for kind, task in self._tasks.items():
+            if time.monotonic() >= self._looks.get(kind, 0.0):
+                self._attempt(kind, partial(look, task))
+                self._looks[kind] = time.monotonic() + task.look_every_s
+        return found
+
+    def _renew(self) -> None:
+        """Prolong the leases now and then, and when there is something to tell; a job whose lease is lost ends."""
+        clock, (at, told) = time.monotonic(), self._renewed
+        progress = {one.lease: one.progress for one in list(self._running.values())}
+        news = any(words != told.get(lease, "") for lease, words in progress.items())
+        if progress and clock >= at + (_TELL_S if news else _RENEW_S):
+            held = self._queue.renew(progress)
+            self._renewed = clock, progress
+            for one in list(self._running.values()):
+                one.is_lost = one.lease in progress and one.lease not in held
+
+    def _begin(self, task: Task, job: Job) -> None:
+        lease = self._queue.claim(job)
+        if lease:
+            running = self._running[job.key] = Running(job, lease, self._stop)
+            thread = threading.Thread(target=self._do, args=(task, running), name=f"pinakes-{job.kind}", daemon=True)
+            self._threads = [self._threads[0], *(one for one in self._threads[1:] if one.is_alive()), thread]
+            thread.start()
+
+    def _do(self, task: Task, running: Running) -> None:
+        job, again_s, words = running.job, None, ""
+        try:
+            with calling(task.caller), self._queue.guard(running.lease):
+                task.run(running)
+        except Stopped:
+            again_s = 0.0
+        except Exception as error:  # noqa: BLE001 - the thread's last door: it is told, and tried again
+            words = str(error) or type(error).__name__
+            again_s = pause_s(job.attempts + 1, *task.pauses, job.key)
+            if words != job.error:
+                self._attempt(job.key, partial(task.tell, job, error))
+        self._attempt(job.key, partial(self._queue.finish, running.lease, again_s, words))
+        del self._running[job.key]
+        self._wake.set()
+
+    def _attempt(self, what: str, work: Callable[[], object]) -> bool:
+        """Do ``work`` and say whether it was done; why it failed is logged, once."""
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - all other jobs are to be done all the same
+            known = isinstance(error, PinakesError)
+            if self._told.get(what) != str(error):
+                self._told[what] = str(error)
+                _log.warning("%s wait: %s", what, error, exc_info=None if known else error)
+            return False
+        self._told.pop(what, None)
+        return True
+
+
+def _is_due(job: Job, task: Task) -> bool:
+    """Say whether a job waits no longer; one that waits for longer than any pause since the clock was put back does."""
+    latest = datetime.now(UTC) + timedelta(seconds=2 * task.pauses[1])
+    return job.run_at is None or job.run_at <= now() or datetime.fromisoformat(job.run_at) > latest
