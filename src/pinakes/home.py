@@ -130,10 +130,6 @@ class Home:
         """Return the lock of whoever follows a folder as it changes."""
         return self._lock("sources", self.course(collection, location).with_suffix(".lock").name, 0)
 
-    def scheduling(self) -> FileLock:
-        """Return the lock of the process that reads sources by their schedules."""
-        return self._lock("sources", "schedules.lock", 0)
-
     def course(self, collection: str, location: str) -> Path:
         """Return the file in which whoever follows a folder tells how it goes."""
         place = f"{collection}\0{location}".encode(errors="surrogatepass")

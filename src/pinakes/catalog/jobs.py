@@ -46,6 +46,11 @@ class Job:
         return "running" if self.is_held else "failed" if self.attempts else "waiting"
 
 
+def job_key(*parts: str) -> str:
+    """Return parts as a key, which any database can keep."""
+    return ":".join(parts).encode(errors="backslashreplace").decode()
+
+
 def list_all(connection: Connection) -> list[Job]:
     """Return all jobs in the order in which they are to be done."""
     rows = connection.execute(select(jobs).order_by(jobs.c.priority.desc(), jobs.c.run_at, jobs.c.created_at))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -120,9 +121,11 @@ class CatalogQueue:
 
     def finish(self, lease: str, again_s: float | None = None, error: str = "") -> None:
         """See ``Queue``."""
-        self._leases.discard(lease)  # also where that cannot be written: then it is done once more
-        with self._catalog.write() as connection:
-            jobs.finish(connection, lease, None if again_s is None else _after(again_s), error)
+        try:
+            with self._catalog.write() as connection:
+                jobs.finish(connection, lease, None if again_s is None else _after(again_s), error)
+        finally:  # where that cannot be written the job is done once more
+            self._leases.discard(lease)
 
     def cancel(self, key: str) -> bool:
         """See ``Queue``."""
@@ -151,10 +154,14 @@ class CatalogQueue:
         return FileLock(self._home / f"worker-{worker}.lock", thread_local=False)
 
     def _remove_locks(self) -> None:
-        """Remove what killed processes left, unless they had jobs: these are to be found free."""
+        """Remove what killed processes left long ago, unless they had jobs: these are to be found free.
+
+        A new one may belong to a process that is just about to take it.
+        """
         owners = {(job.owner or "").partition("-")[0] for job in self.list_all()}
         for path in self._home.glob("worker-*.lock"):
-            if path.stem.removeprefix("worker-") not in owners and free(FileLock(path)):
+            is_old = path.stat().st_mtime < time.time() - LEASE_S
+            if is_old and path.stem.removeprefix("worker-") not in owners and free(FileLock(path)):
                 path.unlink(missing_ok=True)
 
 

@@ -67,10 +67,9 @@ class Task:
         """Do a job; call ``running.check`` now and then. It may have been done in part before."""
         raise NotImplementedError
 
-    def tell(self, job: Job, error: Exception) -> None:
-        """Tell people that a job failed; not where it failed for the same reason the last time."""
-        known = isinstance(error, PinakesError)
-        _log.warning("%s failed: %s", job.key, error, exc_info=None if known else error)
+    def tell(self, job: Job, words: str) -> None:
+        """Tell people why a job failed; not where it failed for the same reason the last time."""
+        _log.warning("%s failed: %s", job.key, words)
 
 
 class Worker:
@@ -156,7 +155,7 @@ class Worker:
     def _begin(self, task: Task, job: Job) -> None:
         lease = self._queue.claim(job)
         if lease:
-            running = self._running[job.key] = Running(job, lease, self._stop)
+            running = self._running[lease] = Running(job, lease, self._stop)
             thread = threading.Thread(target=self._do, args=(task, running), name=f"pinakes-{job.kind}", daemon=True)
             self._threads = [self._threads[0], *(one for one in self._threads[1:] if one.is_alive()), thread]
             thread.start()
@@ -169,12 +168,15 @@ class Worker:
         except Stopped:
             again_s = 0.0
         except Exception as error:  # noqa: BLE001 - the thread's last door: it is told, and tried again
-            words = str(error) or type(error).__name__
+            known = isinstance(error, PinakesError)
+            words = str(error) if known else f"{type(error).__name__}: {error}"
             again_s = pause_s(job.attempts + 1, *task.pauses, job.key)
             if words != job.error:
-                self._attempt(job.key, partial(task.tell, job, error))
+                self._attempt(job.key, partial(task.tell, job, words))
+                if not known:
+                    _log.exception("%s failed", job.key)
+        del self._running[running.lease]
         self._attempt(job.key, partial(self._queue.finish, running.lease, again_s, words))
-        del self._running[job.key]
         self._wake.set()
 
     def _attempt(self, what: str, work: Callable[[], object]) -> bool:
