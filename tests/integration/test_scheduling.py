@@ -15,10 +15,9 @@ import flaky_reader
 import pytest
 from flaky_reader import FlakyReader
 from sqlalchemy import update
+from working import jobs_of, worker_of
 
 from pinakes.catalog.schema import sources
-from pinakes.jobs.queue import CatalogQueue
-from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.readers import READERS
 from pinakes.serve.scheduling import Scheduling
@@ -50,8 +49,7 @@ class Scheduled:
         self.said: list[str] = []
         self.scheduling = Scheduling(library, clock=clock, ready=ready, say=self.said.append)
         self.scheduling.look_every_s = 0.1
-        self.queue = CatalogQueue(library.shelves.catalog, library.settings.home)
-        self.worker = Worker(self.queue, [self.scheduling])
+        self.worker = worker_of(library, self.scheduling)
         self.worker.start()
 
     def until(self, condition: Callable[[], object]) -> None:
@@ -65,7 +63,7 @@ class Scheduled:
         return one
 
     def states(self) -> list[str]:
-        return [job.state for job in self.queue.list_all()]
+        return [job.state for job in jobs_of(self.library)]
 
     def read_at(self) -> str | None:
         last: str | None = self.state().last_try

@@ -21,9 +21,9 @@ import numpy as np
 from pinakes.calls.traffic import Traffic
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput, PinakesError
+from pinakes.jobs.queue import Stopped
 from pinakes.library import Library
 from pinakes.ports import Embedder, Remote, Vocabulary
-from pinakes.serve.startup import Stopped
 from pinakes.stock import upgrading
 from pinakes.types import Float32, Int64, Spent
 

@@ -56,7 +56,7 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
     with leaving, listener, Library(settings) as library:
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
-        tasks = [Scheduling(library, ready=lambda: not startup.reading), Webhooks(library)]
+        tasks = [startup, Scheduling(library, ready=lambda: not startup.reading), Webhooks(library)]
         worker = Worker(CatalogQueue(library.shelves.catalog, settings.home), tasks)
         parts: list[Part] = [startup, Background(library), Watching(library), worker]
         if settings.server.workers > 1:

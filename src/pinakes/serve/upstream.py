@@ -81,6 +81,8 @@ class Local:
     """This process: the same MCP application that serves HTTP, called without a network."""
 
     def __init__(self, settings: Settings) -> None:
+        from pinakes.jobs.queue import CatalogQueue
+        from pinakes.jobs.worker import Worker
         from pinakes.library import Library
         from pinakes.serve.background import Background
         from pinakes.serve.callers import Callers
@@ -92,6 +94,7 @@ class Local:
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
+        self._worker = Worker(CatalogQueue(self._library.shelves.catalog, settings.home), [self._startup])
         self._background = Background(self._library)
         self._watching = Watching(self._library)
         self._workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
@@ -104,6 +107,7 @@ class Local:
         self._thread.start()
         self._client.result()
         self._startup.start()
+        self._worker.start()
         self._background.start()
         self._watching.start()
 
@@ -113,12 +117,13 @@ class Local:
 
     def close(self) -> None:
         """End the background work and the server, save and release everything."""
-        self._background.end()
-        self._watching.end()
-        ended = all([self._startup.stop(), self._background.stop(), self._watching.stop()])
+        parts = self._startup, self._worker, self._background, self._watching
+        for part in parts:
+            part.end()
+        ended = [part.stop() for part in parts]
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(_CONNECT_TIMEOUT_S)
-        if not ended:
+        if not all(ended):
             self._library.audit.close()
             os._exit(0)  # a thread is inside a library that cannot be interrupted; all is committed
         self._library.close()

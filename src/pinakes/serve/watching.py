@@ -16,11 +16,11 @@ from pinakes.calls.caller import Caller, calling
 from pinakes.catalog.engine import now
 from pinakes.errors import PinakesError, SourceError, storing
 from pinakes.ingest import Event, Report
+from pinakes.jobs.queue import Stopped
 from pinakes.library import Library
 from pinakes.ports import Source
 from pinakes.serve.filesystems import tells_of_changes
 from pinakes.serve.settling import EVERYTHING, Settling
-from pinakes.serve.startup import Stopped
 from pinakes.types import Skipped
 from pinakes.upkeep.watched import (
     Beacon,

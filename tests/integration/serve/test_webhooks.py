@@ -15,12 +15,11 @@ from typing import Any
 
 import pytest
 from receiver import Receiver, receiving
+from working import jobs_of, worker_of
 
 from pinakes.catalog import webhooks
-from pinakes.catalog.jobs import Job
 from pinakes.catalog.webhooks import Progress
 from pinakes.errors import InvalidSetting
-from pinakes.jobs.queue import CatalogQueue
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.serve.webhooks import Webhooks, wait_after
@@ -51,7 +50,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         end()
         given = {"embedding__provider": "deterministic", "fetch__allow_private": ["127.0.0.1"], **settings}
         library = Library.open(tmp_path / "home", webhooks=[{"name": "wiki", **hook} for hook in hooks], **given)
-        told = worker_of(library)
+        told = worker_of(library, Webhooks(library))
         told.start()
         opened.append((library, told))
         until = time.monotonic() + 20
@@ -61,10 +60,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield start_one
     end()
-
-
-def worker_of(library: Library) -> Worker:
-    return Worker(CatalogQueue(library.shelves.catalog, library.settings.home), [Webhooks(library)])
 
 
 def progress(library: Library, name: str = "wiki") -> Progress | None:
@@ -233,7 +228,7 @@ def test_whoever_opens_the_home_next_goes_on_where_it_was_left(start: Start) -> 
 def test_of_two_servers_of_one_home_one_tells(start: Start, tmp_path: Path) -> None:
     with receiving() as receiver:
         library = start({"url": receiver.url})
-        second = worker_of(library)
+        second = worker_of(library, Webhooks(library))
         second.start()
         put(library, "a", "b", "c")
         receiver.wait_for(lambda: len(receiver.taken) >= 3)
@@ -347,23 +342,17 @@ def test_a_post_that_a_killed_server_was_sending_is_sent_by_the_next_one(
         with Library.open(home, embedding__provider="deterministic") as library:
             put(library, "a")
             receiver.wait_for(lambda: len(receiver.seen) == 1)
-            assert [(job.key, job.state) for job in jobs_of(library)] == [("webhook:wiki", "running")]
+            assert [(job.key, job.state) for job in jobs_of(library, "webhook")] == [("webhook:wiki", "running")]
             server.send_signal(signal.SIGKILL)
             server.wait()
-            assert [(job.key, job.state) for job in jobs_of(library)] == [("webhook:wiki", "waiting")]
+            assert [(job.key, job.state) for job in jobs_of(library, "webhook")] == [("webhook:wiki", "waiting")]
             receiver.silent = False
             process(SERVE, home)
             receiver.wait_for(lambda: bool(receiver.taken), 60)
-            receiver.wait_for(lambda: not jobs_of(library))
+            receiver.wait_for(lambda: not jobs_of(library, "webhook"))
     assert titles(receiver) == ["a"]
     deliveries = {json.loads(body)["delivery"] for _, body in receiver.seen}
     assert deliveries == {"wiki-1-1"}, "the receiver can tell that it is the same post"
-
-
-def jobs_of(library: Library) -> list[Job]:
-    return [
-        job for job in CatalogQueue(library.shelves.catalog, library.settings.home).list_all() if job.kind == "webhook"
-    ]
 
 
 def _begun(home: Path) -> bool:
