@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from sqlalchemy import func, select
+from working import worker_of
 
 from pinakes.catalog.schema import embeddings
 from pinakes.errors import Busy, InvalidInput, InvalidName, InvalidSetting, NotFound, PinakesError
@@ -355,9 +356,9 @@ class TestDeleting:
     def test_a_server_drops_it_though_nobody_asks_for_it(
         self, filled: Library, other: Library, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
+        monkeypatch.setattr(background.Background, "look_every_s", 0.01)
         number, kept = filled.collection("zoo").id, filled.collection("sea").id
-        thread = background.Background(other)
+        thread = worker_of(other, background.Background(other))
         thread.start()
         until(lambda: held(other) == {number, kept})
         filled.collecting.delete("zoo")

@@ -94,8 +94,9 @@ class Local:
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
-        self._worker = Worker(CatalogQueue(self._library.shelves.catalog, settings.home), [self._startup])
-        self._background = Background(self._library)
+        self._worker = Worker(
+            CatalogQueue(self._library.shelves.catalog, settings.home), [self._startup, Background(self._library)]
+        )
         self._watching = Watching(self._library)
         self._workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
@@ -108,7 +109,6 @@ class Local:
         self._client.result()
         self._startup.start()
         self._worker.start()
-        self._background.start()
         self._watching.start()
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
@@ -117,7 +117,7 @@ class Local:
 
     def close(self) -> None:
         """End the background work and the server, save and release everything."""
-        parts = self._startup, self._worker, self._background, self._watching
+        parts = self._startup, self._worker, self._watching
         for part in parts:
             part.end()
         ended = [part.stop() for part in parts]
