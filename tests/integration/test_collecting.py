@@ -15,14 +15,17 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from sqlalchemy import func, select
-from working import worker_of
+from working import worker_of, working
 
 from pinakes.catalog.schema import embeddings
 from pinakes.errors import Busy, InvalidInput, InvalidName, InvalidSetting, NotFound, PinakesError
 from pinakes.library import Library
 from pinakes.serve import background
+from pinakes.serve.watching import Watching
+from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
 from pinakes.types import Results
+from pinakes.upkeep.watched import Watched, courses
 
 Open = Callable[..., Library]
 QUERY = "earthworms of the badger"
@@ -453,7 +456,10 @@ with Library.open(sys.argv[1], **settings) as library:
 
 
 def test_a_collection_whose_folder_is_followed_stays_as_it_is(filled: Library, docs: Path) -> None:
-    with filled.shelves.home.following("zoo", str(docs / "zoo")):
+    watched = Watched("zoo", SourceSettings(location=str(docs / "zoo")))
+    with working(filled, Watching(filled, [watched], say=lambda _: None)):
+        while watched.key not in courses(filled.shelves):
+            time.sleep(0.01)
         changes: list[Callable[[], object]] = [
             lambda: filled.collecting.delete("zoo"),
             lambda: filled.collecting.rename("zoo", "garden"),

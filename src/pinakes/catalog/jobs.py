@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Case, Connection, case, delete, insert, select, update
 
@@ -37,7 +37,7 @@ class Job:
     expires_at: str | None = None
     attempts: int = 0
     error: str = ""
-    progress: str = ""
+    progress: Mapping[str, JSON] = field(default_factory=dict)
     is_held: bool = False
 
     @property
@@ -77,17 +77,23 @@ def claim(connection: Connection, job: Job, owner: str, expires_at: str) -> bool
     """
     same = jobs.c.key == job.key, jobs.c.owner.is_not_distinct_from(job.owner)
     attempts = jobs.c.attempts + (job.owner is not None)
-    values = {"owner": owner, "expires_at": expires_at, "run_at": None, "progress": "", "attempts": attempts}
+    values: dict[str, Any] = {
+        "owner": owner,
+        "expires_at": expires_at,
+        "run_at": None,
+        "progress": {},
+        "attempts": attempts,
+    }
     return bool(connection.execute(update(jobs).where(*same).values(values)).rowcount)
 
 
-def renew(connection: Connection, progress: Mapping[str, str], expires_at: str) -> set[str]:
+def renew(connection: Connection, progress: Mapping[str, Mapping[str, JSON]], expires_at: str) -> set[str]:
     """Prolong leases (owner → how far it is) until ``expires_at``; return those that are still held."""
     return {
         owner
-        for owner, words in progress.items()
+        for owner, told in progress.items()
         if connection.execute(
-            update(jobs).where(jobs.c.owner == owner).values(expires_at=expires_at, progress=words)
+            update(jobs).where(jobs.c.owner == owner).values(expires_at=expires_at, progress=told)
         ).rowcount
     }
 
@@ -102,13 +108,13 @@ def finish(connection: Connection, owner: str, run_at: str | None = None, error:
     mine = jobs.c.owner == owner
     if run_at is None:
         connection.execute(delete(jobs).where(mine, jobs.c.run_at.is_(None)))
-    values = {
+    values: dict[str, Any] = {
         "owner": None,
         "expires_at": None,
         "run_at": run_at if error else _no_later_than(run_at) if run_at else jobs.c.run_at,
         "attempts": jobs.c.attempts + 1 if error else 0,
         "error": error[:_MOST_ERROR_CHARS],
-        "progress": "",
+        "progress": {},
     }
     connection.execute(update(jobs).where(mine).values(values))
 

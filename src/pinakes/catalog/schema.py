@@ -346,6 +346,6 @@ jobs = Table(
     Column("expires_at", Text),
     Column("attempts", Integer, nullable=False),
     Column("error", Text, nullable=False),
-    Column("progress", Text, nullable=False),
+    Column("progress", JSON, nullable=False),
 )
 """Work that waits or runs; see ``catalog.jobs``."""

@@ -19,6 +19,7 @@ from pinakes.catalog.engine import fence, now
 from pinakes.catalog.jobs import Job
 from pinakes.errors import StorageFull
 from pinakes.machine.locks import free, taken
+from pinakes.types import JSON
 
 LEASE_S: Final = 300.0
 """A lease is taken over so long after it was renewed, where nobody can tell whether its process lives."""
@@ -44,8 +45,8 @@ class Queue(Protocol):
     def claim(self, job: Job) -> str:
         """Return a new lease of a job that nobody holds, "" where another process was quicker."""
 
-    def renew(self, progress: Mapping[str, str]) -> set[str]:
-        """Prolong leases (→ how far the job is, in words); return those that are still held."""
+    def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
+        """Prolong leases (→ how far the job is); return those that are still held."""
 
     def guard(self, lease: str) -> AbstractContextManager[None]:
         """Commit to the catalogue within the block only while the lease is held; else ``Stopped`` is raised."""
@@ -100,7 +101,7 @@ class CatalogQueue:
                 return lease
         return ""
 
-    def renew(self, progress: Mapping[str, str]) -> set[str]:
+    def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
         """See ``Queue``."""
         with self._catalog.write() as connection:
             return jobs.renew(connection, progress, _after(LEASE_S))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import ClassVar
@@ -16,6 +16,7 @@ from pinakes.catalog.jobs import Job
 from pinakes.errors import PinakesError
 from pinakes.jobs.queue import LEASE_S, Queue, Stopped
 from pinakes.schedules import pause_s
+from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 
@@ -24,22 +25,28 @@ _RENEW_S = LEASE_S / 5
 _TELL_S = 1.0
 """How far jobs are is written so often, at most."""
 
+_LEFT_S = 60.0
 _AFTER_FAILURE_S = 1.0
 _STOP_TIMEOUT_S = 8.0
 
 
 class Running:
-    """A job that runs here. ``progress``: how far it is, in words; its task sets it."""
+    """A job that runs here. ``progress``: how far it is; its task sets it. ``ending``: is set once the server ends."""
 
     def __init__(self, job: Job, lease: str, ending: threading.Event) -> None:
-        self.job, self.lease, self.progress = job, lease, ""
+        self.job, self.lease, self.ending = job, lease, ending
+        self.progress: Mapping[str, JSON] = {}
         self.is_lost = False
-        self._ending = ending
 
     def check(self) -> None:
         """Go on, unless the server ends or another process has the job by now, which raises ``Stopped``."""
-        if self.is_lost or self._ending.is_set():
+        if self.is_lost or self.ending.is_set():
             raise Stopped
+
+    def note(self, stage: str, done: int, total: int) -> None:
+        """Go on in the same way, and note how far the job is."""
+        self.check()
+        self.progress = {"stage": stage, "done": done, "total": total}
 
 
 class Task:
@@ -48,6 +55,9 @@ class Task:
     kind: ClassVar[str]
     at_once = 1
     """So many jobs of this kind run at the same time."""
+
+    resumes = True
+    """What was not done when the server ended waits for the next one, also where that does not look for it."""
 
     look_every_s = 1.0
     pauses = (5.0, 60.0)
@@ -79,7 +89,7 @@ class Worker:
         self._queue, self._tasks = queue, {task.kind: task for task in tasks}
         self._looks: dict[str, float] = {}
         self._running: dict[str, Running] = {}
-        self._renewed: tuple[float, dict[str, str]] = (0.0, {})
+        self._renewed: tuple[float, dict[str, Mapping[str, JSON]]] = (0.0, {})
         self._told: dict[str, str] = {}
         self._stop, self._wake = threading.Event(), threading.Event()
         self._threads = [threading.Thread(target=self._run, name="pinakes-jobs", daemon=True)]
@@ -124,6 +134,8 @@ class Worker:
             task = self._tasks.get(job.kind)
             if task and not job.is_held and _is_due(job, task) and self._has_room(task) and task.accepts(job):
                 self._begin(task, job)
+            elif task and not job.is_held and _is_left(job) and not task.accepts(job):
+                self._queue.cancel(job.key)
 
     def _has_room(self, task: Task) -> bool:
         same = sum(one.job.kind == task.kind for one in list(self._running.values()))
@@ -145,7 +157,7 @@ class Worker:
         """Prolong the leases now and then, and when there is something to tell; a job whose lease is lost ends."""
         clock, (at, told) = time.monotonic(), self._renewed
         progress = {one.lease: one.progress for one in list(self._running.values())}
-        news = any(words != told.get(lease, "") for lease, words in progress.items())
+        news = any(one != told.get(lease, {}) for lease, one in progress.items())
         if progress and clock >= at + (_TELL_S if news else _RENEW_S):
             held = self._queue.renew(progress)
             self._renewed = clock, progress
@@ -166,7 +178,7 @@ class Worker:
             with calling(task.caller), self._queue.guard(running.lease):
                 task.run(running)
         except Stopped:
-            again_s = 0.0
+            again_s = 0.0 if task.resumes else None
         except Exception as error:  # noqa: BLE001 - the thread's last door: it is told, and tried again
             known = isinstance(error, PinakesError)
             words = str(error) if known else f"{type(error).__name__}: {error}"
@@ -191,6 +203,11 @@ class Worker:
             return False
         self._told.pop(what, None)
         return True
+
+
+def _is_left(job: Job) -> bool:
+    """Say whether a job should have begun some time ago: if nobody wants it by now, settings have changed."""
+    return job.run_at is None or datetime.fromisoformat(job.run_at) < datetime.now(UTC) - timedelta(seconds=_LEFT_S)
 
 
 def _is_due(job: Job, task: Task) -> bool:

@@ -110,7 +110,7 @@ class Background(Task):
 
             for event in opened.enter_context(closing(shelves.embed_waiting(name, through=gently))):
                 mine = mine and event.stage != "elsewhere"
-                running.progress = f"{event.done} of {event.total} passages" if event.stage == "embed" else ""
+                running.note(event.stage, event.done, event.total)
         return mine
 
     def _summarize(self, record: CollectionRecord, running: Running) -> None:

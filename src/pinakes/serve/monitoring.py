@@ -16,7 +16,7 @@ from pinakes.serve.instance import HEADER
 from pinakes.serve.knowledge import counted, distinct, exact_share
 from pinakes.serve.service import Service
 from pinakes.types import JSON
-from pinakes.upkeep.watched import courses
+from pinakes.upkeep.watched import described
 
 
 class Health(BaseModel):
@@ -65,7 +65,7 @@ def _health(service: Service) -> dict[str, JSON]:
     }
     if not every and (missing := service.library.naming.missing()):
         components["note"] = missing
-    if following := courses(service.library.shelves):
+    if following := described(service.library.shelves):
         components["following"] = following
     log = service.library.audit.status()
     if log.lost or log.problem:

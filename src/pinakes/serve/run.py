@@ -57,9 +57,9 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        tasks = [startup, scheduling, Webhooks(library), Background(library)]
+        tasks = [startup, scheduling, Watching(library), Webhooks(library), Background(library)]
         worker = Worker(CatalogQueue(library.shelves.catalog, settings.home), tasks)
-        parts: list[Part] = [startup, Watching(library), worker]
+        parts: list[Part] = [startup, worker]
         if settings.server.workers > 1:
             role = Role(settings, instance_id, local_key)
             parts.append(Replicas(role, listener, ready=lambda: not startup.running))

@@ -87,7 +87,9 @@ class Scheduling(Task):
         paths = None if self._is_due(plan) else self._library.syncing.paths_to_retry(plan.place, self._clock())
         if paths != []:
             watched = Watched(plan.collection, plan.source)
-            report = read_again(self._library.shelves, watched, paths, lambda _: running.check())
+            report = read_again(
+                self._library.shelves, watched, paths, lambda event: running.note(event.stage, event.done, event.total)
+            )
             if words := summary(report):
                 self._say(f"{plan.name} → {plan.collection}: {words}")
 

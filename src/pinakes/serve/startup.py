@@ -211,9 +211,8 @@ class Startup(Task):
         self._progress = RunProgress()
 
         def note(event: Event) -> None:
-            running.check()
+            running.note(event.stage, event.done, event.total)
             self._note(event, name)
-            running.progress = self.words()
 
         try:
             reports = self._library.sync(name, note)

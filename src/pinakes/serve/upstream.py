@@ -89,7 +89,6 @@ class Local:
         from pinakes.serve.mcp import create_mcp, create_mcp_app
         from pinakes.serve.service import Service
         from pinakes.serve.startup import Startup
-        from pinakes.serve.watching import Watching
         from pinakes.serve.work import Workers
 
         self._library = Library(settings)
@@ -97,7 +96,6 @@ class Local:
         self._worker = Worker(
             CatalogQueue(self._library.shelves.catalog, settings.home), [self._startup, Background(self._library)]
         )
-        self._watching = Watching(self._library)
         self._workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
         self._asked = Callers(self._app)
@@ -109,7 +107,6 @@ class Local:
         self._client.result()
         self._startup.start()
         self._worker.start()
-        self._watching.start()
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the response of the server in this process."""
@@ -117,10 +114,8 @@ class Local:
 
     def close(self) -> None:
         """End the background work and the server, save and release everything."""
-        parts = self._startup, self._worker, self._watching
-        for part in parts:
-            part.end()
-        ended = [part.stop() for part in parts]
+        self._worker.end()
+        ended = self._startup.stop(), self._worker.stop()
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(_CONNECT_TIMEOUT_S)
         if not all(ended):

@@ -18,6 +18,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.Text(), nullable=False),
         *(sa.Column(name, sa.Text(), nullable=True) for name in ("run_at", "owner", "expires_at")),
         sa.Column("attempts", sa.Integer(), nullable=False),
-        *(sa.Column(name, sa.Text(), nullable=False) for name in ("error", "progress")),
+        sa.Column("error", sa.Text(), nullable=False),
+        sa.Column("progress", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("key", name="pk_jobs"),
     )
