@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import storing
+from pinakes.machine.locks import free
 from pinakes.permissions import make_private
 
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
@@ -105,7 +106,7 @@ class Home:
     def drop_locks(self, collection: str, place: tuple[str, str, str]) -> None:
         """Remove the lock of a source that is not read into a collection any more, unless somebody holds it."""
         lock = self.reading(collection, place)
-        with suppress(Timeout), lock.acquire(blocking=False):
+        if free(lock):
             Path(lock.lock_file).unlink(missing_ok=True)
 
     def rebuilding(self, record: CollectionRecord, timeout_s: float) -> FileLock:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pinakes.verification import Difference
 
 _MEGABYTE = 1_000_000
+_OF_JOB = ("key", "kind", "state", "arguments", "priority", "created_at", "run_at", "attempts", "error", "progress")
 
 
 def status(
@@ -31,9 +32,12 @@ def status(
     check_model: bool = False,
     stale: bool = False,
 ) -> None:
-    """Say what the collections hold, where it comes from, and how far it is indexed."""
+    """Say what the collections hold, where it comes from, how far it is indexed, and what a server does."""
+    from pinakes.jobs.queue import CatalogQueue
+
     with session.library() as library:
         states = library.status(collection)
+        jobs = CatalogQueue(library.shelves.catalog, session.settings.home).list_all()
         differing = staleness.looked(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)
@@ -52,6 +56,7 @@ def status(
                 }
                 for state in states
             ],
+            "jobs": [{name: getattr(job, name) for name in _OF_JOB} for job in jobs],
         }
     )
     if screen.as_json:
@@ -61,6 +66,8 @@ def status(
         screen.show(f"profile  {settings.profile}")
     ready = "ready" if model["installed"] and not model["problem"] else model["problem"]
     screen.show(f"model    {model['model']}: {ready}")
+    for job in jobs:
+        screen.show(printable(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}"))
     for state in states:
         screen.show()
         _show_collection(session, state, problems)

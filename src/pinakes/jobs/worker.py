@@ -107,13 +107,11 @@ class Worker:
         """Ask all jobs to end and wait a little; say whether they did. What was not done is done by the next worker."""
         self.end()
         until = time.monotonic() + _STOP_TIMEOUT_S
-        for thread in self._threads:  # the first one begins the others
-            if thread.is_alive():
-                thread.join(max(0.0, until - time.monotonic()))
-        ended = not any(thread.is_alive() for thread in self._threads)
-        if ended:
+        while (left := [one for one in self._threads if one.is_alive()]) and time.monotonic() < until:
+            left[0].join(max(0.0, until - time.monotonic()))  # the first one begins the others
+        if not left:
             self._queue.close()
-        return ended
+        return not left
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -59,14 +59,11 @@ def held(lock: FileLock, what: str) -> Iterator[None]:
         Busy: another process holds it for longer than its timeout.
         StorageFull: its file cannot be made.
     """
-    with storing(what):
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise Busy(
-                f"{what} is being written by another process, for {lock.timeout:g} seconds now.",
-                hint="Wait for it to finish, or raise index.lock_timeout_s.",
-            ) from error
+    if not taken(lock, what, lock.timeout):
+        raise Busy(
+            f"{what} is being written by another process, for {lock.timeout:g} seconds now.",
+            hint="Wait for it to finish, or raise index.lock_timeout_s.",
+        )
     try:
         yield
     finally:

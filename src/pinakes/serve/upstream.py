@@ -89,13 +89,13 @@ class Local:
         from pinakes.serve.mcp import create_mcp, create_mcp_app
         from pinakes.serve.service import Service
         from pinakes.serve.startup import Startup
+        from pinakes.serve.watching import Watching
         from pinakes.serve.work import Workers
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
-        self._worker = Worker(
-            CatalogQueue(self._library.shelves.catalog, settings.home), [self._startup, Background(self._library)]
-        )
+        tasks = [self._startup, Watching(self._library), Background(self._library)]
+        self._worker = Worker(CatalogQueue(self._library.shelves.catalog, settings.home), tasks)
         self._workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
         self._asked = Callers(self._app)

@@ -137,6 +137,7 @@ class _Follower:
     def run(self) -> None:
         """Do so until the process ends."""
         while True:
+            self._running.check()
             longest = _LONGEST_PAUSE_S
             try:
                 self._follow()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from pinakes.calls import caller
 from pinakes.catalog import changes, collections, copying, documents, embeddings, figures, holders, sources
@@ -20,6 +20,7 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.documents.following import catch_up
 from pinakes.errors import Busy, InvalidInput, NotFound, storing
 from pinakes.ingest import keeping_of
+from pinakes.machine.locks import taken
 from pinakes.settings.kept import kept_settings
 from pinakes.shelves import Shelves
 from pinakes.sources.locations import path_from_here
@@ -360,11 +361,9 @@ def _held(record: CollectionRecord, locks: Iterable[FileLock]) -> Iterator[None]
     """
     with ExitStack() as stack:
         for lock in locks:
-            with storing("The lock of a collection"):
-                try:
-                    stack.enter_context(lock.acquire(blocking=False))
-                except Timeout as error:
-                    raise _busy(record) from error
+            if not taken(lock, "The lock of a collection"):
+                raise _busy(record)
+            stack.callback(lock.release)
         yield
 
 
