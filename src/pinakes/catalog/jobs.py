@@ -16,8 +16,6 @@ from pinakes.catalog.engine import now
 from pinakes.catalog.schema import jobs
 from pinakes.types import JSON
 
-_MOST_ERROR_CHARS = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -113,7 +111,7 @@ def finish(connection: Connection, owner: str, run_at: str | None = None, error:
         "expires_at": None,
         "run_at": run_at if error else _no_later_than(run_at) if run_at else jobs.c.run_at,
         "attempts": jobs.c.attempts + 1 if error else 0,
-        "error": error[:_MOST_ERROR_CHARS],
+        "error": error,
         "progress": {},
     }
     connection.execute(update(jobs).where(mine).values(values))

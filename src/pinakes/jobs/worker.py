@@ -26,6 +26,7 @@ _TELL_S = 1.0
 """How far jobs are is written so often, at most."""
 
 _LEFT_S = 60.0
+_MOST_ERROR_CHARS = 500
 _AFTER_FAILURE_S = 1.0
 _STOP_TIMEOUT_S = 8.0
 
@@ -179,7 +180,7 @@ class Worker:
             again_s = 0.0 if task.resumes else None
         except Exception as error:  # noqa: BLE001 - the thread's last door: it is told, and tried again
             known = isinstance(error, PinakesError)
-            words = str(error) if known else f"{type(error).__name__}: {error}"
+            words = (str(error) if known else f"{type(error).__name__}: {error}")[:_MOST_ERROR_CHARS]
             again_s = pause_s(job.attempts + 1, *task.pauses, job.key)
             if words != job.error:
                 self._attempt(job.key, partial(task.tell, job, words))
