@@ -15,7 +15,7 @@ from sqlalchemy import update
 from pinakes.catalog import Catalog, jobs, schema
 from pinakes.catalog.jobs import Job
 from pinakes.errors import StorageFull
-from pinakes.jobs.queue import CatalogQueue, Stopped
+from pinakes.jobs.queue import Queue, Stopped, open_queue
 from pinakes.jobs.worker import Running, Task, Worker
 
 LONG_S = 20.0
@@ -23,9 +23,9 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from pinakes.catalog import Catalog
-from pinakes.jobs.queue import CatalogQueue
+from pinakes.jobs.queue import open_queue
 home = Path(sys.argv[1])
-queue = CatalogQueue(Catalog.at(home), home)
+queue = open_queue(Catalog.at(home), home)
 [job] = queue.list_all()
 print(queue.claim(job), flush=True)
 time.sleep(60)
@@ -74,8 +74,8 @@ def catalog(home: Path) -> Iterator[Catalog]:
 
 
 @pytest.fixture
-def queue(catalog: Catalog, home: Path) -> Iterator[CatalogQueue]:
-    opened = CatalogQueue(catalog, home)
+def queue(catalog: Catalog, home: Path) -> Iterator[Queue]:
+    opened = open_queue(catalog, home)
     yield opened
     opened.close()
 
@@ -85,7 +85,7 @@ def start(catalog: Catalog, home: Path) -> Iterator[Callable[[Task], Worker]]:
     workers: list[Worker] = []
 
     def start_one(task: Task) -> Worker:
-        workers.append(Worker(CatalogQueue(catalog, home), [task]))
+        workers.append(Worker(open_queue(catalog, home), [task]))
         workers[-1].start()
         return workers[-1]
 
@@ -101,11 +101,11 @@ def until(condition: Callable[[], object]) -> None:
         threading.Event().wait(0.01)
 
 
-def keys(queue: CatalogQueue) -> list[str]:
+def keys(queue: Queue) -> list[str]:
     return [job.key for job in queue.list_all()]
 
 
-def test_a_key_waits_once_with_the_earliest_time_and_runs_again_when_wanted_meanwhile(queue: CatalogQueue) -> None:
+def test_a_key_waits_once_with_the_earliest_time_and_runs_again_when_wanted_meanwhile(queue: Queue) -> None:
     queue.enqueue([Job("a", "count", run_at="2999"), Job("a", "count", run_at="2998"), Job("a", "count")])
     [job] = queue.list_all()
     assert job.run_at is not None
@@ -120,7 +120,7 @@ def test_a_key_waits_once_with_the_earliest_time_and_runs_again_when_wanted_mean
     assert queue.list_all() == []
 
 
-def test_of_two_claims_one_wins_and_a_cancelled_job_is_nobodys(queue: CatalogQueue, catalog: Catalog) -> None:
+def test_of_two_claims_one_wins_and_a_cancelled_job_is_nobodys(queue: Queue, catalog: Catalog) -> None:
     queue.enqueue([Job("a", "count")])
     [job] = queue.list_all()
     lease = queue.claim(job)
@@ -134,7 +134,7 @@ def test_of_two_claims_one_wins_and_a_cancelled_job_is_nobodys(queue: CatalogQue
         pass
 
 
-def test_what_is_more_urgent_comes_first(queue: CatalogQueue) -> None:
+def test_what_is_more_urgent_comes_first(queue: Queue) -> None:
     queue.enqueue(
         [Job("low", "count", priority=-1), Job("later", "count", run_at="2999"), Job("high", "count", priority=1)]
     )
@@ -142,7 +142,7 @@ def test_what_is_more_urgent_comes_first(queue: CatalogQueue) -> None:
     assert keys(queue)[0] == "high"
 
 
-def test_jobs_are_done_once_by_several_workers(queue: CatalogQueue, start: Callable[[Task], Worker]) -> None:
+def test_jobs_are_done_once_by_several_workers(queue: Queue, start: Callable[[Task], Worker]) -> None:
     tasks = [Counting(), Counting()]
     for task in tasks:
         start(task)
@@ -152,9 +152,7 @@ def test_jobs_are_done_once_by_several_workers(queue: CatalogQueue, start: Calla
     assert sorted(tasks[0].done + tasks[1].done) == sorted(names)
 
 
-def test_what_is_due_is_enqueued_once_and_done_again_and_again(
-    queue: CatalogQueue, start: Callable[[Task], Worker]
-) -> None:
+def test_what_is_due_is_enqueued_once_and_done_again_and_again(queue: Queue, start: Callable[[Task], Worker]) -> None:
     task = Counting()
     task.look_every_s = 0.01
     task.due = [Job("a", "count")]
@@ -170,7 +168,7 @@ def test_what_is_due_is_enqueued_once_and_done_again_and_again(
 
 
 def test_what_fails_is_told_once_tried_later_each_time_and_forgotten_when_it_is_done(
-    queue: CatalogQueue, start: Callable[[Task], Worker]
+    queue: Queue, start: Callable[[Task], Worker]
 ) -> None:
     task = Counting()
     task.fails = [ValueError("no"), StorageFull("full"), StorageFull("full")]
@@ -185,7 +183,7 @@ def test_what_fails_is_told_once_tried_later_each_time_and_forgotten_when_it_is_
 
 
 def test_a_job_of_a_killed_process_is_free_at_once_and_that_of_a_living_one_never(
-    home: Path, queue: CatalogQueue, catalog: Catalog, start: Callable[[Task], Worker]
+    home: Path, queue: Queue, catalog: Catalog, start: Callable[[Task], Worker]
 ) -> None:
     queue.enqueue([Job("a", "count")])
     with subprocess.Popen([sys.executable, "-c", HOLD, home], stdout=subprocess.PIPE, text=True) as other:
@@ -205,7 +203,7 @@ def test_a_job_of_a_killed_process_is_free_at_once_and_that_of_a_living_one_neve
 
 
 def test_a_lease_of_a_process_that_nobody_can_see_lasts_until_it_expires(
-    home: Path, queue: CatalogQueue, catalog: Catalog
+    home: Path, queue: Queue, catalog: Catalog
 ) -> None:
     queue.enqueue([Job("a", "count")])
     [job] = queue.list_all()
@@ -221,7 +219,7 @@ def test_a_lease_of_a_process_that_nobody_can_see_lasts_until_it_expires(
 
 
 def test_who_lost_its_lease_commits_nothing_any_more_and_ends(
-    queue: CatalogQueue, catalog: Catalog, start: Callable[[Task], Worker]
+    queue: Queue, catalog: Catalog, start: Callable[[Task], Worker]
 ) -> None:
     class Late(Counting):
         def run(self, running: Running) -> None:
@@ -242,9 +240,7 @@ def test_who_lost_its_lease_commits_nothing_any_more_and_ends(
     assert [(job.key, job.owner) for job in queue.list_all()] == [("a", "elsewhere-1")]
 
 
-def test_a_server_that_ends_leaves_its_jobs_to_the_next_one(
-    queue: CatalogQueue, start: Callable[[Task], Worker]
-) -> None:
+def test_a_server_that_ends_leaves_its_jobs_to_the_next_one(queue: Queue, start: Callable[[Task], Worker]) -> None:
     first, second = Counting(), Counting()
     first.go_on.clear()
     worker = start(first)
@@ -257,7 +253,7 @@ def test_a_server_that_ends_leaves_its_jobs_to_the_next_one(
 
 
 def test_a_job_whose_time_lies_far_ahead_since_the_clock_was_put_back_is_done(
-    queue: CatalogQueue, start: Callable[[Task], Worker]
+    queue: Queue, start: Callable[[Task], Worker]
 ) -> None:
     queue.enqueue([Job("a", "count", run_at="2999-01-01T00:00:00.000+00:00")])
     task = Counting()

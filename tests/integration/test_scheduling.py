@@ -159,7 +159,7 @@ def test_a_time_in_the_gap_of_summer_time_is_kept(
     before = scheduled.read_at()
     scheduled.until(lambda: scheduled.scheduling._due)
     [due] = scheduled.scheduling._due.values()
-    assert due.at == datetime(2026, 3, 29, 1, tzinfo=UTC)
+    assert due[1] == datetime(2026, 3, 29, 1, tzinfo=UTC)
     assert scheduled.read_at() == before
     clock.put(datetime(2026, 3, 29, 1, 0, 1, tzinfo=UTC))
     scheduled.until_read_after(before)
@@ -173,7 +173,7 @@ def test_a_clock_that_is_put_back_does_not_stop_the_schedule(
     scheduled = keep_time("@every 1h", clock=clock)
     scheduled.until(lambda: scheduled.scheduling._due)
     clock.put(START)
-    soon = lambda: [one.at for one in scheduled.scheduling._due.values()]  # noqa: E731
+    soon = lambda: [one[1] for one in scheduled.scheduling._due.values()]  # noqa: E731
     scheduled.until(lambda: [at for at in soon() if at and at < START + timedelta(hours=2)])
     before = scheduled.read_at()
     clock.put(START + timedelta(hours=1, minutes=1))

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pinakes.catalog.jobs import Job
-from pinakes.jobs.queue import CatalogQueue
+from pinakes.jobs.queue import Queue, open_queue
 from pinakes.jobs.worker import Task, Worker
 from pinakes.library import Library
 
 
-def queue_of(library: Library) -> CatalogQueue:
+def queue_of(library: Library) -> Queue:
     """Return the queue of a home, for one worker."""
-    return CatalogQueue(library.shelves.catalog, library.settings.home)
+    return open_queue(library.shelves.catalog, library.settings.home)
 
 
 def jobs_of(library: Library, kind: str = "") -> list[Job]:

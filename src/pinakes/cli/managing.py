@@ -33,11 +33,11 @@ def status(
     stale: bool = False,
 ) -> None:
     """Say what the collections hold, where it comes from, how far it is indexed, and what a server does."""
-    from pinakes.jobs.queue import CatalogQueue
+    from pinakes.jobs.queue import open_queue
 
     with session.library() as library:
         states = library.status(collection)
-        jobs = CatalogQueue(library.shelves.catalog, session.settings.home).list_all()
+        jobs = open_queue(library.shelves.catalog, session.settings.home).list_all()
         differing = staleness.looked(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)

@@ -36,7 +36,7 @@ def watch(session: Session, wanted: Wanted) -> None:
         InvalidInput: something is no folder and no file, or nothing is to be followed.
         Busy: another process follows it.
     """
-    from pinakes.jobs.queue import CatalogQueue
+    from pinakes.jobs.queue import open_queue
     from pinakes.jobs.worker import Worker
     from pinakes.serve.watching import Watching
     from pinakes.upkeep.watched import courses
@@ -51,7 +51,7 @@ def watch(session: Session, wanted: Wanted) -> None:
         watching = Watching(
             library, chosen, say=screen.warn, on_read=lambda one, report, names: _show(screen, one, report, names)
         )
-        worker = Worker(CatalogQueue(library.shelves.catalog, library.settings.home), [watching])
+        worker = Worker(open_queue(library.shelves.catalog, library.settings.home), [watching])
         with _until_stopped() as stopped:
             worker.start()
             names = ", ".join(str(one.root) for one in chosen)

@@ -61,7 +61,12 @@ class Queue(Protocol):
         """Hold nothing any more."""
 
 
-class CatalogQueue:
+def open_queue(catalog: Catalog, home: Path) -> Queue:
+    """Return the queue of a home, for one worker."""
+    return _CatalogQueue(catalog, home)
+
+
+class _CatalogQueue:
     """The queue of a home in its catalogue.
 
     A process that runs jobs holds a file lock for as long as it lives, which the system releases however it ends. So
@@ -78,19 +83,16 @@ class CatalogQueue:
         self._lock = self._lock_of(self._worker)
 
     def list_all(self) -> list[Job]:
-        """See ``Queue``."""
         with self._catalog.read() as connection:
             found = jobs.list_all(connection)
         return [replace(job, is_held=self._is_held(job)) for job in found]
 
     def enqueue(self, wanted: Sequence[Job]) -> None:
-        """See ``Queue``."""
         with self._catalog.write() as connection:
             for job in wanted:
                 jobs.enqueue(connection, job)
 
     def claim(self, job: Job) -> str:
-        """See ``Queue``."""
         if not self._lock.is_locked:
             self._remove_locks()
             taken(self._lock)
@@ -102,13 +104,11 @@ class CatalogQueue:
         return ""
 
     def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
-        """See ``Queue``."""
         with self._catalog.write() as connection:
             return jobs.renew(connection, progress, _after(LEASE_S))
 
     @contextmanager
     def guard(self, lease: str) -> Iterator[None]:
-        """See ``Queue``."""
 
         def check(connection: Connection) -> None:
             if not jobs.is_held(connection, lease):
@@ -121,7 +121,6 @@ class CatalogQueue:
             fence.reset(token)
 
     def finish(self, lease: str, again_s: float | None = None, error: str = "") -> None:
-        """See ``Queue``."""
         try:
             with self._catalog.write() as connection:
                 jobs.finish(connection, lease, None if again_s is None else _after(again_s), error)
@@ -129,12 +128,10 @@ class CatalogQueue:
             self._leases.discard(lease)
 
     def cancel(self, key: str) -> bool:
-        """See ``Queue``."""
         with self._catalog.write() as connection:
             return jobs.cancel(connection, key)
 
     def close(self) -> None:
-        """See ``Queue``."""
         if self._lock.is_locked:
             Path(self._lock.lock_file).unlink(missing_ok=True)
             self._lock.release()

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from filelock import FileLock, Timeout
 
 from pinakes.errors import Busy, storing
-
-_STEP_S = 0.5
-
-
-@contextmanager
-def awaited(lock: FileLock, what: str, on_wait: Callable[[], object]) -> Iterator[None]:
-    """Hold ``lock``, however long another process keeps it; ``on_wait`` is called every half second until then.
-
-    A killed process keeps nothing. What ``on_wait`` raises ends the waiting.
-
-    Raises:
-        StorageFull: its file cannot be made; ``what`` names it.
-    """
-    while not taken(lock, what, _STEP_S):
-        on_wait()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def taken(lock: FileLock, what: str = "The home", timeout_s: float = 0) -> bool:

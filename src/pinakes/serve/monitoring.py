@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from pinakes.jobs.queue import CatalogQueue
+from pinakes.jobs.queue import open_queue
 from pinakes.library import CollectionStatus
 from pinakes.serve.instance import HEADER
 from pinakes.serve.knowledge import counted, distinct, exact_share
@@ -68,7 +68,7 @@ def _health(service: Service) -> dict[str, JSON]:
         components["note"] = missing
     if following := described(service.library.shelves):
         components["following"] = following
-    queue = CatalogQueue(service.library.shelves.catalog, service.settings.home)
+    queue = open_queue(service.library.shelves.catalog, service.settings.home)
     if jobs := Counter(job.state for job in queue.list_all()):
         components["jobs"] = jobs
     log = service.library.audit.status()

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pinakes.settings import Settings
@@ -67,7 +68,7 @@ class Replicas:
         self._role = role
         self._listener = listener
         self._ready = ready
-        self._say = say or _to_stderr
+        self._say = say or partial(print, file=sys.stderr, flush=True)
         self._places = [_Place() for _ in range(role.settings.server.workers - 1)]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-replicas", daemon=True)
@@ -179,8 +180,3 @@ class _Place:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()
         self._process = None
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()

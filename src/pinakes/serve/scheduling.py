@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from pinakes.calls.caller import Caller
 from pinakes.catalog.jobs import Job, job_key
@@ -17,14 +17,6 @@ from pinakes.upkeep.watched import Watched, read_again, summary
 
 _CLOCK_STEP_S = 1.0
 """A clock that goes back by more than this was put back."""
-
-
-@dataclass(slots=True)
-class _Due:
-    """When a source is read next, and what of its last run that was worked out from."""
-
-    of: tuple[str | None, int, str]
-    at: datetime | None
 
 
 class Scheduling(Task):
@@ -53,10 +45,10 @@ class Scheduling(Task):
         self._sync = library.settings.sync
         self._zone = zone_of(self._sync.timezone)
         self._ready = ready
-        self._say = say or _to_stderr
+        self._say = say or partial(print, file=sys.stderr, flush=True)
         self._clock = clock
         self._looked = clock()
-        self._due: dict[Place, _Due] = {}
+        self._due: dict[Place, tuple[object, datetime | None]] = {}
         self._plans: dict[str, Plan] = {}
         self.pauses = self._sync.retry_first_s, min(self._sync.retry_longest_s, LONGEST_PAUSE_S)
 
@@ -102,12 +94,7 @@ class Scheduling(Task):
         report = plan.kept.report if plan.kept else None
         of = plan.kept.synced_at if plan.kept else None, int((report or {}).get("failures", 0)), plan.source.schedule
         known, now = self._due.get(plan.place), self._clock()
-        if known is None or known.of != of:
-            known = _Due(of, next_run(plan.source, plan.kept, self._sync, self._zone, now))
+        if known is None or known[0] != of:
+            known = of, next_run(plan.source, plan.kept, self._sync, self._zone, now)
             self._due[plan.place] = known
-        return known.at is not None and known.at <= now
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
+        return known[1] is not None and known[1] <= now

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from pinakes.catalog.jobs import Job, job_key
@@ -53,7 +54,7 @@ class Startup(Task):
         self._library = library
         self._reindex = reindex
         self._url = url
-        self._say = say or _to_stderr
+        self._say = say or partial(print, file=sys.stderr, flush=True)
         self._on_failure = on_failure
         known = {record.name for record in library.collections()} if reindex else set()
         self._waiting = {*library.unread(), *known} if reads else set()
@@ -318,8 +319,3 @@ def _held(settings: Settings, status: CollectionStatus) -> str:
 
 def _label(settings: Settings, name: str) -> str:
     return settings.of_collection(name).label or name
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()

@@ -81,7 +81,7 @@ class Local:
     """This process: the same MCP application that serves HTTP, called without a network."""
 
     def __init__(self, settings: Settings) -> None:
-        from pinakes.jobs.queue import CatalogQueue
+        from pinakes.jobs.queue import open_queue
         from pinakes.jobs.worker import Worker
         from pinakes.library import Library
         from pinakes.serve.background import Background
@@ -95,7 +95,7 @@ class Local:
         self._library = Library(settings)
         self._startup = Startup(self._library)
         tasks = [self._startup, Watching(self._library), Background(self._library)]
-        self._worker = Worker(CatalogQueue(self._library.shelves.catalog, settings.home), tasks)
+        self._worker = Worker(open_queue(self._library.shelves.catalog, settings.home), tasks)
         self._workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
         self._asked = Callers(self._app)

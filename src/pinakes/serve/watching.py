@@ -84,7 +84,7 @@ class Watching(Task):
     ) -> None:
         """Follow what is ``wanted``, or what the settings name."""
         self._library = library
-        self._say = say or _to_stderr
+        self._say = say or partial(print, file=sys.stderr, flush=True)
         self._on_read = on_read or partial(_say_what, self._say)
         self._turn = threading.Lock()
         self._chosen = {one.key: one for one in (watched_in(library.settings) if wanted is None else wanted)}
@@ -344,8 +344,3 @@ def _no_notice(error: Exception, poll_s: float) -> str:
 def _say_what(say: Callable[[str], object], watched: Watched, report: Report, _: Sequence[str]) -> None:
     if words := summary(report):
         say(f"{watched.root} → {watched.collection}: {words}")
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()

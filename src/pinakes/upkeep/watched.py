@@ -14,7 +14,7 @@ from pinakes.catalog import collections, manifest, sources
 from pinakes.catalog.jobs import job_key
 from pinakes.catalog.sources import SourceRecord
 from pinakes.ingest import Event, Report, check_place
-from pinakes.jobs.queue import CatalogQueue
+from pinakes.jobs.queue import open_queue
 from pinakes.ports import Lookable
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
@@ -56,7 +56,7 @@ class Course:
 
 def courses(shelves: Shelves) -> dict[str, Course]:
     """Return how it goes with each folder that some process follows, by ``Watched.key``."""
-    every = CatalogQueue(shelves.catalog, shelves.settings.home).list_all()
+    every = open_queue(shelves.catalog, shelves.settings.home).list_all()
     return {
         job.key: Course(**{"doing": "reading", "since": job.created_at, **job.progress})
         for job in every
