@@ -65,7 +65,6 @@ class Startup(Task):
         self._progress = RunProgress()
         self._said = 0.0
         self._by_words: set[str] = set()
-        self._being_read = ""
         self._warm = threading.Event()
         self.model_loaded = False
         self.failure: PinakesError | None = None
@@ -118,12 +117,8 @@ class Startup(Task):
 
     def wanted(self) -> Iterable[Job]:
         """Return a job for each collection whose sources were never read, once models and indexes are loaded."""
-        if not self._warm.is_set() or self.failure is not None:
-            return []
-        if self._waiting and not self._reindex:  # another process may have read them
-            with self._starting():
-                self._pass(self._waiting.difference(self._library.unread(), [self._being_read]))
-        return [Job(job_key(self.kind, name), self.kind, {"collection": name}) for name in sorted(self._waiting)]
+        names = sorted(self._waiting) if self._warm.is_set() and self.failure is None else []
+        return [Job(job_key(self.kind, name), self.kind, {"collection": name}) for name in names]
 
     def accepts(self, job: Job) -> bool:
         """Say whether a collection is still to be read."""
@@ -133,14 +128,19 @@ class Startup(Task):
         """Read the sources of a collection."""
         name = str(running.job.arguments["collection"])
         with self._starting():
-            self._being_read = name
-            self._failures += self._read(name, running)
-            self._pass({name})
+            if self._reindex or name in self._library.unread():  # else another process has read them
+                self._failures += self._read(name, running)
+            self._waiting.discard(name)
+            if not self._waiting:
+                self._conclude()
 
     def _run(self) -> None:
         with suppress(Stopped), self._starting():
             self._warm_up()
             self._welcome()
+            if self._waiting:
+                with self._library.shelves.catalog.write():
+                    pass  # nothing can be read into a home that cannot be written: that is told at once
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
@@ -193,11 +193,8 @@ class Startup(Task):
         elif not self._waiting:
             self._say("There is nothing to search yet. Add documents, also while the server runs: pinakes add PATH")
 
-    def _pass(self, names: set[str]) -> None:
-        """Tell when no collection is left; where that leaves nothing to serve, and nothing is to come: raise why."""
-        self._waiting -= names
-        if not names or self._waiting:
-            return
+    def _conclude(self) -> None:
+        """Tell that all is read; where that leaves nothing to serve, and nothing is to come, raise why."""
         if self._failures and not self._holds_documents() and not self._more_may_come():
             raise self._failures[0]
         for error in self._failures:

@@ -7,7 +7,6 @@ is delivered at least once, whatever ends in between. Of several servers of one 
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,7 @@ from pinakes.fetching.client import Client
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
 from pinakes.posting import Outcome, check, post
+from pinakes.schedules import pause_s
 from pinakes.settings import WebhookSettings
 from pinakes.types import JSON
 
@@ -116,7 +116,8 @@ class Teller:
                 told = [one.as_data() for one in found]
                 webhooks.lay_aside(connection, self.name, found[-1].id, told, tries, outcome.error)
                 return True
-            retry_at = datetime.now(UTC) + timedelta(seconds=wait_after(tries) if outcome.counts else _WRONG_HERE_S)
+            wait_s = pause_s(tries, _FIRST_WAIT_S, _MOST_WAIT_S, self.name) if outcome.counts else _WRONG_HERE_S
+            retry_at = datetime.now(UTC) + timedelta(seconds=wait_s)
             webhooks.failed(connection, self.name, outcome.error, tries, retry_at.isoformat())
         return False
 
@@ -158,11 +159,6 @@ class Teller:
         return True
 
 
-def wait_after(tries: int) -> float:
-    """Return how long to wait after so many failures, in seconds: twice as long each time, a random half left out."""
-    return min(_FIRST_WAIT_S * 2.0 ** min(tries - 1, 20), _MOST_WAIT_S) * (0.5 + random.random() / 2)
-
-
 def _must_note(progress: Progress, seen: int, lost: int) -> bool:
     """Say whether so much is passed over that it is to be noted."""
     return lost > 0 or seen - progress.position >= _SKIPPED_AT_ONCE
@@ -172,4 +168,4 @@ def _waits(progress: Progress) -> bool:
     """Say whether the next post still has to wait; not where the clock was set back meanwhile."""
     if progress.retry_at is None:
         return False
-    return 0 < (datetime.fromisoformat(progress.retry_at) - datetime.now(UTC)).total_seconds() <= _MOST_WAIT_S
+    return 0 < (datetime.fromisoformat(progress.retry_at) - datetime.now(UTC)).total_seconds() <= 2 * _MOST_WAIT_S
