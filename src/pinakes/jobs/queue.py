@@ -80,11 +80,15 @@ class _CatalogQueue:
         self._worker = secrets.token_hex(4)
         self._numbers = count(1)
         self._leases: set[str] = set()
+        self._read: tuple[int, list[Job]] = (-1, [])
         self._lock = self._lock_of(self._worker)
 
     def list_all(self) -> list[Job]:
-        with self._catalog.read() as connection:
-            found = jobs.list_all(connection)
+        version, known, found = self._catalog.version(), *self._read
+        if version != known:  # workers ask several times a second
+            with self._catalog.read() as connection:
+                found = jobs.list_all(connection)
+            self._read = version, found
         return [replace(job, is_held=self._is_held(job)) for job in found]
 
     def enqueue(self, wanted: Sequence[Job]) -> None:

@@ -50,6 +50,8 @@ class Scheduling(Task):
         self._looked = clock()
         self._due: dict[Place, tuple[object, datetime | None]] = {}
         self._plans: dict[str, Plan] = {}
+        self._retries: dict[Place, str] = {}
+        self._version = -1
         self.pauses = self._sync.retry_first_s, min(self._sync.retry_longest_s, LONGEST_PAUSE_S)
 
     def wanted(self) -> Iterable[Job]:
@@ -59,12 +61,15 @@ class Scheduling(Task):
         before, self._looked = self._looked, self._clock()
         if self._looked < before - timedelta(seconds=_CLOCK_STEP_S):
             self._due.clear()
-        self._plans = {job_key(self.kind, *plan.place): plan for plan in self._library.syncing.plans()}
-        retries = self._library.syncing.first_retries()
+        syncing, version = self._library.syncing, self._library.shelves.catalog.version()
+        if version != self._version:
+            self._plans = {job_key(self.kind, *plan.place): plan for plan in syncing.plans()}
+            self._retries, self._version = syncing.first_retries(), version
         found = []
         for key, plan in self._plans.items():
             is_due = self._is_due(plan)
-            if is_due or (plan.place in retries and datetime.fromisoformat(retries[plan.place]) <= self._looked):
+            retry_at = self._retries.get(plan.place)
+            if is_due or (retry_at and datetime.fromisoformat(retry_at) <= self._looked):
                 arguments = {"collection": plan.collection, "source": plan.name}
                 found.append(Job(key, self.kind, arguments, priority=is_due - 1))  # whole sources come first
         return found
