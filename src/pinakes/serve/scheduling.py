@@ -81,7 +81,8 @@ class Scheduling(Task):
     def run(self, running: Running) -> None:
         """Read a source, or what of it is to be tried again."""
         plan = self._plans[running.job.key]
-        paths = None if self._is_due(plan) else self._library.syncing.paths_to_retry(plan.place, self._clock())
+        whole = self._is_due(plan) or running.job.attempts
+        paths = None if whole else self._library.syncing.paths_to_retry(plan.place, self._clock())
         if paths != []:
             watched = Watched(plan.collection, plan.source)
             report = read_again(
