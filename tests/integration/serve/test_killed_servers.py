@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import delete
 from stuck_embedder import SAID, STUCK
@@ -54,6 +59,15 @@ def prepare(home: Path, notes: Path, kind: str) -> None:
     write_files(notes, oolong)
 
 
+def status(home: Path) -> dict[str, Any]:
+    """Return what ``pinakes status --json`` says."""
+    command = [sys.executable, "-m", "pinakes", "--home", str(home), "status", "--json"]
+    environment = {**os.environ, "PINAKES_EMBEDDING__PROVIDER": "deterministic"}
+    done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
 def opened(home: Path) -> Library:
     return Library.open(home, embedding__provider="deterministic", ingest__processes=0)
 
@@ -73,11 +87,15 @@ def test_what_a_killed_server_was_doing_is_done_by_the_next_one(
         server.send_signal(signal.SIGKILL)
         server.wait()
         assert [job.state for job in jobs_of(library, kind)] == ["waiting"]
+        assert (kind, "waiting") in [(job["kind"], job["state"]) for job in status(home)["jobs"]]
         again = process(SERVE, home, "deterministic")
         until(lambda: [(one.documents, one.pending) for one in library.status()] == [(2, 0)])
         assert [hit.path for hit in library.search("oolong", mode="keyword").hits] == ["oolong.md"]
         until(lambda: {job.kind for job in jobs_of(library)} <= {"watch"})
-        assert [job.state for job in jobs_of(library, "watch")] == ["running"] * (kind == "watch")
+        if kind == "watch":
+            assert again.stdout is not None
+            health = httpx.get(f"{again.stdout.readline().decode().strip()}/health").json()
+            assert health["components"]["jobs"] == {"running": 1}
         with library.shelves.catalog.read() as connection:
             told = [event.title for event in events.after(connection, 0, 50, ("indexed", "updated"))]
         assert sorted(filter(None, told)) == ["Oolong", "Tea"], "each document was committed once"
