@@ -10,6 +10,8 @@ from typing import Any
 from benchmarks.speed.home import Home
 from benchmarks.speed.machine import Spread, spread
 from pinakes.ingest import Event
+from pinakes.jobs.queue import open_queue
+from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.serve.background import Background
 
@@ -107,7 +109,8 @@ def meanwhile(home: Home, rounds: int, **settings: Any) -> Meanwhile:
             for question in home.corpus.questions:  # in turns, so that what else the machine does hits both alike
                 times["exact"] += _asked(exact, (question,))
                 times["refined"] += _asked(approximate, (question,))
-        background = Background(approximate)
+        queue = open_queue(approximate.shelves.catalog, approximate.settings.home)
+        background = Worker(queue, [Background(approximate)])
         waiting = approximate.status()[0].pending
         background.start()
         try:

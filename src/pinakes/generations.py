@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from filelock import Timeout
 
 from pinakes.catalog import collections, embeddings, generations
 from pinakes.catalog.collections import CollectionRecord, State
@@ -18,7 +17,7 @@ from pinakes.embedding.own_models import mismatch, recorded
 from pinakes.errors import Busy, IndexCorrupt, InvalidInput, ModelUnavailable, storing
 from pinakes.ingest import Event, Waiting, bind
 from pinakes.machine.disk import folder_bytes
-from pinakes.machine.locks import held
+from pinakes.machine.locks import held, taken
 from pinakes.ports import Embedder, Vocabulary
 from pinakes.settings import EmbeddingSettings
 from pinakes.shelves import Shelves
@@ -182,14 +181,11 @@ def adopt_settings(shelves: Shelves, record: CollectionRecord) -> None:
 def _changing(shelves: Shelves, record: CollectionRecord) -> Iterator[None]:
     """Keep other processes from changing what stands beside a collection."""
     lock = shelves.home.changing(record)
-    with storing("The search index"):
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise Busy(
-                f"Another process is working on the generation beside collection {record.name!r}.",
-                hint="Wait for it, or stop it: what it did is kept. How far it is: pinakes status",
-            ) from error
+    if not taken(lock, "The search index", lock.timeout):
+        raise Busy(
+            f"Another process is working on the generation beside collection {record.name!r}.",
+            hint="Wait for it, or stop it: what it did is kept. How far it is: pinakes status",
+        )
     try:
         yield
     finally:

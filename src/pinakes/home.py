@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import storing
+from pinakes.machine.locks import free
 from pinakes.permissions import make_private
 
 _OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
@@ -103,11 +104,10 @@ class Home:
                 _remove(path)
 
     def drop_locks(self, collection: str, place: tuple[str, str, str]) -> None:
-        """Remove the locks of a source that is not read into a collection any more, unless somebody holds them."""
-        for lock in (self.reading(collection, place), self.following(collection, place[1])):
-            with suppress(Timeout), lock.acquire(blocking=False):
-                Path(lock.lock_file).unlink(missing_ok=True)
-                Path(lock.lock_file).with_suffix(".json").unlink(missing_ok=True)
+        """Remove the lock of a source that is not read into a collection any more, unless somebody holds it."""
+        lock = self.reading(collection, place)
+        if free(lock):
+            Path(lock.lock_file).unlink(missing_ok=True)
 
     def rebuilding(self, record: CollectionRecord, timeout_s: float) -> FileLock:
         """Return the lock that is held while an index of a collection is built anew or gets another number."""
@@ -125,19 +125,6 @@ class Home:
         """Return the lock of whoever reads the source at ``place`` (kind, location, part) into a collection."""
         name = hashlib.sha256("\0".join((collection, *place)).encode(errors="surrogatepass")).hexdigest()[:16]
         return self._lock("sources", f"{name}.lock")
-
-    def following(self, collection: str, location: str) -> FileLock:
-        """Return the lock of whoever follows a folder as it changes."""
-        return self._lock("sources", self.course(collection, location).with_suffix(".lock").name, 0)
-
-    def scheduling(self) -> FileLock:
-        """Return the lock of the process that reads sources by their schedules."""
-        return self._lock("sources", "schedules.lock", 0)
-
-    def course(self, collection: str, location: str) -> Path:
-        """Return the file in which whoever follows a folder tells how it goes."""
-        place = f"{collection}\0{location}".encode(errors="surrogatepass")
-        return self.path / "sources" / f"{hashlib.sha256(place).hexdigest()[:16]}.watch.json"
 
     def source(self, kind: str, location: str, ref: str | None) -> Path:
         """Return the folder in which a source may keep what it fetched."""

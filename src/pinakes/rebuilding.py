@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from pinakes.catalog import Catalog, Connection, changes, collections
 from pinakes.catalog.collections import CollectionRecord
@@ -18,7 +18,7 @@ from pinakes.home import Home
 from pinakes.indexes import versions
 from pinakes.indexes.versions import IndexVersion
 from pinakes.ingest import Event
-from pinakes.machine.locks import held
+from pinakes.machine.locks import held, taken
 from pinakes.ports import Index
 
 _LOOK_S = 0.5
@@ -72,12 +72,9 @@ class Rebuilder:
         if not self.is_outdated(record) and not self.home.all_but(self._generations(record)):
             return
         lock = self.numbering(record)
-        with storing(f"The index of {record.name!r}"):
-            try:
-                lock.acquire(timeout=_LOOK_S)
-            except Timeout:
-                yield Event("elsewhere", 0, 0)
-                return
+        if not taken(lock, f"The index of {record.name!r}", _LOOK_S):
+            yield Event("elsewhere", 0, 0)
+            return
         try:
             old = self.again(record)
             if self.is_outdated(old):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-
-from filelock import Timeout
 
 from pinakes.calls.traffic import Traffic
 from pinakes.catalog import Catalog, collections, selection, sources
@@ -20,11 +18,12 @@ from pinakes.cutting.workers import Workers
 from pinakes.embedders import counting, open_embedder
 from pinakes.embedding.own_models import OwnModels, close, mismatch, vocabulary_of
 from pinakes.embedding.spending import Bill, asks, bill, check
-from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull, storing
+from pinakes.errors import IndexCorrupt, IndexTooNew, ModelUnavailable, NotFound, StorageFull
 from pinakes.follow import Fill, Followers
 from pinakes.home import Home
 from pinakes.indexes import open_index
 from pinakes.ingest import Approximator, Backlog, Event, Ingest, Tools, Waiting, tell_sources
+from pinakes.machine.locks import taken
 from pinakes.overlaps import how_to
 from pinakes.ports import Embedder, Index, Lookable, Remote, Source, Vocabulary
 from pinakes.rebuilding import Rebuilder
@@ -390,10 +389,8 @@ class Shelves:
     def _embedding(self, record: CollectionRecord) -> Iterator[bool]:
         """Keep other processes from embedding the same passages; give False where one is at it."""
         lock = self.home.embedding(record)
-        with storing("The search index"), suppress(Timeout):
-            lock.acquire(blocking=False)
         try:
-            yield lock.is_locked
+            yield taken(lock, "The search index")
         finally:
             lock.release()
 

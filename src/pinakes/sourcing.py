@@ -15,7 +15,7 @@ from pinakes.embedders.counting import counted_by
 from pinakes.errors import InvalidInput
 from pinakes.home import Home
 from pinakes.ingest import Event, How
-from pinakes.machine.locks import awaited
+from pinakes.machine.locks import taken
 from pinakes.ports import Embedder
 from pinakes.readers import passwords_in, remedied
 from pinakes.settings import ChunkingSettings, Settings, SourceSettings
@@ -23,6 +23,8 @@ from pinakes.sources import recognise
 from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
+
+_STEP_S = 0.5
 
 _NUMBERED_BEFORE = "reading"
 """A number that stood for all readers and chunkers, before documents recorded theirs."""
@@ -212,19 +214,17 @@ def alone(
     Raises:
         StorageFull: the lock's file cannot be made.
     """
-    lock = home.reading(name, source.place)
-    said = False
-
-    def on_wait() -> None:
-        nonlocal said
+    lock, said = home.reading(name, source.place), False
+    while not taken(lock, f"The lock of {source.location!r}", _STEP_S):
         if not said:
             _log.warning("another process is reading this source: waiting (%s)", source.location)
             said = True
         if on_event is not None:
             on_event(Event("wait", 0, 0, source.location))
-
-    with awaited(lock, f"The lock of {source.location!r}", on_wait):
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _known(catalog: Catalog) -> dict[str, list[SourceRecord]]:

@@ -119,7 +119,9 @@ class TestThereAndBack:
         )
         write_files(home, {"team/sources/team.yaml": "kind: KnowledgeSource\n", "team/kb/deep/a.md": "# A\n"})
         write_files(home, {"team/other.txt": "mine", "notes/b.md": "# B\n", "sources/mine/c.md": "# C\n"})
-        write_files(home, {"server.json": "{}", "startup.lock": "", "cache/model.bin": "weights"})
+        write_files(
+            home, {"server.json": "{}", "startup.lock": "", "worker-0a1b2c3d.lock": "", "cache/model.bin": "weights"}
+        )
         with opened(home) as library:
             done = library.exchange.back_up(home / "home.zip")
             again = library.exchange.back_up(home / "home.zip", force=True)

@@ -15,13 +15,17 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from sqlalchemy import func, select
+from working import worker_of, working
 
 from pinakes.catalog.schema import embeddings
 from pinakes.errors import Busy, InvalidInput, InvalidName, InvalidSetting, NotFound, PinakesError
 from pinakes.library import Library
 from pinakes.serve import background
+from pinakes.serve.watching import Watching
+from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
 from pinakes.types import Results
+from pinakes.upkeep.watched import Watched, courses
 
 Open = Callable[..., Library]
 QUERY = "earthworms of the badger"
@@ -355,9 +359,9 @@ class TestDeleting:
     def test_a_server_drops_it_though_nobody_asks_for_it(
         self, filled: Library, other: Library, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
+        monkeypatch.setattr(background.Background, "look_every_s", 0.01)
         number, kept = filled.collection("zoo").id, filled.collection("sea").id
-        thread = background.Background(other)
+        thread = worker_of(other, background.Background(other))
         thread.start()
         until(lambda: held(other) == {number, kept})
         filled.collecting.delete("zoo")
@@ -452,7 +456,10 @@ with Library.open(sys.argv[1], **settings) as library:
 
 
 def test_a_collection_whose_folder_is_followed_stays_as_it_is(filled: Library, docs: Path) -> None:
-    with filled.shelves.home.following("zoo", str(docs / "zoo")):
+    watched = Watched("zoo", SourceSettings(location=str(docs / "zoo")))
+    with working(filled, Watching(filled, [watched], say=lambda _: None)):
+        while watched.key not in courses(filled.shelves):
+            time.sleep(0.01)
         changes: list[Callable[[], object]] = [
             lambda: filled.collecting.delete("zoo"),
             lambda: filled.collecting.rename("zoo", "garden"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from bert_reference import WORDS, make_tiny_bert
 from progressive_support import small_steps, waiting
+from working import working
 
 from pinakes.documents.editing import Draft, Written
 from pinakes.library import Library
@@ -54,7 +53,7 @@ def test_a_server_embeds_it_later_and_it_is_found_by_meaning_meanwhile(library: 
 class TestLongOnesInAServer:
     @pytest.fixture
     def library(self, open_library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-        monkeypatch.setattr(background, "_LOOK_EVERY_S", 0.01)
+        monkeypatch.setattr(background.Background, "look_every_s", 0.01)
         model = make_tiny_bert(tmp_path / "model" / "tiny")
         more = {"embedding__progressive_chunks": 2000, "documents__embed_at_once": 20}
         opened: Library = open_library(**small_steps(model) | more)
@@ -71,7 +70,7 @@ class TestLongOnesInAServer:
         words = long_text(2, 1)
         for mode in ("keyword", "vector"):
             assert library.search(words, mode=mode).hits[0].document_id == written.document.uid
-        with closing_background(library):
+        with working(library, background.Background(library)):
             until_nothing_waits(library)
         assert library.search(words, mode="vector").hits[0].document_id == written.document.uid
         assert library.verify() == {"default": []}
@@ -98,16 +97,6 @@ class TestLongOnesInAServer:
         library.shelves.settings = settings.model_copy(update={"embedding": full})
         assert library.documents.put(long_text(2), title="Long").degraded is None
         assert waiting(library) == 0
-
-
-@contextmanager
-def closing_background(library: Library) -> Iterator[None]:
-    working = background.Background(library)
-    working.start()
-    try:
-        yield
-    finally:
-        assert working.stop()
 
 
 def until_nothing_waits(library: Library) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from small_pdf import pdf
+from working import worker_of
 
 from pinakes.compat.staged.watching import kb_resync, kb_status
 from pinakes.errors import SourceError
@@ -38,7 +39,7 @@ def folder(home: Path) -> Path:
 
 @contextmanager
 def followed(library: Library) -> Iterator[None]:
-    watching = Watching(library, say=lambda _: None)
+    watching = worker_of(library, Watching(library, say=lambda _: None))
     watching.start()
     try:
         until(lambda: status(library)["watcher"] in ("watching", "polling"))
@@ -265,7 +266,7 @@ def test_sources_of_collections_are_followed_where_the_settings_say_so(
     source = f'[[collections.notes.sources]]\nlocation = "{docs}"\nwatch = true\ntags = ["kind:{{extension}}"]\n'
     (home / "config.toml").write_text(source)
     library = open_library(**{**ON, "knowledge_base__enabled": False})
-    watching = Watching(library, say=lambda _: None)
+    watching = worker_of(library, Watching(library, say=lambda _: None))
     watching.start()
     try:
         until(lambda: library.collections() and library.search("words", "notes").hits)

@@ -12,6 +12,7 @@ import pytest
 from bert_reference import make_tiny_bert
 from counting_bert import CountingBert
 from progressive_support import StoppedError, small_steps, stop_at, stopped_at_searchable, write_folder
+from working import worker_of
 
 from pinakes.approximation import Map
 from pinakes.embedders import EMBEDDERS
@@ -97,7 +98,7 @@ def test_the_head_of_an_answer_is_embedded_by_its_own_model(partly: Library) -> 
 def test_a_server_embeds_the_rest_by_its_own_model(partly: Library, tmp_path: Path) -> None:
     partly.add(str(write_folder(tmp_path / "usual", ["one"])), "usual")
     usual = len(usual_texts(partly))
-    background = Background(partly)
+    background = worker_of(partly, Background(partly))
     background.start()
     wait_until_exact(partly)
     assert background.stop()
@@ -106,7 +107,7 @@ def test_a_server_embeds_the_rest_by_its_own_model(partly: Library, tmp_path: Pa
 
 
 def test_after_going_back_the_rest_is_embedded_by_the_first_model(partly: Library) -> None:
-    background = Background(partly)
+    background = worker_of(partly, Background(partly))
     background.start()
     wait_until_exact(partly)
     assert usual_texts(partly) == []

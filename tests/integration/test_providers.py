@@ -15,6 +15,7 @@ import pytest
 from chat_server import serving as serving_chat
 from embedding_server import EmbeddingServer, Raw, serving
 from progressive_support import StoppedError, stop_at, write_folder
+from working import worker_of
 
 from pinakes.documents.drafting import Draft
 from pinakes.documents.editing import Written
@@ -137,13 +138,13 @@ def test_the_same_where_all_is_in_the_catalogue_before_it_is_embedded(
 def test_a_server_embeds_what_waits_once_the_provider_is_back(
     provided: Open, server: EmbeddingServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(module, "_AFTER_FAILURE_S", 0.05)
+    monkeypatch.setattr(module.Background, "look_every_s", 0.02)
+    monkeypatch.setattr(module.Background, "pauses", (0.05, 0.05))
     library = provided()
     server.stop()
     report = library.add(str(folder))
     assert (report.pending, report.embedded) == (report.chunks, 0)
-    background = Background(library)
+    background = worker_of(library, Background(library))
     background.start()
     try:
         server.start()
@@ -244,8 +245,8 @@ def test_a_refused_text_of_a_large_run_is_found_by_words(provided: Open, server:
 def test_a_server_does_not_ask_for_a_refused_text_again_and_again(
     provided: Open, server: EmbeddingServer, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(module, "_AFTER_FAILURE_S", 0.02)
+    monkeypatch.setattr(module.Background, "look_every_s", 0.02)
+    monkeypatch.setattr(module.Background, "pauses", (0.02, 0.02))
     library = provided()
     library.add(str(folder))
     server.stop()
@@ -254,7 +255,7 @@ def test_a_server_does_not_ask_for_a_refused_text_again_and_again(
     refused = Raw(400, b"input is too long")
     server.reply = lambda texts, before: refused if any("badger" in text for text in texts) else None
     server.start()
-    background = Background(library)
+    background = worker_of(library, Background(library))
     background.start()
     deadline = time.monotonic() + LONG_S
     while "1 passage has no vector" not in caplog.text and time.monotonic() < deadline:
@@ -309,10 +310,10 @@ def test_where_the_price_is_not_known_tokens_decide_and_only_where_a_key_is_want
 def test_a_server_does_not_spend_unasked_either(
     provided: Open, server: EmbeddingServer, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(module.Background, "look_every_s", 0.02)
     library = provided(embedding__price_per_million=1.0, embedding__ask_above=0.0)
     library.add(str(folder))
-    background = Background(library)
+    background = worker_of(library, Background(library))
     background.start()
     deadline = time.monotonic() + LONG_S
     while "spent unasked" not in caplog.text and time.monotonic() < deadline:

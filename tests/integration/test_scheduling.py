@@ -15,11 +15,11 @@ import flaky_reader
 import pytest
 from flaky_reader import FlakyReader
 from sqlalchemy import update
+from working import jobs_of, worker_of
 
 from pinakes.catalog.schema import sources
 from pinakes.library import Library
 from pinakes.readers import READERS
-from pinakes.serve import scheduling as module
 from pinakes.serve.scheduling import Scheduling
 from pinakes.testing import write_files
 
@@ -48,7 +48,9 @@ class Scheduled:
         self.library = library
         self.said: list[str] = []
         self.scheduling = Scheduling(library, clock=clock, ready=ready, say=self.said.append)
-        self.scheduling.start()
+        self.scheduling.look_every_s = 0.1
+        self.worker = worker_of(library, self.scheduling)
+        self.worker.start()
 
     def until(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + LONG_S
@@ -60,6 +62,9 @@ class Scheduled:
         [one] = self.library.syncing.everything()
         return one
 
+    def states(self) -> list[str]:
+        return [job.state for job in jobs_of(self.library)]
+
     def read_at(self) -> str | None:
         last: str | None = self.state().last_try
         return last
@@ -67,12 +72,6 @@ class Scheduled:
     def until_read_after(self, before: str | None) -> str:
         self.until(lambda: self.read_at() != before and self.state().state != "reading")
         return self.read_at() or ""
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.1)
-    monkeypatch.setattr(module, "_LOOK_AGAIN_S", 0.05)
 
 
 @pytest.fixture
@@ -98,7 +97,7 @@ def keep_time(open_library: OpenLibrary, notes: Path) -> Iterator[Callable[..., 
         return begun[-1]
 
     yield begin
-    ended = [one.scheduling.stop() for one in begun]
+    ended = [one.worker.stop() for one in begun]
     assert all(ended)
 
 
@@ -160,7 +159,7 @@ def test_a_time_in_the_gap_of_summer_time_is_kept(
     before = scheduled.read_at()
     scheduled.until(lambda: scheduled.scheduling._due)
     [due] = scheduled.scheduling._due.values()
-    assert due.at == datetime(2026, 3, 29, 1, tzinfo=UTC)
+    assert due[1] == datetime(2026, 3, 29, 1, tzinfo=UTC)
     assert scheduled.read_at() == before
     clock.put(datetime(2026, 3, 29, 1, 0, 1, tzinfo=UTC))
     scheduled.until_read_after(before)
@@ -174,7 +173,7 @@ def test_a_clock_that_is_put_back_does_not_stop_the_schedule(
     scheduled = keep_time("@every 1h", clock=clock)
     scheduled.until(lambda: scheduled.scheduling._due)
     clock.put(START)
-    soon = lambda: [one.at for one in scheduled.scheduling._due.values()]  # noqa: E731
+    soon = lambda: [one[1] for one in scheduled.scheduling._due.values()]  # noqa: E731
     scheduled.until(lambda: [at for at in soon() if at and at < START + timedelta(hours=2)])
     before = scheduled.read_at()
     clock.put(START + timedelta(hours=1, minutes=1))
@@ -200,25 +199,28 @@ def test_a_source_is_read_by_one_process_at_a_time(
     before = set_read_at(library, datetime.now(UTC) - timedelta(hours=1))
     with lock:
         scheduled = keep_time("@every 1s")
-        scheduled.until(lambda: scheduled.scheduling._running)
+        scheduled.until(lambda: "running" in scheduled.states())
         assert scheduled.state().state == "reading"
         assert scheduled.read_at() == before
     scheduled.until_read_after(before)
 
 
-def test_of_two_servers_one_keeps_time(keep_time: Callable[..., Scheduled], open_library: OpenLibrary) -> None:
+def test_of_two_servers_one_reads_a_source_and_the_other_goes_on_when_it_ends(
+    keep_time: Callable[..., Scheduled], notes: Path
+) -> None:
     first = keep_time("@every 1s")
-    first.until_read_after(None)
     other = Library(first.library.settings)
     second = Scheduled(other, Clock(), lambda: True)
     try:
-        again = first.until_read_after(first.read_at())
-        assert (second.said, second.scheduling._due) == ([], {})
-        assert first.scheduling.stop()
-        second.until_read_after(again)
-        assert second.scheduling._due
+        first.until_read_after(None)
+        for number in range(3):
+            write_files(notes, {f"{number}.md": f"# {number}\n\nwords\n"})
+            first.until(lambda wanted=number + 2: first.state().documents == wanted)
+        first.until(lambda: first.said + second.said == ["notes → default: 1 added"] * 4)
+        assert first.worker.stop()
+        second.until_read_after(first.read_at())
     finally:
-        assert second.scheduling.stop()
+        assert second.worker.stop()
         other.close()
 
 
@@ -255,8 +257,8 @@ def test_a_file_that_failed_is_tried_again_without_a_schedule(
 def test_it_ends_in_the_middle_of_a_run(keep_time: Callable[..., Scheduled], notes: Path) -> None:
     write_files(notes, {f"{number}.md": f"# {number}\n\nwords of {number}\n" for number in range(300)})
     scheduled = keep_time("@every 1s", ingest__batch_chunks=8)
-    scheduled.until(lambda: scheduled.scheduling._running)
-    assert scheduled.scheduling.stop()
+    scheduled.until(lambda: "running" in scheduled.states())
+    assert scheduled.worker.stop()
     scheduled.library.sync()
     assert scheduled.state().documents == 301
 
@@ -275,7 +277,7 @@ def test_trouble_with_one_source_does_not_keep_others_from_being_read(
         every = scheduled.library.syncing.everything
         scheduled.until(lambda: {one.name: one.state for one in every()} == wanted)
     finally:
-        assert scheduled.scheduling.stop()
+        assert scheduled.worker.stop()
 
 
 def _read(open_library: OpenLibrary, notes: Path) -> Library:

@@ -11,6 +11,7 @@ import pytest
 from counting_embedder import CountingEmbedder
 from old_home import unpacked
 from sqlalchemy import select
+from working import worker_of
 
 from pinakes import analysis, chunking, readers
 from pinakes.catalog import embeddings, sources
@@ -189,7 +190,7 @@ class TestSyncing:
 
 class TestInTheBackground:
     def test_a_server_builds_the_index_while_the_old_one_answers(self, library: Library, home: Path) -> None:
-        background = Background(library)
+        background = worker_of(library, Background(library))
         background.start()
         deadline = time.monotonic() + LONG_S
         while index_folders(home) != {"1-2"}:

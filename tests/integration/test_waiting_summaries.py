@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from working import worker_of
 
 from pinakes.catalog import summaries
 from pinakes.embedders import EMBEDDERS
@@ -79,9 +80,9 @@ def test_while_there_is_no_model_they_wait_and_that_is_said(library: Library) ->
 
 
 def test_a_server_takes_them_behind_its_back(library: Library, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.01)
-    monkeypatch.setattr(module, "_AFTER_FAILURE_S", 0.05)
-    background = Background(library)
+    monkeypatch.setattr(module.Background, "look_every_s", 0.01)
+    monkeypatch.setattr(module.Background, "pauses", (0.05, 0.05))
+    background = worker_of(library, Background(library))
     background.start()
     model.touch()
     deadline = time.monotonic() + LONG_S

@@ -13,6 +13,7 @@ from typing import Any
 import failing_reader
 import pytest
 import watchfiles
+from working import worker_of
 
 from pinakes.catalog import events
 from pinakes.ingest import Report
@@ -22,7 +23,7 @@ from pinakes.serve import watching as module
 from pinakes.serve.watching import Watching
 from pinakes.settings import SourceSettings
 from pinakes.testing import write_files
-from pinakes.upkeep.watched import Beacon, Course, Watched, concerns
+from pinakes.upkeep.watched import Course, Watched, concerns, courses
 
 LONG_S = 30.0
 SOON = {"watch__settle_ms": 100, "watch__poll_s": 0.1}
@@ -37,7 +38,8 @@ class Followed:
         self.runs: list[Report] = []
         self.read: list[str] = []
         self.said: list[str] = []
-        self.watching = Watching(library, [self.watched], say=self.said.append, on_read=self._on_read)
+        task = Watching(library, [self.watched], say=self.said.append, on_read=self._on_read)
+        self.watching = worker_of(library, task)
         self.watching.start()
 
     def _on_read(self, watched: Watched, report: Report, names: Sequence[str]) -> None:
@@ -57,7 +59,7 @@ class Followed:
 
     @property
     def course(self) -> Course | None:
-        return Beacon(self.library.shelves.home, self.watched).told()
+        return courses(self.library.shelves).get(self.watched.key)
 
     def total(self, what: str) -> int:
         return sum(getattr(report, what) for report in list(self.runs))

@@ -7,8 +7,9 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,11 +32,15 @@ from pinakes.errors import (
 )
 from pinakes.permissions import PRIVATE_FILE, make_private
 
-HEAD = "0016"
+HEAD = "0017"
 """The newest migration; a test compares it with the migrations folder."""
 
 _version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 BUSY_TIMEOUT_S = 60
+
+fence: ContextVar[Callable[[Connection], object] | None] = ContextVar("fence", default=None)
+"""Looks, within a transaction and before it is committed, whether this context may still write; else it raises."""
+
 _SWITCH_STEP_S = 0.02
 _STEPS_BETWEEN_LOOKS = 500_000
 """So many steps of SQLite's machine take some ten milliseconds; then a statement sees whether its call is to end."""
@@ -139,6 +144,8 @@ class Catalog:
             with connection.begin():
                 yield connection
                 interrupt.check()
+                if (may_write := fence.get()) is not None:
+                    may_write(connection)
             interrupt.wrote()
 
     def copy_to(self, place: Path, what: str = "The catalogue") -> None:

@@ -332,3 +332,20 @@ undelivered = Table(
     sqlite_autoincrement=True,
 )
 """Posts that failed too often. ``again``: somebody wants them to be sent once more."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("arguments", JSON, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("run_at", Text),
+    Column("owner", Text),
+    Column("expires_at", Text),
+    Column("attempts", Integer, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("progress", JSON, nullable=False),
+)
+"""Work that waits or runs; see ``catalog.jobs``."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pinakes.library import CollectionStatus
     from pinakes.verification import Difference
 
+_OF_JOB = ("key", "kind", "state", "arguments", "priority", "created_at", "run_at", "attempts", "error", "progress")
+
 
 def status(
     session: Session,
@@ -29,9 +31,12 @@ def status(
     check_model: bool = False,
     stale: bool = False,
 ) -> None:
-    """Say what the collections hold, where it comes from, and how far it is indexed."""
+    """Say what the collections hold, where it comes from, how far it is indexed, and what a server does."""
+    from pinakes.jobs.queue import open_queue
+
     with session.library() as library:
         states = library.status(collection)
+        jobs = open_queue(library.shelves.catalog, session.settings.home).list_all()
         differing = staleness.looked(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)
@@ -50,6 +55,7 @@ def status(
                 }
                 for state in states
             ],
+            "jobs": [{name: getattr(job, name) for name in _OF_JOB} for job in jobs],
         }
     )
     if screen.as_json:
@@ -59,6 +65,8 @@ def status(
         screen.show(f"profile  {settings.profile}")
     ready = "ready" if model["installed"] and not model["problem"] else model["problem"]
     screen.show(f"model    {model['model']}: {ready}")
+    for job in jobs:
+        screen.show(printable(f"job      {job.key}: {job.state}{f': {job.error}' if job.state == 'failed' else ''}"))
     for state in states:
         screen.show()
         _show_collection(session, state, problems)

@@ -36,26 +36,29 @@ def watch(session: Session, wanted: Wanted) -> None:
         InvalidInput: something is no folder and no file, or nothing is to be followed.
         Busy: another process follows it.
     """
+    from pinakes.jobs.queue import open_queue
+    from pinakes.jobs.worker import Worker
     from pinakes.serve.watching import Watching
-    from pinakes.upkeep.watched import Beacon
+    from pinakes.upkeep.watched import courses
 
     screen = session.screen
     with session.library(create=True) as library:
         prepare_or_warn(session)
         chosen = _added(session, library, wanted) if wanted.locations else _configured(library, wanted.collection)
         for one in chosen:
-            if Beacon(library.shelves.home, one).told() is not None:
+            if one.key in courses(library.shelves):
                 raise Busy(f"Another process follows {one.root}.", hint="A running server does so by itself.")
         watching = Watching(
             library, chosen, say=screen.warn, on_read=lambda one, report, names: _show(screen, one, report, names)
         )
+        worker = Worker(open_queue(library.shelves.catalog, library.settings.home), [watching])
         with _until_stopped() as stopped:
-            watching.start()
+            worker.start()
             names = ", ".join(str(one.root) for one in chosen)
             screen.say(f"Following {names} (Ctrl+C stops it).")
-            while watching.running and not stopped.wait(_LOOK_EVERY_S):
+            while not stopped.wait(_LOOK_EVERY_S):
                 pass
-        watching.stop()
+        worker.stop()
 
 
 def _added(session: Session, library: Library, wanted: Wanted) -> list[Watched]:

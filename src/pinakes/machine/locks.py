@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from filelock import FileLock, Timeout
 
 from pinakes.errors import Busy, storing
 
-_STEP_S = 0.5
 
-
-@contextmanager
-def awaited(lock: FileLock, what: str, on_wait: Callable[[], object]) -> Iterator[None]:
-    """Hold ``lock``, however long another process keeps it; ``on_wait`` is called every half second until then.
-
-    A killed process keeps nothing. What ``on_wait`` raises ends the waiting.
+def taken(lock: FileLock, what: str = "The home", timeout_s: float = 0) -> bool:
+    """Take a lock; False where somebody else holds it.
 
     Raises:
         StorageFull: its file cannot be made; ``what`` names it.
     """
-    while not _taken(lock, what):
-        on_wait()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _taken(lock: FileLock, what: str) -> bool:
     with storing(what):
         try:
-            lock.acquire(timeout=_STEP_S)
+            lock.acquire(timeout=timeout_s)
         except Timeout:
             return False
     return True
+
+
+def free(lock: FileLock) -> bool:
+    """Say whether nobody holds a lock."""
+    if taken(lock):
+        lock.release()
+        return True
+    return False
 
 
 @contextmanager
@@ -46,14 +40,11 @@ def held(lock: FileLock, what: str) -> Iterator[None]:
         Busy: another process holds it for longer than its timeout.
         StorageFull: its file cannot be made.
     """
-    with storing(what):
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise Busy(
-                f"{what} is being written by another process, for {lock.timeout:g} seconds now.",
-                hint="Wait for it to finish, or raise index.lock_timeout_s.",
-            ) from error
+    if not taken(lock, what, lock.timeout):
+        raise Busy(
+            f"{what} is being written by another process, for {lock.timeout:g} seconds now.",
+            hint="Wait for it to finish, or raise index.lock_timeout_s.",
+        )
     try:
         yield
     finally:

@@ -10,8 +10,7 @@ import logging
 import os
 import sys
 import threading
-import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from typing import cast
@@ -20,153 +19,116 @@ import numpy as np
 
 from pinakes.calls.traffic import Traffic
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import InvalidInput, PinakesError
+from pinakes.catalog.jobs import Job, job_key
+from pinakes.errors import InvalidInput, NotFound
+from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
 from pinakes.ports import Embedder, Remote, Vocabulary
-from pinakes.serve.startup import Stopped
 from pinakes.stock import upgrading
 from pinakes.types import Float32, Int64, Spent
 
 _log = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 2.0
-_AFTER_FAILURE_S = 60.0
 _LONGEST_PAUSE_S = 0.5
 """Work waits no longer for searches to end, so that a server without a quiet moment gets done too."""
 
-_STOP_TIMEOUT_S = 8.0
 _NICENESS = 10
 
 
-class Background:
-    """The thread of one server that works on every collection of its library. Thread-safe."""
+class Background(Task):
+    """Working on every collection of a library behind its searches."""
+
+    kind = "background"
+    look_every_s = 2.0
+    pauses = (60.0, 600.0)
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._stop = threading.Event()
-        self._gentle: dict[Embedder, _Gentle] = {}
-        self._open = ExitStack()
-        self._thread = threading.Thread(target=self._run, name="pinakes-background", daemon=True)
         self._written: dict[int, int] = {}
         self._done: dict[int, tuple[int, int]] = {}
-        self._retry_at: dict[int, float] = {}
-        self._told: dict[int, str] = {}
         self._summarized: dict[int, int] = {}
 
-    def start(self) -> None:
-        """Begin, in a thread of its own; from now on large runs of this process leave the rest to it."""
+    def wanted(self) -> Iterable[Job]:
+        """Return a job for each collection in which something changed; large runs leave the rest to it from now on."""
         self._library.shelves.embeds_later = True
-        self._thread.start()
-
-    def end(self) -> None:
-        """Ask the work to end."""
-        self._stop.set()
-
-    def stop(self) -> bool:
-        """Ask the work to end and wait a little; say whether it did."""
-        self.end()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_TIMEOUT_S)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        with ExitStack() as self._open:
-            while not self._stop.wait(_LOOK_EVERY_S):
-                try:
-                    records = self._collections()
-                    self._forget_gone(records)
-                    for record in records:
-                        self._look_at(record)
-                except Stopped:
-                    return
-
-    def _collections(self) -> list[CollectionRecord]:
-        try:
-            return self._library.collections()
-        except PinakesError as error:
-            _log.warning("embedding in the background waits: %s", error)
-            return []
+        records = self._library.collections()
+        self._forget_gone(records)
+        changed = [record for record in records if self._done.get(record.id) != (record.line, record.written)]
+        return [Job(job_key(self.kind, record.name), self.kind, {"collection": record.name}) for record in changed]
 
     def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
         """Have the library drop what it holds of collections that were there before and are not any more."""
         gone = self._written.keys() - {record.id for record in records}
-        with suppress(PinakesError):
-            if gone:
-                self._library.shelves.drop_gone()
-            for known in (self._written, self._done, self._retry_at, self._told, self._summarized):
-                for number in gone:
-                    known.pop(number, None)
+        if gone:
+            self._library.shelves.drop_gone()
+        for known in (self._written, self._done, self._summarized):
+            for number in gone:
+                known.pop(number, None)
 
-    def _look_at(self, record: CollectionRecord) -> None:
+    def run(self, running: Running) -> None:
         """Have the index follow, then do what waits; not while somebody is adding to the collection.
 
         A run that is not over yet knows best what to embed first.
         """
-        before, self._written[record.id] = self._written.get(record.id), record.written
-        state = record.line, record.written  # after a switch what waits is another model's
-        if self._done.get(record.id) == state or time.monotonic() < self._retry_at.get(record.id, 0):
-            return
-        try:
+        with suppress(NotFound):
+            record = self._library.collection(str(running.job.arguments["collection"]))
+            before, self._written[record.id] = self._written.get(record.id), record.written
+            state = record.line, record.written  # after a switch what waits is another model's
             self._library.shelves.index(record.name)
-            if before == record.written and self._upgrade(record) and self._embed(record.name):
-                self._summarize(record)
+            if before != record.written:
+                return
+            try:
+                if self._upgrade(record, running) and self._embed(record.name, running):
+                    self._summarize(record, running)
+                    self._done[record.id] = state
+            except InvalidInput as error:  # refused passages stay so until the documents are others
                 self._done[record.id] = state
-            self._told.pop(record.id, None)
-        except Stopped:
-            raise
-        except InvalidInput as error:  # refused passages stay so until the documents are others
-            self._done[record.id] = state
-            _log.warning("collection %r: %s", record.name, error)
-        except Exception as error:  # noqa: BLE001 - the thread's last door: the other collections must go on
-            self._retry_at[record.id] = time.monotonic() + _AFTER_FAILURE_S
-            if self._told.get(record.id) != str(error):
-                self._told[record.id] = str(error)
-                known = isinstance(error, PinakesError)
-                _log.warning("collection %r waits for its vectors: %s", record.name, error, exc_info=not known)
+                _log.warning("collection %r: %s", record.name, error)
 
-    def _upgrade(self, record: CollectionRecord) -> bool:
+    def tell(self, job: Job, words: str) -> None:
+        """Say why a collection waits."""
+        _log.warning("collection %r waits for its vectors: %s", job.arguments["collection"], words)
+
+    def _upgrade(self, record: CollectionRecord, running: Running) -> bool:
         """Make again what older versions made; say whether that was done, and not left to another process."""
         shelves, mine = self._library.shelves, True
         with closing(upgrading.upgrade(shelves, record)) as events:
             for event in events:
                 mine = mine and event.stage != "elsewhere"
-                _let_pass(shelves.traffic, self._stop)
+                _let_pass(shelves.traffic, running)
         return mine
 
-    def _embed(self, name: str) -> bool:
-        """Embed what waits; say whether that was done, and not left to another process."""
-        with closing(self._library.shelves.embed_waiting(name, through=self._gently)) as events:
-            return all(event.stage != "elsewhere" for event in events)
+    def _embed(self, name: str, running: Running) -> bool:
+        """Embed what waits, letting searches go first; say whether that was done, and not left to another process."""
+        shelves, mine = self._library.shelves, True
+        with ExitStack() as opened:
 
-    def _summarize(self, record: CollectionRecord) -> None:
+            def gently(embedder: Embedder) -> Embedder:
+                of = _GentleRemote if isinstance(embedder, Remote) else _Gentle
+                gentle = of(embedder, shelves.traffic, running, shelves.settings.embedding.threads)
+                return opened.enter_context(closing(gentle))
+
+            for event in opened.enter_context(closing(shelves.embed_waiting(name, through=gently))):
+                mine = mine and event.stage != "elsewhere"
+                running.note(event.stage, event.done, event.total)
+        return mine
+
+    def _summarize(self, record: CollectionRecord, running: Running) -> None:
         """Make the summaries of new documents, so that the first search that shows one need not."""
         for last in self._library.staged.texts.ahead(record.name, self._summarized.get(record.id, 0)):
             self._summarized[record.id] = last
-            _let_pass(self._library.shelves.traffic, self._stop)
-
-    def _gently(self, embedder: Embedder) -> Embedder:
-        """Return what embeds by the model of a collection, letting searches go first."""
-        if embedder not in self._gentle:
-            library = self._library
-            threads = library.settings.embedding.threads
-            gentle: _Gentle = (
-                _GentleRemote(embedder, library.shelves.traffic, self._stop)
-                if isinstance(embedder, Remote)
-                else _Gentle(embedder, library.shelves.traffic, self._stop, threads)
-            )
-            self._gentle[embedder] = self._open.enter_context(closing(gentle))
-        return self._gentle[embedder]
+            _let_pass(self._library.shelves.traffic, running)
 
 
 class _Gentle:
     """An embedder that lets searches go first: single passages, in threads of low priority."""
 
-    def __init__(self, embedder: Embedder, traffic: Traffic, stop: threading.Event, threads: int) -> None:
+    def __init__(self, embedder: Embedder, traffic: Traffic, running: Running, threads: int) -> None:
         """Use so many ``threads``, 0 = one per core."""
         self._embedder = embedder
         self._wanted = threads
         self._traffic = traffic
-        self._stop = stop
+        self._running = running
         self._threads: ThreadPoolExecutor | None = None
 
     @property
@@ -184,7 +146,7 @@ class _Gentle:
     def embed(self, texts: Sequence[str]) -> Float32:
         """As the embedder does; raises ``Stopped`` once the server ends."""
         if not isinstance(self._embedder, Vocabulary):  # it runs elsewhere
-            _let_pass(self._traffic, self._stop)
+            _let_pass(self._traffic, self._running)
             return self._embedder.embed(texts)
         if self._threads is None:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -203,7 +165,7 @@ class _Gentle:
             self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _one(self, text: str) -> Float32:
-        _let_pass(self._traffic, self._stop)
+        _let_pass(self._traffic, self._running)
         row: Float32 = self._embedder.embed([text])[0]
         return row
 
@@ -211,9 +173,9 @@ class _Gentle:
 class _GentleRemote(_Gentle):
     """The same for a model that runs elsewhere: between its answers it looks whether the server ends."""
 
-    def __init__(self, embedder: Remote, traffic: Traffic, stop: threading.Event) -> None:
-        super().__init__(cast("Embedder", embedder), traffic, stop, 1)
-        self._remote = embedder
+    @property
+    def _remote(self) -> Remote:
+        return cast("Remote", self._embedder)
 
     @property
     def price_per_million(self) -> float | None:
@@ -228,17 +190,16 @@ class _GentleRemote(_Gentle):
         with closing(self._remote.batches(texts)) as answers:
             for answer in answers:
                 yield answer
-                _let_pass(self._traffic, self._stop)
+                _let_pass(self._traffic, self._running)
 
     def spent(self) -> Spent:
         return self._remote.spent()
 
 
-def _let_pass(traffic: Traffic, stop: threading.Event) -> None:
+def _let_pass(traffic: Traffic, running: Running) -> None:
     """Wait while somebody searches, though not for long; raises ``Stopped`` once the server ends."""
     traffic.wait_for_none(_LONGEST_PAUSE_S)
-    if stop.is_set():
-        raise Stopped
+    running.check()
 
 
 def _lower_priority() -> None:

@@ -11,12 +11,13 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from pinakes.jobs.queue import open_queue
 from pinakes.library import CollectionStatus
 from pinakes.serve.instance import HEADER
 from pinakes.serve.service import Service
 from pinakes.tools.exactness import counted, distinct, exact_share
 from pinakes.types import JSON
-from pinakes.upkeep.watched import courses
+from pinakes.upkeep.watched import described
 
 
 class Health(BaseModel):
@@ -65,8 +66,11 @@ def _health(service: Service) -> dict[str, JSON]:
     }
     if not every and (missing := service.library.naming.missing()):
         components["note"] = missing
-    if following := courses(service.library.shelves):
+    if following := described(service.library.shelves):
         components["following"] = following
+    queue = open_queue(service.library.shelves.catalog, service.settings.home)
+    if jobs := Counter(job.state for job in queue.list_all()):
+        components["jobs"] = jobs
     log = service.library.audit.status()
     if log.lost or log.problem:
         components["audit"] = {"waiting": log.waiting, "lost": log.lost, "problem": log.problem}

@@ -22,7 +22,7 @@ def main() -> None:
     role = Role.read(sys.stdin.buffer.readline())
     leaving = Leaving(role.settings.server.shutdown_s)
     with leaving, socket.socket(fileno=int(sys.argv[1])) as listener, Library(role.settings) as library:
-        startup = Startup(library, say=lambda _: None, on_failure=lambda: server.stop())
+        startup = Startup(library, reads=False, say=lambda _: None, on_failure=lambda: server.stop())
         app, server = serving(library, startup, role.instance_id, role.local_key, leaving, parts=())
 
         def until_left() -> None:

@@ -18,8 +18,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from pinakes.schedules import pause_s
 from pinakes.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -67,7 +69,7 @@ class Replicas:
         self._role = role
         self._listener = listener
         self._ready = ready
-        self._say = say or _to_stderr
+        self._say = say or partial(print, file=sys.stderr, flush=True)
         self._places = [_Place() for _ in range(role.settings.server.workers - 1)]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-replicas", daemon=True)
@@ -98,16 +100,14 @@ class Replicas:
             place.end()
 
     def _look_after(self, place: _Place) -> None:
-        code = place.code()
-        if place.runs or time.monotonic() < place.again_at:
-            return
+        code = place.process.poll() if place.process is not None else None
         if code is not None:
-            place.wait(code)
-            return
-        place.start(self._role, self._listener)
-        if all(one.runs for one in self._places):
-            processes = ", ".join(f"{one.pid}" for one in self._places)
-            self._say(f"{len(self._places) + 1} processes answer: {os.getpid()}, {processes}")
+            place.note_end(code)
+        elif place.process is None and time.monotonic() >= place.again_at:
+            place.start(self._role, self._listener)
+            if all(one.process is not None for one in self._places):
+                processes = ", ".join(f"{one.process.pid}" for one in self._places if one.process is not None)
+                self._say(f"{len(self._places) + 1} processes answer: {os.getpid()}, {processes}")
 
 
 class _Place:
@@ -115,72 +115,53 @@ class _Place:
 
     def __init__(self) -> None:
         self.again_at = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._since = 0.0
-        self._wait_s = _FIRST_WAIT_S
+        self._failures = 0
 
-    @property
-    def runs(self) -> bool:
-        """Whether its process runs."""
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def pid(self) -> int:
-        """The process id, 0 where there is none."""
-        return self._process.pid if self._process is not None else 0
-
-    def code(self) -> int | None:
-        """Return how its process ended, None where it runs or there is none."""
-        return None if self._process is None else self._process.poll()
-
-    def wait(self, code: int) -> None:
+    def note_end(self, code: int) -> None:
         """Note that its process ended, and when another is started."""
-        lasted = time.monotonic() - self._since
-        self._wait_s = _FIRST_WAIT_S if lasted > _LONG_S else min(_LONGEST_WAIT_S, 2 * self._wait_s)
-        self.again_at = time.monotonic() + self._wait_s
-        _log.warning("a process that answers ended with %d; another is started in %.0f s", code, self._wait_s)
+        self._failures = 1 if time.monotonic() - self._since > _LONG_S else self._failures + 1
+        wait_s = pause_s(self._failures, _FIRST_WAIT_S, _LONGEST_WAIT_S, f"{id(self)}")
+        self.again_at = time.monotonic() + wait_s
+        _log.warning("a process that answers ended with %d; another is started in %.0f s", code, wait_s)
         self._close()
 
     def start(self, role: Role, listener: socket.socket) -> None:
         """Start its process. It ends when the pipe to it is closed, as when this process ends."""
         self._since = time.monotonic()
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "pinakes.serve.replica", str(listener.fileno())],
             stdin=subprocess.PIPE,
             pass_fds=(listener.fileno(),),
             start_new_session=True,  # Ctrl+C reaches the first process, which tells the others
         )
-        assert self._process.stdin is not None
+        assert self.process.stdin is not None
         with suppress(BrokenPipeError):
-            self._process.stdin.write(role.written())
-            self._process.stdin.flush()
+            self.process.stdin.write(role.written())
+            self.process.stdin.flush()
 
     def end(self) -> None:
         """Ask its process to end."""
-        if self._process is not None:
-            self._process.terminate()
+        if self.process is not None:
+            self.process.terminate()
 
     def ended(self, within_s: float) -> bool:
         """Wait for the end of its process, which is killed after that time; say whether it ended by itself."""
-        if self._process is None:
+        if self.process is None:
             return True
         try:
-            self._process.wait(within_s)
+            self.process.wait(within_s)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
             return False
         finally:
             self._close()
         return True
 
     def _close(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
+        if self.process is not None and self.process.stdin is not None:
             with suppress(BrokenPipeError):
-                self._process.stdin.close()
-        self._process = None
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
+                self.process.stdin.close()
+        self.process = None

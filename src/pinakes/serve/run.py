@@ -13,13 +13,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from types import FrameType, TracebackType
-from typing import Protocol, Self
+from typing import Self, TypeAlias
 
 import uvicorn
 from fastapi import FastAPI
 
 from pinakes.catalog import Catalog, keys
 from pinakes.errors import Busy, PinakesError, Refused
+from pinakes.jobs.queue import open_queue
+from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.serve import descriptors
 from pinakes.serve.app import create_app
@@ -44,6 +46,9 @@ _ANSWERED_SHARE, _CLOSED_SHARE, _LAST_SHARE = 0.5, 0.65, 0.85
 
 _LAST_WORDS_S = 0.3
 
+Part: TypeAlias = Startup | Worker | Replicas
+"""What goes on beside the answers of a server: it begins, is asked to end, and stopped."""
+
 
 def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -> None:
     """See ``pinakes.serve.serve``."""
@@ -55,7 +60,9 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
         instance_id, local_key = new_id(), new_id()
         startup = Startup(library, reindex=reindex, url=url, on_failure=lambda: server.stop())
         scheduling = Scheduling(library, ready=lambda: not startup.reading)
-        parts: list[Part] = [startup, Background(library), Watching(library), scheduling, Webhooks(library)]
+        tasks = [startup, scheduling, Watching(library), Webhooks(library), Background(library)]
+        worker = Worker(open_queue(library.shelves.catalog, settings.home), tasks)
+        parts: list[Part] = [startup, worker]
         if settings.server.workers > 1:
             role = Role(settings, instance_id, local_key)
             parts.append(Replicas(role, listener, ready=lambda: not startup.running))
@@ -67,22 +74,6 @@ def run(settings: Settings, *, reindex: bool, on_ready: Callable[[str], None]) -
             raise startup.failure
         if not ended:
             leaving.now(library)
-
-
-class Part(Protocol):
-    """What goes on beside the answers of a server."""
-
-    def start(self) -> None:
-        """Begin, in threads of its own."""
-        ...
-
-    def end(self) -> None:
-        """Ask it to end."""
-        ...
-
-    def stop(self) -> bool:
-        """Ask it to end and wait a little; say whether it did."""
-        ...
 
 
 def serving(

@@ -6,14 +6,16 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from pinakes.catalog.jobs import Job, job_key
 from pinakes.errors import ModelMismatch, ModelUnavailable, NotFound, PinakesError
 from pinakes.ingest import Event, Report
+from pinakes.jobs.queue import Stopped
+from pinakes.jobs.worker import Running, Task
 from pinakes.library import CollectionStatus, Library
 from pinakes.machine.disk import folder_bytes
 from pinakes.ports import Embedder, VectorQuery
@@ -27,23 +29,24 @@ _log = logging.getLogger(__name__)
 _FILES_PER_LINE = 50
 _MOST_COLLECTIONS = 20
 _ENDPOINTS = ("/search", "/health", "/stats", "/docs", "/mcp")
-_LOCK_STEP_S = 0.5
 _STOP_TIMEOUT_S = 8.0
 _WARMING_TEXT = "warm up"
 
 
-class Stopped(Exception):
-    """The server is ending; what is not committed is redone next time."""
+class Startup(Task):
+    """How one server starts, and how far that is: models and indexes are loaded, sources are read as jobs. Thread-safe.
 
+    Without ``reads`` the sources are left to others.
+    """
 
-class Startup:
-    """The background work of one server, and how far it is. Thread-safe."""
+    kind = "first read"
 
     def __init__(
         self,
         library: Library,
         *,
         reindex: bool = False,
+        reads: bool = True,
         url: str = "",
         say: Callable[[str], None] | None = None,
         on_failure: Callable[[], None] | None = None,
@@ -51,11 +54,11 @@ class Startup:
         self._library = library
         self._reindex = reindex
         self._url = url
-        self._say = say or _to_stderr
+        self._say = say or partial(print, file=sys.stderr, flush=True)
         self._on_failure = on_failure
-        self._unread = set(library.unread())
-        known = {record.name for record in library.collections()}
-        self._waiting = self._unread | (known if reindex else set())
+        known = {record.name for record in library.collections()} if reindex else set()
+        self._waiting = {*library.unread(), *known} if reads else set()
+        self._failures: list[PinakesError] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pinakes-startup", daemon=True)
         self._events: dict[str, Event] = {}
@@ -112,25 +115,47 @@ class Startup:
         read = f"{event.done} of {event.total} files read"
         return self._progress.words() if "embed" in self._events and event.done else read
 
+    def wanted(self) -> Iterable[Job]:
+        """Return a job for each collection whose sources were never read, once models and indexes are loaded."""
+        names = sorted(self._waiting) if self._warm.is_set() and self.failure is None else []
+        return [Job(job_key(self.kind, name), self.kind, {"collection": name}) for name in names]
+
+    def accepts(self, job: Job) -> bool:
+        """Say whether a collection is still to be read."""
+        return job.arguments["collection"] in self._waiting and self.failure is None
+
+    def run(self, running: Running) -> None:
+        """Read the sources of a collection."""
+        name = str(running.job.arguments["collection"])
+        with self._starting():
+            if self._reindex or name in self._library.unread():  # else another process has read them
+                self._failures += self._read(name, running)
+            self._waiting.discard(name)
+            if not self._waiting:
+                self._conclude()
+
     def _run(self) -> None:
-        try:
+        with suppress(Stopped), self._starting():
             self._warm_up()
             self._welcome()
             if self._waiting:
-                with self._alone():
-                    self._read_sources()
+                with self._library.shelves.catalog.write():
+                    pass  # nothing can be read into a home that cannot be written: that is told at once
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Take note where starting fails: else the server would be starting for ever."""
+        try:
+            yield
         except Stopped:
-            return
+            raise
         except PinakesError as error:
             self._fail(error)
-            return
-        except Exception as error:  # noqa: BLE001 - the thread's last door: else the server would be starting for ever
+        except Exception as error:  # noqa: BLE001 - whatever it is
             _log.exception("starting failed")
             failure = PinakesError(f"Starting failed: {error!r}.", hint="The server's log has the details.")
             failure.__cause__ = error
             self._fail(failure)
-            return
-        self._waiting.clear()
 
     def _fail(self, failure: PinakesError) -> None:
         self.failure = failure
@@ -168,42 +193,29 @@ class Startup:
         elif not self._waiting:
             self._say("There is nothing to search yet. Add documents, also while the server runs: pinakes add PATH")
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold a lock: of several processes only one reads the sources, the others wait for it."""
-        lock = FileLock(self._library.settings.home / "startup.lock")
-        while not lock.is_locked:
-            self._check()
-            with suppress(Timeout):
-                lock.acquire(timeout=_LOCK_STEP_S)
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _read_sources(self) -> None:
-        """Read what was never read; where that leaves nothing to serve, and nothing is to come, that is an error."""
-        failures: list[PinakesError] = []
-        for name in sorted(self._waiting):
-            if self._reindex or name in self._library.unread():
-                failures += self._read(name)
-            self._waiting.discard(name)
-        if failures and not self._holds_documents() and not self._more_may_come():
-            raise failures[0]
-        for error in failures:
+    def _conclude(self) -> None:
+        """Tell that all is read; where that leaves nothing to serve, and nothing is to come, raise why."""
+        if self._failures and not self._holds_documents() and not self._more_may_come():
+            raise self._failures[0]
+        for error in self._failures:
             self._say(str(error))
         if self._url:
             self._say("\n".join(["Endpoints:", *(f"  {self._url}{path}" for path in _ENDPOINTS)]))
 
-    def _read(self, name: str) -> list[PinakesError]:
+    def _read(self, name: str, running: Running) -> list[PinakesError]:
         """Read the sources of a collection; return what went wrong."""
         start = self._said = time.perf_counter()
         self._announce(name)
         self._progress = RunProgress()
+
+        def note(event: Event) -> None:
+            running.note(event.stage, event.done, event.total)
+            self._note(event, name)
+
         try:
-            reports = self._library.sync(name, lambda event: self._note(event, name))
+            reports = self._library.sync(name, note)
             if self._reindex:
-                self._library.reindex(name, on_event=self._note)
+                self._library.reindex(name, on_event=note)
         finally:
             self._events.clear()
         failures = [report.error for report in reports if report.error]
@@ -238,18 +250,11 @@ class Startup:
         coming = any(one.watch or one.schedule or one.kind == "push" for one in every)
         return coming or settings.knowledge_base.enabled
 
-    def _note(self, event: Event, name: str = "") -> None:
+    def _note(self, event: Event, name: str) -> None:
         """Take note of what happens; what is being embedded in a first ingest of ``name`` is found by words."""
-        self._check()
         self._events[event.stage] = event
         self._progress.see(event)
-        if (
-            event.stage == "embed"
-            and name
-            and not self._reindex
-            and name not in self._by_words
-            and self._has_words(name)
-        ):
+        if event.stage == "embed" and not self._reindex and name not in self._by_words and self._has_words(name):
             self._by_words.add(name)
         if event.stage == "read" and event.done and event.done % _FILES_PER_LINE == 0:
             self._say(f"  {event.done} of {event.total} files read")
@@ -311,8 +316,3 @@ def _held(settings: Settings, status: CollectionStatus) -> str:
 
 def _label(settings: Settings, name: str) -> str:
     return settings.of_collection(name).label or name
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()

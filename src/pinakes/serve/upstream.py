@@ -81,6 +81,8 @@ class Local:
     """This process: the same MCP application that serves HTTP, called without a network."""
 
     def __init__(self, settings: Settings) -> None:
+        from pinakes.jobs.queue import open_queue
+        from pinakes.jobs.worker import Worker
         from pinakes.library import Library
         from pinakes.serve.background import Background
         from pinakes.serve.callers import Callers
@@ -92,8 +94,8 @@ class Local:
 
         self._library = Library(settings)
         self._startup = Startup(self._library)
-        self._background = Background(self._library)
-        self._watching = Watching(self._library)
+        tasks = [self._startup, Watching(self._library), Background(self._library)]
+        self._worker = Worker(open_queue(self._library.shelves.catalog, settings.home), tasks)
         self._workers = Workers(settings.server.search_timeout_s, settings.server.write_timeout_s)
         self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
         self._asked = Callers(self._app)
@@ -104,8 +106,7 @@ class Local:
         self._thread.start()
         self._client.result()
         self._startup.start()
-        self._background.start()
-        self._watching.start()
+        self._worker.start()
 
     def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
         """Return the response of the server in this process."""
@@ -113,12 +114,11 @@ class Local:
 
     def close(self) -> None:
         """End the background work and the server, save and release everything."""
-        self._background.end()
-        self._watching.end()
-        ended = all([self._startup.stop(), self._background.stop(), self._watching.stop()])
+        self._worker.end()
+        ended = self._startup.stop(), self._worker.stop()
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(_CONNECT_TIMEOUT_S)
-        if not ended:
+        if not all(ended):
             self._library.audit.close()
             os._exit(0)  # a thread is inside a library that cannot be interrupted; all is committed
         self._library.close()

@@ -7,23 +7,26 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import asdict
 from functools import partial
 from typing import TypeAlias
 
-from pinakes.calls.caller import Caller, calling
+from pinakes.calls.caller import Caller
 from pinakes.catalog.engine import now
+from pinakes.catalog.jobs import Job
 from pinakes.errors import PinakesError, SourceError, storing
 from pinakes.ingest import Event, Report
+from pinakes.jobs.queue import Stopped
+from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
 from pinakes.ports import Source
 from pinakes.serve.filesystems import tells_of_changes
 from pinakes.serve.settling import EVERYTHING, Settling
-from pinakes.serve.startup import Stopped
 from pinakes.types import Skipped
 from pinakes.upkeep.watched import (
-    Beacon,
+    WATCH,
     Course,
     Doing,
     Watched,
@@ -50,7 +53,6 @@ _LONGEST_PAUSE_S = 60.0
 _LONGEST_ABSENCE_S = 5.0
 """A folder that is not there is looked for so often, at least."""
 
-_STOP_TIMEOUT_S = 8.0
 _MOST_FAILURES_SAID = 5
 _BUSY_SHARE = 20
 """Looking for changes takes at most one part in so many of the time."""
@@ -61,12 +63,16 @@ _TRIES = 3
 """So often the system is asked anew to tell of changes, before they are looked for."""
 
 
-class Watching:
-    """The threads of one process that follow folders, each one. Another process may be at it already: then they wait.
+class Watching(Task):
+    """Following folders, each for as long as the process runs. Another process may be at it already: then they wait.
 
     ``say`` gets a line for people whenever something goes wrong, ``on_read`` every run; without it the former gets a
     line whenever something was read, too.
     """
+
+    kind = WATCH
+    resumes = False
+    caller = Caller("watch", "watch")
 
     def __init__(
         self,
@@ -77,39 +83,28 @@ class Watching:
         on_read: OnRead | None = None,
     ) -> None:
         """Follow what is ``wanted``, or what the settings name."""
-        say = say or _to_stderr
-        on_read = on_read or partial(_say_what, say)
-        self._stop = threading.Event()
-        turn = threading.Lock()
-        chosen = watched_in(library.settings) if wanted is None else wanted
-        self._followers = [_Follower(library, one, self._stop, turn, say, on_read) for one in chosen]
-        self._threads = [
-            threading.Thread(target=follower.run, name=f"pinakes-watch-{number}", daemon=True)
-            for number, follower in enumerate(self._followers, start=1)
+        self._library = library
+        self._say = say or partial(print, file=sys.stderr, flush=True)
+        self._on_read = on_read or partial(_say_what, self._say)
+        self._turn = threading.Lock()
+        self._chosen = {one.key: one for one in (watched_in(library.settings) if wanted is None else wanted)}
+        self.at_once = len(self._chosen)
+
+    def wanted(self) -> Iterable[Job]:
+        """Return a job for each folder."""
+        return [
+            Job(key, self.kind, {"collection": one.collection, "folder": str(one.root)})
+            for key, one in self._chosen.items()
         ]
 
-    def start(self) -> None:
-        """Begin, in threads of its own."""
-        for thread in self._threads:
-            thread.start()
+    def accepts(self, job: Job) -> bool:
+        """Say whether a folder is one of these."""
+        return job.key in self._chosen
 
-    def end(self) -> None:
-        """Ask the work to end."""
-        self._stop.set()
-
-    @property
-    def running(self) -> bool:
-        """Whether any folder is followed still."""
-        return any(thread.is_alive() for thread in self._threads)
-
-    def stop(self) -> bool:
-        """Ask the work to end and wait a little; say whether it did."""
-        self.end()
-        deadline = time.monotonic() + _STOP_TIMEOUT_S
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(max(0.0, deadline - time.monotonic()))
-        return not self.running
+    def run(self, running: Running) -> None:
+        """Follow a folder until the process ends."""
+        watched = self._chosen[running.job.key]
+        _Follower(self._library, watched, running, self._turn, self._say, self._on_read).run()
 
 
 class _Follower:
@@ -119,7 +114,7 @@ class _Follower:
         self,
         library: Library,
         watched: Watched,
-        stop: threading.Event,
+        running: Running,
         turn: threading.Lock,
         say: Callable[[str], object],
         on_read: OnRead,
@@ -129,11 +124,10 @@ class _Follower:
         self._settings = library.settings.watch
         self._watched = watched
         self._root = watched.root
-        self._stop = stop
+        self._running = running
         self._turn = turn
         self._say = say
         self._on_read = on_read
-        self._beacon = Beacon(self._shelves.home, watched)
         self._course = Course("reading", now())
         self._there: tuple[int, int] | None = None
         self._told = ""
@@ -141,31 +135,9 @@ class _Follower:
         self._retry = _Retry()
 
     def run(self) -> None:
-        """Follow the folder until the process ends, as soon as no other process does."""
-        try:
-            with calling(Caller("watch", "watch")):
-                while not self._stop.is_set():
-                    if self._taken():
-                        try:
-                            self._keep_following()
-                        finally:
-                            self._beacon.give_back()
-                    else:
-                        self._stop.wait(_LOOK_AGAIN_S)
-        except Stopped:
-            return
-
-    def _taken(self) -> bool:
-        try:
-            return self._beacon.take()
-        except PinakesError as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                _log.warning("%s is not followed: %s", self._root, error)
-            return False
-
-    def _keep_following(self) -> None:
-        while not self._stop.is_set():
+        """Do so until the process ends."""
+        while True:
+            self._running.check()
             longest = _LONGEST_PAUSE_S
             try:
                 self._follow()
@@ -177,8 +149,12 @@ class _Follower:
                 self._trouble(error)
             except Exception as error:  # noqa: BLE001 - the thread's last door: the folder is to be followed all the same
                 self._trouble(error)
-            self._stop.wait(min(_FIRST_PAUSE_S * 2.0**self._troubles, longest))
+            self._wait(min(_FIRST_PAUSE_S * 2.0**self._troubles, longest))
             self._troubles = min(self._troubles + 1, 10)
+
+    def _wait(self, seconds: float) -> None:
+        self._running.ending.wait(seconds)
+        self._running.check()
 
     def _follow(self) -> None:
         """Read the folder, then what changes in it.
@@ -232,7 +208,7 @@ class _Follower:
                     yield from self._notified()
                     return
                 except FileNotFoundError:
-                    self._stop.wait(_LOOK_AGAIN_S)
+                    self._wait(_LOOK_AGAIN_S)
                     return  # which the next look at the folder notices
                 except (OSError, RuntimeError) as error:
                     why = _no_notice(error, self._settings.poll_s)
@@ -255,7 +231,7 @@ class _Follower:
             step=_TICK_MS // 2,
             rust_timeout=_TICK_MS,
             yield_on_timeout=True,
-            stop_event=self._stop,
+            stop_event=self._running.ending,
             raise_interrupt=False,
             force_polling=False,
             ignore_permission_denied=True,
@@ -263,6 +239,7 @@ class _Follower:
         roots = f"{self._root}/", f"{os.path.realpath(self._root)}/"
         with closing(changes):
             for found in changes:
+                self._running.check()
                 yield frozenset(_relative(path, roots) for _, path in found)
 
     def _polled(self) -> Iterator[frozenset[str]]:
@@ -270,7 +247,8 @@ class _Follower:
         with closing(self._shelves.source(self._watched.source)) as source:
             before, next_at = _looks(source), 0.0
             yield frozenset()
-            while not self._stop.wait(_TICK_MS / 1000):
+            while True:
+                self._wait(_TICK_MS / 1000)
                 start = time.monotonic()
                 if start < next_at:
                     yield frozenset()
@@ -285,8 +263,7 @@ class _Follower:
         before, names = self._course.doing, list[str]()
 
         def on_event(event: Event) -> None:
-            if self._stop.is_set():
-                raise Stopped
+            self._running.check()
             if event.stage == "read":
                 names.append(event.detail)
 
@@ -303,7 +280,7 @@ class _Follower:
     def _tell(self, doing: Doing, message: str = "") -> None:
         if (doing, message) != (self._course.doing, self._course.message):
             self._course = Course(doing, now(), message)
-        self._beacon.tell(self._course)
+        self._running.progress = asdict(self._course)
 
     def _trouble(self, error: Exception) -> None:
         """Say what went wrong, once; note it where people look."""
@@ -367,8 +344,3 @@ def _no_notice(error: Exception, poll_s: float) -> str:
 def _say_what(say: Callable[[str], object], watched: Watched, report: Report, _: Sequence[str]) -> None:
     if words := summary(report):
         say(f"{watched.root} → {watched.collection}: {words}")
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Tells addresses of what happens: a thread for each, which reads events behind a cursor and posts them in order.
+"""Tells addresses of what happens, as jobs of a server: each reads events behind a cursor and posts them in order.
 
 What writes events never waits for them to be delivered. The cursor moves once a post was answered, so that each event
 is delivered at least once, whatever ends in between. Of several servers of one home one tells an address at a time.
@@ -6,200 +6,166 @@ is delivered at least once, whatever ends in between. Of several servers of one 
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import random
-import threading
-import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
-
-from filelock import FileLock, Timeout
 
 from pinakes.catalog import Catalog, events, webhooks
 from pinakes.catalog.events import Event
+from pinakes.catalog.jobs import Job
 from pinakes.catalog.webhooks import Progress
-from pinakes.errors import PinakesError
 from pinakes.fetching import open_client
 from pinakes.fetching.client import Client
+from pinakes.jobs.worker import Running, Task
 from pinakes.library import Library
 from pinakes.posting import Outcome, check, post
+from pinakes.schedules import pause_s
 from pinakes.settings import WebhookSettings
+from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 0.25
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 3600.0
 _WRONG_HERE_S = 60.0
-_AFTER_FAILURE_S = 5.0
 _SKIPPED_AT_ONCE = 1000
 """So many events that an address is not told of are passed over before that is noted."""
 
-_STOP_TIMEOUT_S = 3.0
 
-
-class Webhooks:
-    """The threads of one server that tell addresses of events.
+class Webhooks(Task):
+    """Telling addresses of events.
 
     Raises:
         InvalidSetting: two have one name, or an address cannot be one.
     """
 
+    kind = "webhook"
+    look_every_s = 0.25
+
     def __init__(self, library: Library) -> None:
-        check(library.settings.webhooks)
-        self._library = library
-        self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._client: Client | None = None
+        hooks = library.settings.webhooks
+        check(hooks)
+        self.at_once = len(hooks)
+        self._fetch = library.settings.fetch
+        self._tellers = {f"webhook:{hook.name}": Teller(library.shelves.catalog, hook) for hook in hooks}
 
-    def start(self) -> None:
-        """Begin; where no address is configured there is nothing to do."""
-        if not self._library.settings.webhooks:
-            return
-        self._client = open_client(self._library.settings.fetch)
-        for hook in self._library.settings.webhooks:
-            teller = Teller(self._library, hook, self._client, self._stop)
-            thread = threading.Thread(target=teller.run, name=f"pinakes-webhook-{hook.name}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+    def wanted(self) -> Iterable[Job]:
+        """Return a job for each address that is to be told of something now."""
+        return [
+            Job(key, self.kind, {"webhook": teller.name}) for key, teller in self._tellers.items() if teller.is_due()
+        ]
 
-    def end(self) -> None:
-        """Ask the threads to end."""
-        self._stop.set()
+    def accepts(self, job: Job) -> bool:
+        """Say whether an address is one of the settings."""
+        return job.key in self._tellers
 
-    def stop(self) -> bool:
-        """Ask the threads to end and wait a little; say whether they did. What was not answered is sent again."""
-        self.end()
-        until = time.monotonic() + _STOP_TIMEOUT_S
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        ended = not any(thread.is_alive() for thread in self._threads)
-        if ended and self._client is not None:
-            self._client.close()
-        return ended
+    def run(self, running: Running) -> None:
+        """Tell an address of all there is to tell now."""
+        with closing(open_client(self._fetch)) as client:
+            while self._tellers[running.job.key].step(client):
+                running.check()
 
 
 class Teller:
     """Tells one address of events, in order, one post at a time."""
 
-    def __init__(self, library: Library, hook: WebhookSettings, client: Client, stop: threading.Event) -> None:
-        self._catalog: Catalog = library.shelves.catalog
-        self._hook, self._client, self._stop = hook, client, stop
-        digest = hashlib.sha256(hook.name.encode()).hexdigest()[:12]
-        self._lock = FileLock(library.settings.home / f"webhook-{digest}.lock")
+    def __init__(self, catalog: Catalog, hook: WebhookSettings) -> None:
+        self._catalog, self._hook, self.name = catalog, hook, hook.name
         self._seen = 0
         self._failing = 0
 
-    def run(self) -> None:
-        """Do so until the server ends."""
-        while not self._stop.is_set() and not self._alone():
-            self._stop.wait(_LOOK_EVERY_S)
-        try:
-            with suppress(PinakesError):  # the catalogue is busy: the first round tries again
-                self._begin()
-            while not self._stop.is_set():
-                try:
-                    wait_s = self.step()
-                except PinakesError as error:
-                    _log.warning("the webhook %s waits: %s", self._hook.name, error)
-                    wait_s = _AFTER_FAILURE_S
-                if wait_s:
-                    self._stop.wait(wait_s)
-        finally:
-            self._lock.release()
-
-    def step(self) -> float:
-        """Send one post, if there is anything to tell and it is time; return after how many seconds to look again."""
+    def is_due(self) -> bool:
+        """Say whether there is something to do now."""
         progress = self._begin()
-        if self._send_again():
-            return 0
-        if (left := _left(progress)) > 0:
-            return min(left, _LOOK_EVERY_S)
-        found, newest = self._next(progress)
+        with self._catalog.read() as connection:
+            if webhooks.to_be_sent(connection, self.name):
+                return True
+        if _waits(progress):
+            return False
+        found, seen, lost = self._find(progress)
+        if found or _must_note(progress, seen, lost):
+            return True
+        self._seen = seen
+        return False
+
+    def step(self, client: Client) -> bool:
+        """Send one post, if there is anything to tell and it is time; say whether there may be more."""
+        progress = self._begin()
+        if self._send_again(client):
+            return True
+        if _waits(progress):
+            return False
+        found, self._seen, lost = self._find(progress)
+        if _must_note(progress, self._seen, lost):
+            if lost:
+                _log.warning("the webhook %s missed %d events: they were dropped", self.name, lost)
+            with self._catalog.write() as connection:
+                webhooks.passed(connection, self.name, self._seen, missed=lost)
         if not found:
-            return _LOOK_EVERY_S
-        outcome = self._post(found)
+            return False
+        outcome = self._post(client, [one.as_data() for one in found])
         self._failing = found[-1].id if outcome.error else 0
         with self._catalog.write() as connection:
             if not outcome.error:
-                webhooks.passed(connection, self._hook.name, found[-1].id, delivered=len(found))
-                return 0 if found[-1].id < newest else _LOOK_EVERY_S
+                webhooks.passed(connection, self.name, found[-1].id, delivered=len(found))
+                return True
             tries = progress.tries + outcome.counts
-            _log.warning("the webhook %s failed: %s", self._hook.name, outcome.error)
+            _log.warning("the webhook %s failed: %s", self.name, outcome.error)
             if tries >= self._hook.tries:
                 told = [one.as_data() for one in found]
-                webhooks.lay_aside(connection, self._hook.name, found[-1].id, told, tries, outcome.error)
-                return 0
-            retry_at = datetime.now(UTC) + timedelta(seconds=wait_after(tries) if outcome.counts else _WRONG_HERE_S)
-            webhooks.failed(connection, self._hook.name, outcome.error, tries, retry_at.isoformat())
-        return 0
+                webhooks.lay_aside(connection, self.name, found[-1].id, told, tries, outcome.error)
+                return True
+            wait_s = pause_s(tries, _FIRST_WAIT_S, _MOST_WAIT_S, self.name) if outcome.counts else _WRONG_HERE_S
+            retry_at = datetime.now(UTC) + timedelta(seconds=wait_s)
+            webhooks.failed(connection, self.name, outcome.error, tries, retry_at.isoformat())
+        return False
 
     def _begin(self) -> Progress:
         with self._catalog.read() as connection:
-            found = webhooks.known(connection, self._hook.name)
+            found = webhooks.known(connection, self.name)
         if found is None:
             with self._catalog.write() as connection:
-                found = webhooks.begin(connection, self._hook.name)
+                found = webhooks.begin(connection, self.name)
         return found
 
-    def _next(self, progress: Progress) -> tuple[list[Event], int]:
-        """Return what to tell next, and the number of the newest event; pass over what the address is not told of."""
+    def _find(self, progress: Progress) -> tuple[list[Event], int, int]:
+        """Return what to tell next, the last event before that, and how many were dropped."""
         hook, position = self._hook, max(self._seen, progress.position)
         with self._catalog.read() as connection:
             newest = events.newest(connection)
             if newest <= position:
-                return [], newest
+                return [], position, 0
             lost = events.missed(connection, position)
             found = events.after(connection, position, hook.batch, hook.events, hook.collections or None)
         found = [one for one in found if one.id <= self._failing] or found  # what failed is sent as it was
-        if lost:
-            _log.warning("the webhook %s missed %d events: they were dropped", hook.name, lost)
-        self._seen = found[0].id - 1 if found else newest
-        if lost or self._seen - progress.position >= _SKIPPED_AT_ONCE:
-            with self._catalog.write() as connection:
-                webhooks.passed(connection, hook.name, self._seen, missed=lost)
-        return found, newest
+        return found, found[0].id - 1 if found else newest, lost
 
-    def _post(self, found: Sequence[Event]) -> Outcome:
-        delivery = f"{self._hook.name}-{found[0].id}-{found[-1].id}"
-        return post(self._client, self._hook, [one.as_data() for one in found], delivery)
+    def _post(self, client: Client, told: Sequence[dict[str, JSON]]) -> Outcome:
+        return post(client, self._hook, told, f"{self.name}-{told[0]['id']}-{told[-1]['id']}")
 
-    def _send_again(self) -> bool:
+    def _send_again(self, client: Client) -> bool:
         """Send a post that was laid aside, if somebody wants that; say whether there was one."""
         with self._catalog.read() as connection:
-            one = webhooks.to_be_sent(connection, self._hook.name)
+            one = webhooks.to_be_sent(connection, self.name)
         if one is None:
             return False
-        delivery = f"{self._hook.name}-{one.events[0]['id']}-{one.events[-1]['id']}"
-        outcome = post(self._client, self._hook, one.events, delivery)
+        outcome = self._post(client, one.events)
         with self._catalog.write() as connection:
             if outcome.error:
                 webhooks.failed_again(connection, one, outcome.error)
             else:
-                webhooks.delivered_at_last(connection, self._hook.name, one)
-        return True
-
-    def _alone(self) -> bool:
-        try:
-            self._lock.acquire(blocking=False)
-        except Timeout:
-            return False
-        except OSError as error:
-            _log.warning("the webhook %s waits: %s", self._hook.name, error)
-            return False
+                webhooks.delivered_at_last(connection, self.name, one)
         return True
 
 
-def wait_after(tries: int) -> float:
-    """Return how long to wait after so many failures, in seconds: twice as long each time, a random half left out."""
-    return min(_FIRST_WAIT_S * 2.0 ** min(tries - 1, 20), _MOST_WAIT_S) * (0.5 + random.random() / 2)
+def _must_note(progress: Progress, seen: int, lost: int) -> bool:
+    """Say whether so much is passed over that it is to be noted."""
+    return lost > 0 or seen - progress.position >= _SKIPPED_AT_ONCE
 
 
-def _left(progress: Progress) -> float:
-    """Return how long the next post still has to wait; not at all where the clock was set back meanwhile."""
+def _waits(progress: Progress) -> bool:
+    """Say whether the next post still has to wait; not where the clock was set back meanwhile."""
     if progress.retry_at is None:
-        return 0
-    left = (datetime.fromisoformat(progress.retry_at) - datetime.now(UTC)).total_seconds()
-    return left if left <= _MOST_WAIT_S else 0
+        return False
+    return 0 < (datetime.fromisoformat(progress.retry_at) - datetime.now(UTC)).total_seconds() <= 2 * _MOST_WAIT_S

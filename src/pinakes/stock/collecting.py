@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from pinakes.calls import caller
 from pinakes.catalog import changes, collections, copying, documents, embeddings, figures, holders, sources
@@ -20,11 +20,12 @@ from pinakes.catalog.sources import SourceRecord
 from pinakes.documents.following import catch_up
 from pinakes.errors import Busy, InvalidInput, NotFound, storing
 from pinakes.ingest import keeping_of
+from pinakes.machine.locks import taken
 from pinakes.settings.kept import kept_settings
 from pinakes.shelves import Shelves
 from pinakes.sources.locations import path_from_here
 from pinakes.sourcing import settings_of
-from pinakes.upkeep.watched import knowledge_base
+from pinakes.upkeep.watched import Watched, courses, knowledge_base
 
 _REMOVED_AT_ONCE = 500
 
@@ -127,8 +128,9 @@ class Collections:
             raise InvalidInput(f"The settings name collection {old!r}.", hint="Rename it there, then rename it here.")
         record = self._shelves.record(old)
         read = self._sources(record)
-        locks = [self._shelves.home.changing(record), *self._following(record, read), *self._reading(record, read)]
+        locks = [self._shelves.home.changing(record), *self._reading(record, read)]
         with _held(record, locks), self._shelves.catalog.write() as connection:
+            self._check_not_followed(record, read)
             return collections.rename(connection, collections.get(connection, old), new)
 
     def copy(self, name: str, new: str) -> CollectionRecord:
@@ -158,9 +160,9 @@ class Collections:
             Busy: one of its folders is followed as it changes, so that it would be made anew at once.
         """
         shelves, record = self._shelves, self._shelves.record(name)
-        locks = self._following(record, self._sources(record))
-        with _held(record, locks), shelves.catalog.write() as connection:
+        with shelves.catalog.write() as connection:
             record = collections.get(connection, name)
+            self._check_not_followed(record, sources.everything(connection, record.id))
             [held] = figures.held(connection, record.id)
             read = sources.everything(connection, record.id)
             keys = embeddings.keys_of(connection, record.id)
@@ -187,7 +189,8 @@ class Collections:
                 f"The settings name the source {kept.location!r} of collection {name!r}.",
                 hint=f"Take it out of the settings before: of the list `sources`, or of collections.{name}.sources.",
             )
-        with _held(record, [*self._following(record, [kept]), *self._reading(record, [kept])]):
+        self._check_not_followed(record, [kept])
+        with _held(record, self._reading(record, [kept])):
             documents_, chunks, handed = self._remove_documents(record, kept)
         self._drop_leftovers()
         self._drop_locks(record.name, [kept])
@@ -270,9 +273,15 @@ class Collections:
         """Return the locks of those who read these sources into a collection."""
         return [self._shelves.home.reading(record.name, kept.place) for kept in read]
 
-    def _following(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> list[FileLock]:
-        """Return the locks of those who follow these sources as they change."""
-        return [self._shelves.home.following(record.name, kept.location) for kept in read if kept.kind == "folder"]
+    def _check_not_followed(self, record: CollectionRecord, read: Iterable[SourceRecord]) -> None:
+        """Go on where no process follows one of these sources as it changes: it would be read anew at once.
+
+        Raises:
+            Busy: one does.
+        """
+        followed = courses(self._shelves)
+        if any(Watched(record.name, settings_of(kept)).key in followed for kept in read):
+            raise _busy(record)
 
     def _remove_documents(self, record: CollectionRecord, kept: SourceRecord) -> tuple[int, int, int]:
         """Remove what was read from a source, then the source.
@@ -355,12 +364,16 @@ def _held(record: CollectionRecord, locks: Iterable[FileLock]) -> Iterator[None]
     """
     with ExitStack() as stack:
         for lock in locks:
-            with storing("The lock of a collection"):
-                try:
-                    stack.enter_context(lock.acquire(blocking=False))
-                except Timeout as error:
-                    raise Busy(
-                        f"Collection {record.name!r} is being read, followed or built anew by another process.",
-                        hint="Try again when that is done, or stop it.",
-                    ) from error
+            if not taken(lock, "The lock of a collection"):
+                raise _busy(record)
+            stack.callback(lock.release)
         yield
+
+
+def _busy(record: CollectionRecord) -> Busy:
+    words = f"Collection {record.name!r} is being read, followed or built anew by another process."
+    return Busy(words, hint="Try again when that is done, or stop it.")
+
+
+def _fetched(kept: SourceRecord) -> tuple[str, str, str | None]:
+    return kept.kind, kept.location, settings_of(kept).ref

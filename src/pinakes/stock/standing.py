@@ -19,7 +19,7 @@ from pinakes.sourcing import settings_of
 from pinakes.stock import upgrading
 from pinakes.stock.upgrading import UpgradeStatus
 from pinakes.types import JSON
-from pinakes.upkeep.watched import Beacon, Watched
+from pinakes.upkeep.watched import Course, Watched, courses
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ def status_of(shelves: Shelves, record: CollectionRecord, *, mend: bool = True) 
         problems = sources.problems(connection, record.id)
         notes = whole.noted(connection, record.id)
     others = overlapping([settings_of(one) for one in known])
+    followed = courses(shelves)
     return CollectionStatus(
         name=record.name,
         description=record.description,
@@ -84,7 +85,7 @@ def status_of(shelves: Shelves, record: CollectionRecord, *, mend: bool = True) 
         pending=counts.pending,
         approximate=_approximate(counts, held),
         model=record.fingerprint,
-        sources=tuple(_source(shelves, record.name, *one) for one in zip(known, files, others, strict=True)),
+        sources=tuple(_source(followed, record.name, *one) for one in zip(known, files, others, strict=True)),
         problems=tuple({"path": p.path, "status": p.status, "reason": p.reason} for p in problems),
         notes=tuple({"path": path, **asdict(note)} for path, note in notes),
         index=held,
@@ -112,7 +113,11 @@ def _approximate(counts: collections.Counts, held: Mapping[str, JSON]) -> int:
 
 
 def _source(
-    shelves: Shelves, collection: str, kept: SourceRecord, files: Mapping[str, int], others: Sequence[SourceSettings]
+    followed: Mapping[str, Course],
+    collection: str,
+    kept: SourceRecord,
+    files: Mapping[str, int],
+    others: Sequence[SourceSettings],
 ) -> dict[str, JSON]:
     """Return a source as a status shows it: ``ref`` and ``commit`` of a git source are None while it was not read.
 
@@ -120,7 +125,7 @@ def _source(
     ``followed`` is what the process that follows a folder is doing, None where none does.
     """
     wanted = settings_of(kept)
-    course = Beacon(shelves.home, Watched(collection, wanted)).told() if kept.kind == "folder" else None
+    course = followed.get(Watched(collection, wanted).key) if kept.kind == "folder" else None
     ref, commit = read_at(kept.kind, kept.state)
     return {
         "kind": kept.kind,

@@ -20,8 +20,8 @@ from pinakes.errors import IndexCorrupt, PinakesError
 from pinakes.indexes import versions
 from pinakes.ingest import Event
 from pinakes.ingest.rereading import present_versions
+from pinakes.machine.locks import free
 from pinakes.shelves import Shelves
-from pinakes.upkeep.watched import free
 
 _log = logging.getLogger(__name__)
 

@@ -14,13 +14,14 @@ from pinakes.catalog import Connection, collections, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.sources import FileRecord, SourceRecord
 from pinakes.errors import InvalidInput, NotFound
+from pinakes.machine.locks import free
 from pinakes.overlaps import end_of, name_of, overlapping
 from pinakes.settings import Settings, SourceSettings, SyncSettings
 from pinakes.shelves import Shelves
 from pinakes.sources import read_at
 from pinakes.sources.locations import path_from_here
 from pinakes.types import JSON
-from pinakes.upkeep.watched import Beacon, Watched, free, knowledge_base
+from pinakes.upkeep.watched import Course, Watched, courses, knowledge_base
 
 State: TypeAlias = Literal["unread", "read", "failed", "reading", "pushed", "no longer configured"]
 
@@ -123,13 +124,13 @@ class Syncing:
             NotFound: there is no such collection.
         """
         zone, at = schedules.zone_of(self.settings.sync.timezone), datetime.now(UTC)
-        sees = caller.current().sees
+        sees, followed = caller.current().sees, courses(self._shelves)
         with self._shelves.catalog.read() as connection:
             if collection and not (sees(collection) and collection in self.settings.collections):
                 collections.get(connection, collection)
             every = _every(connection, self.settings)
             counted = sources.document_counts(connection)
-            found = [self._standing(connection, one, counted, zone, at) for one in every]
+            found = [self._standing(connection, one, counted, followed, zone, at) for one in every]
         seen = _with_overlaps([one for one in named(found) if sees(one.collection)])
         chosen = [one for one in seen if collection in (None, one.collection)]
         return sorted(chosen, key=lambda one: (one.collection, one.name, one.location))
@@ -217,9 +218,16 @@ class Syncing:
         return {place: due[number] for number, place in places.items()}
 
     def _standing(
-        self, connection: Connection, one: _Source, counted: Mapping[int, int], zone: tzinfo, at: datetime
+        self,
+        connection: Connection,
+        one: _Source,
+        counted: Mapping[int, int],
+        followed: Mapping[str, Course],
+        zone: tzinfo,
+        at: datetime,
     ) -> Standing:
         source, kept, collection = one.source, one.kept, one.collection
+        course = followed.get(Watched(collection, source).key) if source.kind == "folder" else None
         configured = one.by == "settings"
         standing = Standing(
             name=source.name,
@@ -257,7 +265,7 @@ class Syncing:
             failing=tuple(_failing(file) for file in sources.failing(connection, kept.id)),
             error=kept.error,
             failures=int(report.get("failures", 0)),
-            followed=self._followed(collection, source),
+            followed=course.doing if course else None,
             last_run=kept.report,
         )
 
@@ -269,12 +277,6 @@ class Syncing:
         if sources.unreached(kept):
             return "failed"
         return "unread" if kept.state is None else "read"
-
-    def _followed(self, collection: str, source: SourceSettings) -> str | None:
-        if source.kind != "folder":
-            return None
-        course = Beacon(self._shelves.home, Watched(collection, source)).told()
-        return course.doing if course else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
-
-from filelock import FileLock, Timeout
+from typing import Final, Literal, TypeAlias
 
 from pinakes import sourcing
 from pinakes.calls import caller
 from pinakes.catalog import collections, manifest, sources
+from pinakes.catalog.jobs import job_key
 from pinakes.catalog.sources import SourceRecord
-from pinakes.errors import storing
-from pinakes.home import Home
 from pinakes.ingest import Event, Report, check_place
+from pinakes.jobs.queue import open_queue
 from pinakes.ports import Lookable
 from pinakes.settings import Settings, SourceSettings
 from pinakes.shelves import Shelves
 from pinakes.types import JSON
+
+WATCH: Final = "watch"
+"""The kind of the jobs that follow folders."""
 
 Doing: TypeAlias = Literal["reading", "watching", "polling", "waiting"]
 """Changes are being read; the system tells of them; they are looked for; the folder is not there, or cannot be read."""
@@ -34,6 +33,11 @@ class Watched:
 
     collection: str
     source: SourceSettings
+
+    @property
+    def key(self) -> str:
+        """The key of the job that follows it."""
+        return job_key(WATCH, self.collection, self.source.location)
 
     @property
     def root(self) -> Path:
@@ -50,50 +54,14 @@ class Course:
     message: str = ""
 
 
-class Beacon:
-    """Where the process that follows a folder tells of it, so that no other follows it and all can see how it goes."""
-
-    def __init__(self, home: Home, watched: Watched) -> None:
-        place = watched.collection, watched.source.location
-        self._file = home.course(*place)
-        self._new_lock = partial(home.following, *place)
-        self._lock: FileLock | None = None
-
-    def take(self) -> bool:
-        """Become the one process that follows it; False where another is.
-
-        Raises:
-            StorageFull: the lock's file cannot be made.
-        """
-        lock = self._new_lock()
-        if not taken(lock):
-            return False
-        self._lock = lock
-        return True
-
-    def give_back(self) -> None:
-        """Let another process follow it."""
-        self._file.unlink(missing_ok=True)
-        if self._lock is not None:
-            self._lock.release()
-
-    def tell(self, course: Course) -> None:
-        """Tell all processes how it goes; only whoever has taken it does."""
-        fresh = self._file.with_suffix(".new")
-        with storing("The home"):
-            fresh.write_text(json.dumps(asdict(course)), "utf-8")
-            fresh.replace(self._file)
-
-    def told(self) -> Course | None:
-        """Return how it goes, None where no process follows the folder."""
-        if not self._file.exists():
-            return None
-        if free(self._new_lock()):  # whoever told that was killed
-            return None
-        try:
-            return Course(**json.loads(self._file.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
+def courses(shelves: Shelves) -> dict[str, Course]:
+    """Return how it goes with each folder that some process follows, by ``Watched.key``."""
+    every = open_queue(shelves.catalog, shelves.settings.home).list_all()
+    return {
+        job.key: Course(**{"doing": "reading", "since": job.created_at, **job.progress})
+        for job in every
+        if job.kind == WATCH and job.is_held
+    }
 
 
 def knowledge_base(settings: Settings) -> Watched | None:
@@ -121,7 +89,7 @@ def being_read_first(shelves: Shelves) -> bool:
         return False
     with shelves.catalog.read() as connection:
         read = any(one.synced_at for one in sources.everything(connection) if one.location == base.source.location)
-    course = None if read else Beacon(shelves.home, base).told()
+    course = None if read else courses(shelves).get(base.key)
     return not (read or (course is not None and course.doing == "waiting"))
 
 
@@ -138,10 +106,12 @@ def watched_in(settings: Settings) -> list[Watched]:
     return list(once.values())
 
 
-def courses(shelves: Shelves) -> list[dict[str, JSON]]:
+def described(shelves: Shelves) -> list[dict[str, JSON]]:
     """Return how it goes with each folder that the settings want followed, for a collection that the caller may use."""
+    found = courses(shelves)
     return [
-        {"collection": one.collection, "folder": str(one.root), **_described(Beacon(shelves.home, one).told())}
+        {"collection": one.collection, "folder": str(one.root)}
+        | (asdict(found[one.key]) if one.key in found else {"doing": "nothing"})
         for one in watched_in(shelves.settings)
         if caller.current().sees(one.collection)
     ]
@@ -232,29 +202,3 @@ def summary(report: Report) -> str:
         "removed": report.removed,
     }
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
-
-
-def _described(course: Course | None) -> dict[str, JSON]:
-    return {"doing": "nothing"} if course is None else asdict(course)
-
-
-def free(lock: FileLock) -> bool:
-    """Say whether nobody holds a lock."""
-    if taken(lock):
-        lock.release()
-        return True
-    return False
-
-
-def taken(lock: FileLock) -> bool:
-    """Take a lock; False where somebody else holds it.
-
-    Raises:
-        StorageFull: its file cannot be made.
-    """
-    with storing("The home"):
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            return False
-    return True

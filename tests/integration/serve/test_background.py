@@ -25,12 +25,14 @@ from progressive_support import (
     write_folder,
 )
 from sqlalchemy import func, select, update
+from working import worker_of
 
 from pinakes.approximation import Map
 from pinakes.catalog import briefs
 from pinakes.catalog.schema import documents
 from pinakes.embedders import EMBEDDERS
 from pinakes.ingest import Event
+from pinakes.jobs.worker import Worker
 from pinakes.library import Library
 from pinakes.serve import background as module
 from pinakes.serve.background import Background
@@ -56,7 +58,7 @@ def partly(
 ) -> Iterator[Library]:
     """A library of which a sample is embedded."""
     monkeypatch.setitem(EMBEDDERS, "counting", "counting_bert:CountingBert")
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(module.Background, "look_every_s", 0.01)
     more = {"embedding__provider": "counting", "embedding__sample_chunks": 60}
     with Library.open(tmp_path / "home", **settings | more) as library:
         stopped_at_searchable(library, folder)
@@ -64,8 +66,8 @@ def partly(
 
 
 @pytest.fixture
-def background(partly: Library) -> Iterator[Background]:
-    one = Background(partly)
+def background(partly: Library) -> Iterator[Worker]:
+    one = worker_of(partly, Background(partly))
     yield one
     assert one.stop()
 
@@ -83,7 +85,7 @@ def wait_until_exact(library: Library) -> None:
         threading.Event().wait(0.02)
 
 
-def test_summaries_are_made_before_somebody_looks(partly: Library, background: Background, tmp_path: Path) -> None:
+def test_summaries_are_made_before_somebody_looks(partly: Library, background: Worker, tmp_path: Path) -> None:
     """A text that is changed behind the library's back has the summary of before, if that was made by then."""
     background.start()
     deadline = time.monotonic() + LONG_S
@@ -103,7 +105,7 @@ def test_summaries_are_made_before_somebody_looks(partly: Library, background: B
 
 
 def test_what_waits_is_embedded_one_passage_at_a_time(
-    partly: Library, background: Background, folder: Path, tmp_path: Path, settings: dict[str, Any]
+    partly: Library, background: Worker, folder: Path, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     calls: list[int] = []
     counted = embedder(partly)
@@ -116,7 +118,7 @@ def test_what_waits_is_embedded_one_passage_at_a_time(
 
 
 def test_while_a_search_runs_it_pauses_but_not_for_ever(
-    partly: Library, background: Background, monkeypatch: pytest.MonkeyPatch
+    partly: Library, background: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 0.4)
     first = threading.Event()
@@ -128,9 +130,7 @@ def test_while_a_search_runs_it_pauses_but_not_for_ever(
         assert time.monotonic() - start >= 0.4
 
 
-def test_it_goes_on_when_the_search_ends(
-    partly: Library, background: Background, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_goes_on_when_the_search_ends(partly: Library, background: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 2 * LONG_S)
     first = threading.Event()
     embedder(partly).before = first.set
@@ -141,7 +141,7 @@ def test_it_goes_on_when_the_search_ends(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
-def test_its_threads_have_less_of_the_processor(partly: Library, background: Background) -> None:
+def test_its_threads_have_less_of_the_processor(partly: Library, background: Worker) -> None:
     def priority() -> int:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
@@ -152,7 +152,7 @@ def test_its_threads_have_less_of_the_processor(partly: Library, background: Bac
     assert set(seen) == {min(19, priority() + 10)}
 
 
-def test_it_stops_promptly_and_leaves_a_sound_library(partly: Library, background: Background) -> None:
+def test_it_stops_promptly_and_leaves_a_sound_library(partly: Library, background: Worker) -> None:
     first = threading.Event()
 
     def slowly() -> None:
@@ -174,7 +174,7 @@ def test_it_stops_promptly_while_a_sample_is_embedded(
     tmp_path: Path, folder: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(EMBEDDERS, "counting", "counting_bert:CountingBert")
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(module.Background, "look_every_s", 0.01)
     more = {"embedding__provider": "counting", "embedding__sample_chunks": 150}
     with Library.open(tmp_path / "home", **settings | more) as library:
         with pytest.raises(StoppedError):
@@ -182,7 +182,7 @@ def test_it_stops_promptly_while_a_sample_is_embedded(
         first = threading.Event()
         embedder(library).before = first.set
         begun = len(embedder(library).texts)
-        background = Background(library)
+        background = worker_of(library, Background(library))
         background.start()
         assert first.wait(LONG_S)
         start = time.monotonic()
@@ -195,7 +195,7 @@ def test_it_stops_promptly_while_a_sample_is_embedded(
 
 
 def test_what_another_process_embeds_is_left_to_it_and_taken_over_when_it_ends(
-    partly: Library, background: Background, tmp_path: Path
+    partly: Library, background: Worker, tmp_path: Path
 ) -> None:
     first = threading.Event()
     embedder(partly).before = first.set
@@ -207,7 +207,7 @@ def test_what_another_process_embeds_is_left_to_it_and_taken_over_when_it_ends(
 
 
 def test_what_another_process_leaves_waiting_is_embedded(
-    partly: Library, background: Background, tmp_path: Path, settings: dict[str, Any]
+    partly: Library, background: Worker, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     background.start()
     wait_until_exact(partly)
@@ -220,7 +220,7 @@ def test_what_another_process_leaves_waiting_is_embedded(
 
 
 def test_a_large_run_of_the_same_server_ends_when_all_is_searchable(
-    partly: Library, background: Background, tmp_path: Path
+    partly: Library, background: Worker, tmp_path: Path
 ) -> None:
     counted = embedder(partly)
     background.start()
@@ -234,7 +234,7 @@ def test_a_large_run_of_the_same_server_ends_when_all_is_searchable(
     assert len(set(counted.texts)) == len(counted.texts), "a passage was embedded twice"
 
 
-def test_passages_that_searches_met_come_first(partly: Library, background: Background) -> None:
+def test_passages_that_searches_met_come_first(partly: Library, background: Worker) -> None:
     answer = partly.search("quick brown fox", mode="vector", top_k=50)
     partly.shelves.refiner.settle()
     met = [hit.text for hit in answer.hits if hit.approximate]
@@ -251,7 +251,7 @@ def test_a_collection_that_is_just_being_read_is_left_alone_until_that_is_done(
     tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the map would be fitted to the first files, or nothing be approximate before all is embedded."""
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr(module.Background, "look_every_s", 0.2)
     folder = write_folder(tmp_path / "docs", NAMES)
     stages: list[str] = []
 
@@ -262,7 +262,7 @@ def test_a_collection_that_is_just_being_read_is_left_alone_until_that_is_done(
 
     home = tmp_path / "home"
     with Library.open(home, **settings) as library, Library.open(home, **settings) as adding:
-        background = Background(library)
+        background = worker_of(library, Background(library))
         background.start()
         try:
             adding.add(str(folder), on_event=slowly)

@@ -16,12 +16,12 @@ import mcp
 import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-from filelock import FileLock
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from serve_support import STDIO, Running, configure_folder, free_port
 
+from pinakes.home import Home
 from pinakes.library import Library
 from pinakes.serve.app import create_app
 from pinakes.serve.greeting import PROTOCOL_VERSIONS
@@ -210,7 +210,7 @@ def test_the_end_of_stdin_ends_the_process(home: Path, process: Process) -> None
 def test_initialize_is_answered_while_the_first_index_is_built(tmp_path: Path, corpus: Path, process: Process) -> None:
     home = tmp_path / "home"
     configure_folder(home, corpus)
-    with FileLock(home / "startup.lock"):
+    with Home(home).reading("keps", ("folder", str(corpus), "")):
         child = process(STDIO, home)
         send(child, initialize())
         assert receive(child)["result"]["serverInfo"]["name"] == "kep-knowledge"

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from filelock import FileLock
 from serve_support import SERVE, Running, configure_folder, settings_for
+from working import working
 
 from pinakes.errors import Busy, ModelUnavailable, NotFound, Refused, SourceError
+from pinakes.home import Home
 from pinakes.library import Library
 from pinakes.models import weights
 from pinakes.serve import serve
@@ -55,7 +56,7 @@ def test_the_first_run_answers_at_once_and_is_ready_when_all_is_read(
 ) -> None:
     home = tmp_path / "home"
     configure_folder(home, corpus)
-    with FileLock(home / "startup.lock"):
+    with Home(home).reading("keps", ("folder", str(corpus), "")):
         child = process(SERVE, home)
         url = url_of(child)
         refused = httpx.post(f"{url}/search", json=QUESTION)
@@ -221,8 +222,7 @@ def test_a_source_that_cannot_be_read_does_not_keep_another_from_being_served(
     settings = load(home=tmp_path / "home", environment={}, embedding__provider="deterministic", sources=sources)
     with Library(settings) as library:
         startup = Startup(library, say=said.append)
-        startup.start()
-        _until_read(startup)
+        _read(library, startup)
         assert startup.failure is None
         assert startup.ready("good")
         assert library.search("herons", "good").hits
@@ -235,16 +235,17 @@ def test_a_folder_that_is_followed_may_be_empty_at_the_start(tmp_path: Path) -> 
     settings = load(home=tmp_path / "home", environment={}, embedding__provider="deterministic", sources=sources)
     with Library(settings) as library:
         startup = Startup(library, say=lambda _: None)
-        startup.start()
-        _until_read(startup)
+        _read(library, startup)
         assert startup.failure is None
 
 
-def _until_read(startup: Startup) -> None:
+def _read(library: Library, startup: Startup) -> None:
     deadline = time.monotonic() + 30
-    while startup.running:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    startup.start()
+    with working(library, startup):
+        while startup.running:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
     assert startup.stop()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from serve_support import Running, configure_folder, settings_for
+from working import worker_of
 
 from pinakes.embedders.deterministic import DeterministicEmbedder
 from pinakes.errors import PinakesError, SourceError
@@ -51,8 +52,10 @@ def test_who_asks_after_a_failed_start_is_told_why(tmp_path: Path) -> None:
     with Library(settings_for(home, server__port=0, toolsets=["search"])) as library:
         startup = Startup(library, say=silent, on_failure=ended.set)
         running = Running(create_app(library, startup=startup), library.settings)
+        worker = worker_of(library, startup)
         try:
             startup.start()
+            worker.start()
             assert ended.wait(60)
             assert isinstance(startup.failure, SourceError)
             told = _called(running, "search_keps", {"query": "tokens"})
@@ -68,6 +71,7 @@ def test_who_asks_after_a_failed_start_is_told_why(tmp_path: Path) -> None:
         finally:
             running.stop()
             startup.stop()
+            worker.stop()
 
 
 def _called(running: Running, name: str, arguments: dict[str, object]) -> str:
@@ -101,8 +105,10 @@ def test_while_a_first_ingest_embeds_words_are_answered_and_it_is_said(tmp_path:
         library.shelves.embedder = slow = _Slow()
         startup = Startup(library, say=silent)
         running = Running(create_app(library, startup=startup), library.settings)
+        worker = worker_of(library, startup)
         try:
             startup.start()
+            worker.start()
             deadline = time.monotonic() + 30
             while (answer := running.client.post("/search", json={"query": "apples"})).status_code == 503:
                 assert time.monotonic() < deadline
@@ -116,3 +122,4 @@ def test_while_a_first_ingest_embeds_words_are_answered_and_it_is_said(tmp_path:
             slow.go_on.set()
             running.stop()
             startup.stop()
+            worker.stop()

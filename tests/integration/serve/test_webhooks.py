@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 from receiver import Receiver, receiving
+from working import jobs_of, worker_of
 
 from pinakes.catalog import webhooks
 from pinakes.catalog.webhooks import Progress
 from pinakes.errors import InvalidSetting
+from pinakes.jobs.worker import Worker
 from pinakes.library import Library
-from pinakes.serve.webhooks import Webhooks, wait_after
+from pinakes.serve.webhooks import Webhooks
 
 Start = Callable[..., Library]
 
@@ -36,7 +38,7 @@ serve(settings, on_ready=lambda url: print(url, flush=True))
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Open the home with webhooks and tell them; starting again ends what was there."""
-    opened: list[tuple[Library, Webhooks]] = []
+    opened: list[tuple[Library, Worker]] = []
 
     def end() -> None:
         while opened:
@@ -48,7 +50,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         end()
         given = {"embedding__provider": "deterministic", "fetch__allow_private": ["127.0.0.1"], **settings}
         library = Library.open(tmp_path / "home", webhooks=[{"name": "wiki", **hook} for hook in hooks], **given)
-        told = Webhooks(library)
+        told = worker_of(library, Webhooks(library))
         told.start()
         opened.append((library, told))
         until = time.monotonic() + 20
@@ -226,7 +228,7 @@ def test_whoever_opens_the_home_next_goes_on_where_it_was_left(start: Start) -> 
 def test_of_two_servers_of_one_home_one_tells(start: Start, tmp_path: Path) -> None:
     with receiving() as receiver:
         library = start({"url": receiver.url})
-        second = Webhooks(library)
+        second = worker_of(library, Webhooks(library))
         second.start()
         put(library, "a", "b", "c")
         receiver.wait_for(lambda: len(receiver.taken) >= 3)
@@ -287,11 +289,6 @@ def test_a_clock_that_was_set_back_keeps_nobody_waiting(start: Start) -> None:
         receiver.wait_for(lambda: titles(receiver) == ["a"])
 
 
-def test_waits_grow_to_an_hour() -> None:
-    waits = [wait_after(tries) for tries in (1, 2, 5, 12, 100)]
-    assert all(low / 2 <= wait <= low for wait, low in zip(waits, (1, 2, 16, 2048, 3600), strict=True))
-
-
 def test_webhooks_that_cannot_be_used_are_told_when_a_server_starts(start: Start) -> None:
     with pytest.raises(InvalidSetting, match="Two webhooks are called"):
         start({"url": "https://a.example"}, {"url": "https://b.example"})
@@ -323,6 +320,34 @@ def test_a_server_that_is_killed_loses_no_event(
         again.send_signal(signal.SIGTERM)
         assert again.wait(30) == 0
     assert titles(receiver) == ["a", "b", "c"]
+
+
+def test_a_post_that_a_killed_server_was_sending_is_sent_by_the_next_one(
+    tmp_path: Path, process: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with receiving() as receiver:
+        receiver.silent = True
+        (home / "config.toml").write_text(
+            f'[fetch]\nallow_private = ["127.0.0.1"]\n[[webhooks]]\nname = "wiki"\nurl = "{receiver.url}"\n'
+        )
+        server = process(SERVE, home)
+        receiver.wait_for(lambda: (home / "catalog.db").exists() and _begun(home))
+        with Library.open(home, embedding__provider="deterministic") as library:
+            put(library, "a")
+            receiver.wait_for(lambda: len(receiver.seen) == 1)
+            assert [(job.key, job.state) for job in jobs_of(library, "webhook")] == [("webhook:wiki", "running")]
+            server.send_signal(signal.SIGKILL)
+            server.wait()
+            assert [(job.key, job.state) for job in jobs_of(library, "webhook")] == [("webhook:wiki", "waiting")]
+            receiver.silent = False
+            process(SERVE, home)
+            receiver.wait_for(lambda: bool(receiver.taken), 60)
+            receiver.wait_for(lambda: not jobs_of(library, "webhook"))
+    assert titles(receiver) == ["a"]
+    deliveries = {json.loads(body)["delivery"] for _, body in receiver.seen}
+    assert deliveries == {"wiki-1-1"}, "the receiver can tell that it is the same post"
 
 
 def _begun(home: Path) -> bool:

@@ -16,7 +16,7 @@ from pinakes.shelves import Shelves
 from pinakes.sources.stamp import size_of, state_of
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.errors import as_word
-from pinakes.upkeep.watched import Beacon, Watched, knowledge_base, start_over
+from pinakes.upkeep.watched import Watched, courses, knowledge_base, start_over
 
 _OFF = "The knowledge base is not in use. Set knowledge_base.enabled to follow its folder."
 _MOST_FAILURES = 20
@@ -108,7 +108,7 @@ def kb_status(
     watched = _base(library)
     if watched is None:
         return KnowledgeStatus(enabled=False, message=_OFF)
-    course = Beacon(library.shelves.home, watched).told()
+    course = courses(library.shelves).get(watched.key)
     files = _manifest(library.shelves, watched, max_files, offset, "" if status == "all" else status)
     behind = offset + len(files.files)
     wanted = "" if status == "all" else f',status="{status}"'
