@@ -247,9 +247,9 @@ class Analyzer:
         """
         others = others or {}
         every, words, found = wanted.union(others), set[str](), list[Place]()
-        terms_of, lacks = self._pieces.__getitem__, every.isdisjoint
-        for piece in set(text.split()):
-            if not lacks(terms_of(piece)):
+        pieces = list(set(text.split()))
+        for piece, lacks in zip(pieces, map(every.isdisjoint, map(self._pieces.__getitem__, pieces)), strict=True):
+            if not lacks:
                 words.update(cut.raw(piece))
         alone = dict[str, frozenset[str]]()
         for word in words:

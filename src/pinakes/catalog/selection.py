@@ -113,11 +113,7 @@ def count_chunks(connection: Connection, collection_id: int, document_ids: Int64
 
 def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
     """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
-    found: dict[int, Any] = {}
-    for i in range(0, len(chunk_ids), _BATCH):
-        rows = connection.execute(_PASSAGES, {"ids": list(chunk_ids[i : i + _BATCH])})
-        found |= {row.id: row for row in rows}
-    return found
+    return {row.id: row for row in connection.execute(_PASSAGES, {"ids": json.dumps(list(chunk_ids))})}
 
 
 def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
@@ -248,7 +244,7 @@ _PASSAGE = select(
     documents.c.pages,
     documents.c.lines.is_not(None).label("has_lines"),
 ).select_from(chunks.join(documents))
-_PASSAGES = _PASSAGE.where(chunks.c.id.in_(bindparam("ids", expanding=True)))
+_PASSAGES = _PASSAGE.where(chunks.c.id.in_(select(func.json_each(bindparam("ids")).table_valued("value").c.value)))
 _PASSAGES_AT = _PASSAGE.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
 _FIELDS_WITH = (
     select(fields.c.name, fields.c.value)

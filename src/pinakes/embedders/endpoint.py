@@ -32,8 +32,9 @@ from pinakes.models.endpoint import Endpoint
 from pinakes.models.providers import PROVIDERS, endpoint_of
 from pinakes.models.retrying import retried
 from pinakes.models.runtime import clean
+from pinakes.ports import Spent
 from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, ProviderName
-from pinakes.types import JSON, Float32, Int64, Spent
+from pinakes.types import JSON, Float32, Int64
 
 if TYPE_CHECKING:
     import httpx

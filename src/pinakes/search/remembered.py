@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
-from pinakes.catalog import Connection, contents, selection
+from pinakes.catalog import Connection, contents, documents, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Embedder, Index
 from pinakes.search.facts import KnownFacts
@@ -13,6 +13,7 @@ from pinakes.types import Filter, Float32
 
 _REMEMBERED_TOTALS = 256
 _REMEMBERED_COLLECTIONS = 64
+_REMEMBERED_GROUPS = 10_000
 
 
 class CollectionStatistics:
@@ -25,6 +26,7 @@ class CollectionStatistics:
         self._common: dict[tuple[int, int], tuple[str, ...]] = {}
         self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
         self._embedded: dict[tuple[int, int | None, int], bool] = {}
+        self._preceding: dict[int, tuple[int, dict[str, dict[int, int]]]] = {}
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
         """Return the names of the metadata fields that documents of ``collection`` have."""
@@ -59,6 +61,18 @@ class CollectionStatistics:
             if len(self._known) >= _REMEMBERED_TOTALS:
                 self._known.clear()
             self._known[key] = known
+        return known
+
+    def preceding_chunks(
+        self, connection: Connection, collection: CollectionRecord, groups: Collection[str]
+    ) -> Mapping[str, Mapping[int, int]]:
+        """Return of each of ``groups`` document id → number of chunks of the group before that document."""
+        written, known = self._preceding.get(collection.id, (-1, {}))
+        if written != collection.written or len(known) >= _REMEMBERED_GROUPS:
+            known = {}
+            self._preceding[collection.id] = collection.written, known
+        if missing := [one for one in groups if one and one not in known]:
+            known |= documents.preceding_chunks(connection, collection.id, missing)
         return known
 
     def totals(self, connection: Connection, collection: CollectionRecord, vectors: int) -> contents.Totals:

@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes.analysis import Analyzer
-from pinakes.search.excerpts import Excerpt, asked, excerpt, places_in
+from pinakes.search.excerpts import Excerpt, excerpt, places_in
 from pinakes.testing import ODD_QUERIES
 
 TEXT = "\n".join(f"line {number} of nothing" for number in range(20)) + "\nthe apples are here\n\nand the end"
 
 
 def shown_of(text: str, query: str, most: int, **how: object) -> Excerpt:
-    [found] = places_in([text], asked(query))
-    return excerpt(text, found, most=most, **how)  # type: ignore[arg-type]
+    return excerpt(text, places_in(text, query), most=most, **how)  # type: ignore[arg-type]
 
 
 def lines(text: str, query: str, most: int = 5, **how: object) -> list[tuple[int, str]]:
@@ -75,12 +74,6 @@ def test_of_a_long_line_the_part_with_most_words_is_shown() -> None:
     assert len(line.text) <= 202
     assert line.text[0] == line.text[-1] == "…"
     assert [line.text[start:end] for start, end in line.marks] == ["apple", "trees", "orchard"]
-
-
-def test_texts_looked_at_together_give_the_same_as_each_by_itself() -> None:
-    texts = [TEXT, "", "an apple", "no fruit", "the end of the line"]
-    query = asked("apple line end")
-    assert places_in(texts, query) == [places_in([text], query)[0] for text in texts]
 
 
 def test_words_are_marked_in_any_form_that_the_search_knows() -> None:
