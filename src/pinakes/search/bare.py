@@ -26,7 +26,7 @@ def bare(connection: Connection, parts: Parts, ranked: Ranked, request: Request)
         _hit(
             parts.collection.name,
             place,
-            before.get(place.group_key, {}).get(place.document_id, 0) + place.ordinal,
+            before[place.group_key].get(place.document_id, 0) + place.ordinal,
             score,
         )
         for one, score in zip(ids, best.scores.tolist(), strict=True)

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -45,15 +45,14 @@ def hydrated(
     """Return the best ``request.top_k`` hits of ``ranked``, in its order, with what there is to say of each.
 
     ``passages`` fetches those of this answer. Passages that repeat a better one are named with that and leave their
-    places to the next, if ``fold`` and ``search.fold_duplicates``; one that was deleted meanwhile is left out. ``diversity`` puts
-    the others in its order.
+    places to the next, if ``fold`` and ``search.fold_duplicates``; one that was deleted meanwhile is left out.
+    ``diversity`` puts the others in its order.
     """
     connection, collection = passages.connection, parts.collection
     if request.bare:
         return bare(connection, parts, diversity.of(ranked) if diversity else ranked, request)
-    best, repeated = _best(
-        ranked, request, parts, diversity, passages, fold=fold and parts.settings.search.fold_duplicates
-    )
+    fold = fold and parts.settings.search.fold_duplicates
+    best, repeated = _best(ranked, request, parts, diversity, passages, fold=fold)
     ids = best.candidates.ids[best.rows].tolist()
     rows = passages.of([*ids, *(other for others in repeated.values() for other, _ in others)])
     groups = {row.group_key for row in rows.values()}
@@ -173,7 +172,7 @@ class _View:
             shown=cache(partial(_shown, passage, self.query, numbers, evidence, word)),
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
-            suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
+            suspicious=_is_suspicious(passage.title, *passage.heading_path, passage.text),
             page=page,
             page_end=page_end,
             phrases=phrases,
@@ -181,7 +180,7 @@ class _View:
         )
 
     def _chunk_index(self, passage: Any) -> int:
-        return int(self.offsets.get(passage.group_key, {}).get(passage.document_id, 0) + passage.ordinal)
+        return int(self.offsets[passage.group_key].get(passage.document_id, 0) + passage.ordinal)
 
     def _chunk_id(self, passage: Any) -> str:
         return f"{passage.group_key or passage.uid}_{self._chunk_index(passage)}"
@@ -196,6 +195,12 @@ class _View:
             end_line=passage.end_line,
             score=score,
         )
+
+
+@lru_cache(maxsize=512)
+def _is_suspicious(*texts: str) -> bool:
+    """Say whether a passage has instructions aimed at a model, whatever is asked."""
+    return is_suspicious("\n".join(texts))
 
 
 def _shown(

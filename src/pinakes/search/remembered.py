@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
+from typing import Any
 
 from pinakes.catalog import Connection, contents, documents, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Embedder, Index
+from pinakes.search.collection_cache import CollectionCache
 from pinakes.search.facts import KnownFacts
 from pinakes.types import Filter, Float32
 
 _REMEMBERED_TOTALS = 256
 _REMEMBERED_COLLECTIONS = 64
 _REMEMBERED_GROUPS = 10_000
+_REMEMBERED_PASSAGES = 500
 
 
 class CollectionStatistics:
-    """Remembers what is in collections, until the next change of a text. Thread-safe. ``facts``: of documents."""
+    """Remembers what is in collections, until the next change of a text. Thread-safe.
+
+    ``facts``: of documents. ``passages``: chunk id → row, as ``selection.passages`` has it.
+    """
 
     def __init__(self) -> None:
         self.facts = KnownFacts()
+        self.passages = CollectionCache[int, Any](_REMEMBERED_PASSAGES)
         self._known: dict[tuple[int, int, Filter], int] = {}
         self._fields: dict[tuple[int, int], frozenset[str]] = {}
         self._common: dict[tuple[int, int], tuple[str, ...]] = {}
         self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
         self._embedded: dict[tuple[int, int | None, int], bool] = {}
-        self._preceding: dict[int, tuple[int, dict[str, dict[int, int]]]] = {}
+        self._preceding = CollectionCache[str, Mapping[int, int]](_REMEMBERED_GROUPS)
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
         """Return the names of the metadata fields that documents of ``collection`` have."""
@@ -67,11 +74,9 @@ class CollectionStatistics:
         self, connection: Connection, collection: CollectionRecord, groups: Collection[str]
     ) -> Mapping[str, Mapping[int, int]]:
         """Return of each of ``groups`` document id → number of chunks of the group before that document."""
-        written, known = self._preceding.get(collection.id, (-1, {}))
-        if written != collection.written or len(known) >= _REMEMBERED_GROUPS:
-            known = {}
-            self._preceding[collection.id] = collection.written, known
-        if missing := [one for one in groups if one and one not in known]:
+        known = self._preceding.of(collection)
+        known.setdefault("", {})  # of documents without a group
+        if missing := [one for one in groups if one not in known]:
             known |= documents.preceding_chunks(connection, collection.id, missing)
         return known
 
