@@ -176,10 +176,7 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
             if vector is not None and total and not _any_vector(found, vector, index, where):
                 degraded = "none of these passages has a vector yet"
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
-            diversity, passages = (
-                Diversity.wanted(parts, connection),
-                Passages(connection, asked.text, parts.statistics.passages.of(collection)),
-            )
+            diversity, passages = Diversity.wanted(parts, connection), Passages(connection, asked.text)
             hits = hydrated(parts, ranked, asked.request, passages, diversity)
             notes += ranked.doubts(request.min_score)
             if asked.text and total and vector is None and not (len(ranked.rows) or notes):

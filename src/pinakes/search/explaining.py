@@ -229,7 +229,7 @@ class _Explaining:
         self._words = asked(self._asked.text)
         self._terms = TermStatistics.of(self._asked.text, parts.index)
         self._wordings = wordings(connection, [record.id for record in wanted])
-        self._passages = Passages(connection, self._asked.text, {})
+        self._passages = Passages(connection, self._asked.text)
         self._summaries = self._near_summaries()
         staged = best_documents(order, parts, own)
         ids = {record.id for record in wanted}

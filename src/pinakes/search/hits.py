@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,7 @@ class _View:
             shown=cache(partial(_shown, passage, self.query, numbers, evidence, word)),
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
-            suspicious=_is_suspicious(passage.title, *passage.heading_path, passage.text),
+            suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
             page=page,
             page_end=page_end,
             phrases=phrases,
@@ -195,12 +195,6 @@ class _View:
             end_line=passage.end_line,
             score=score,
         )
-
-
-@lru_cache(maxsize=512)
-def _is_suspicious(*texts: str) -> bool:
-    """Say whether a passage has instructions aimed at a model, whatever is asked."""
-    return is_suspicious("\n".join(texts))
 
 
 def _shown(

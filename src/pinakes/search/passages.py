@@ -10,32 +10,25 @@ from pinakes.catalog import Connection, selection
 from pinakes.search.duplicates import comparable
 from pinakes.search.excerpts import places_in, terms_of
 
-_FEW = 100
-"""Of a longer page nothing is remembered."""
-
 
 class Passages:
     """Rows of the catalogue, each fetched once, and which words of a query they have.
 
-    ``overtaken``: some passages were deleted, as they are when their document is replaced. ``known``: rows that need
-    not be fetched; those that are, are added, where they are not many.
+    ``overtaken``: some passages were deleted, as they are when their document is replaced.
     """
 
-    def __init__(self, connection: Connection, query: str, known: dict[int, Any]) -> None:
+    def __init__(self, connection: Connection, query: str) -> None:
         self.overtaken = False
-        self._known = known
         self.connection = connection
         self._rows: dict[int, Any] = {}
         self.query = query
 
     def of(self, ids: Sequence[int]) -> dict[int, Any]:
         """Return chunk id → row, less those that were deleted."""
-        self._rows |= {one: row for one in ids if one not in self._rows and (row := self._known.get(one)) is not None}
         if missing := [one for one in ids if one not in self._rows]:
             found = selection.passages(self.connection, missing)
             self.overtaken = self.overtaken or len(found) < len(missing)
             self._rows |= found
-            self._known |= found if len(found) <= _FEW else {}
         return {one: self._rows[one] for one in ids if one in self._rows}
 
     def terms(self, ids: Sequence[int]) -> list[dict[str, frozenset[str]]]:

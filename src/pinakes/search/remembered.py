@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any
 
 from pinakes.catalog import Connection, contents, documents, selection
 from pinakes.catalog.collections import CollectionRecord
@@ -16,18 +15,13 @@ from pinakes.types import Filter, Float32
 _REMEMBERED_TOTALS = 256
 _REMEMBERED_COLLECTIONS = 64
 _REMEMBERED_GROUPS = 10_000
-_REMEMBERED_PASSAGES = 500
 
 
 class CollectionStatistics:
-    """Remembers what is in collections, until the next change of a text. Thread-safe.
-
-    ``facts``: of documents. ``passages``: chunk id → row, as ``selection.passages`` has it.
-    """
+    """Remembers what is in collections, until the next change of a text. Thread-safe. ``facts``: of documents."""
 
     def __init__(self) -> None:
         self.facts = KnownFacts()
-        self.passages = CollectionCache[int, Any](_REMEMBERED_PASSAGES)
         self._known: dict[tuple[int, int, Filter], int] = {}
         self._fields: dict[tuple[int, int], frozenset[str]] = {}
         self._common: dict[tuple[int, int], tuple[str, ...]] = {}

@@ -368,7 +368,7 @@ class Staged:
         several = len(answers) > 1
         terms = terms_in(self._shelves, list(names.values()), query) if several else None
         with self._shelves.catalog.read() as connection:
-            ranked = together(answers, Passages(connection, query, {}), terms)
+            ranked = together(answers, Passages(connection, query), terms)
             if named is not None and self._shelves.settings.search.fold_duplicates:
                 ranked = without_copies(connection, ranked, top_k, named)
             ranked = ranked[:top_k]
