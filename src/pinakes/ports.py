@@ -19,6 +19,7 @@ from pinakes.types import (
     Item,
     Ranking,
     Scan,
+    Spent,
     Summary,
     VectorEntry,
 )
@@ -157,18 +158,6 @@ class Loadable(Protocol):
             ModelUnavailable: it cannot be loaded.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a model that runs elsewhere was asked: requests that it answered, and tokens as it counts them."""
-
-    requests: int = 0
-    tokens: int = 0
-
-    def since(self, before: Spent) -> Spent:
-        """Return what was spent after ``before``."""
-        return Spent(self.requests - before.requests, self.tokens - before.tokens)
 
 
 @runtime_checkable

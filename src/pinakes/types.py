@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pinakes.late import Late
 
 if TYPE_CHECKING:
     import numpy as np
@@ -358,30 +360,23 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What only some show of a hit; ``words`` are those of the query that stand in its text or above it."""
-
-    context: tuple[ContextLine, ...] = ()
-    highlights: tuple[Span, ...] = ()
-    explanation: str = ""
-    words: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Late):
     """One passage that answers a query, with where it stands and why it ranks there.
 
     ``approximate``: its cosine is that of an approximate vector; it is still to be embedded.
-    ``match`` is ``matched_by`` in a word. ``confidence`` (0 to 1) does not depend on the other hits, as ``score`` does.
-    ``shown`` finds what only some show, when it is first called. ``neighbours``: what was asked for of its
-    surroundings, in order; passages that the answer has elsewhere are left out. ``duplicates``: passages that were left
-    out because this one says the same. ``score_parts``: what its score is made of, by name; they add up to it. Bare
-    hits have none. ``boosts``: what else changed its score, by name, as shares of it: ``{"vendor": 0.15}``.
-    ``source_state``: how what its document was read from is now; ``changed``: whether its file is another now, or gone;
-    None where it has none, or that cannot be known. ``link`` leads to its lines on the forge of its repository, at the
-    commit that was read; "" where none is known. ``blame``: who wrote its lines, None where nobody asked, or that is
-    not known. ``suspicious``: its text, or what stands around it, has instructions aimed at a model (``suspicion``).
+    ``context``: the lines to show where ``text`` is too much. ``highlights``: the words of the query in ``text``.
+    ``match`` is ``matched_by`` in a word. ``confidence`` (0 to 1) does not depend on the other hits, as ``score`` does;
+    ``explanation`` is one sentence. ``neighbours``: what was asked for of its surroundings, in order; passages that
+    the answer has elsewhere are left out. ``duplicates``: passages that were left out because this one says the same.
+    ``score_parts``: what its score is made of, by name; they add up to it. Bare hits have none.
+    ``boosts``: what else changed its score, by name, as shares of it: ``{"vendor": 0.15}``.
+    ``source_state``: how what its document was read from is now; ``changed``: whether its file is another now, or
+    gone; None where it has none, or that cannot be known.
+    ``link`` leads to its lines on the forge of its repository, at the commit that was read; "" where none is known.
+    ``blame``: who wrote its lines, None where nobody asked, or that is not known.
+    ``suspicious``: its text, or what stands around it, has instructions aimed at a model (``suspicion``).
     ``page`` and ``page_end``: its first and last page, slide or sheet, from 1; None where its file has none.
+    ``phrases``: those of the query that it has. ``words``: those of the query that stand in its text or above it.
     """
 
     chunk_id: str
@@ -401,10 +396,12 @@ class Hit:
     matched_by: tuple[Literal["vector", "keyword"], ...]
     metadata: Metadata
     approximate: bool = False
+    context: tuple[ContextLine, ...] = ()
+    highlights: tuple[Span, ...] = ()
     match: MatchKind = "hybrid"
     confidence: float = 0.0
     confidence_word: ConfidenceWord = "weak"
-    shown: Callable[[], Shown] = field(default=Shown, compare=False, repr=False)
+    explanation: str = ""
     neighbours: tuple[Neighbour, ...] = ()
     duplicates: tuple[Duplicate, ...] = ()
     boosts: Mapping[str, float] = field(default_factory=dict)
@@ -417,21 +414,7 @@ class Hit:
     blame: tuple[Blame, ...] | None = None
     phrases: tuple[str, ...] = ()
     score_parts: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def context(self) -> tuple[ContextLine, ...]:
-        """Return the lines to show where ``text`` is too much."""
-        return self.shown().context
-
-    @property
-    def highlights(self) -> tuple[Span, ...]:
-        """Return where the words of the query stand in ``text``."""
-        return self.shown().highlights
-
-    @property
-    def explanation(self) -> str:
-        """Say in one sentence why it is here."""
-        return self.shown().explanation
+    words: frozenset[str] = frozenset()
 
     @property
     def section(self) -> str:
@@ -496,3 +479,15 @@ class Results:
     def doubtful(self) -> bool:
         """Whether nothing was found, or what was found is less probable than ``ANSWERABLE`` to hold an answer."""
         return not self.hits or (self.answerable is not None and self.answerable < ANSWERABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a model that runs elsewhere was asked: requests that it answered, and tokens as it counts them."""
+
+    requests: int = 0
+    tokens: int = 0
+
+    def since(self, before: Spent) -> Spent:
+        """Return what was spent after ``before``."""
+        return Spent(self.requests - before.requests, self.tokens - before.tokens)

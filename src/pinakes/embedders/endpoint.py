@@ -32,9 +32,8 @@ from pinakes.models.endpoint import Endpoint
 from pinakes.models.providers import PROVIDERS, endpoint_of
 from pinakes.models.retrying import retried
 from pinakes.models.runtime import clean
-from pinakes.ports import Spent
 from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, ProviderName
-from pinakes.types import JSON, Float32, Int64
+from pinakes.types import JSON, Float32, Int64, Spent
 
 if TYPE_CHECKING:
     import httpx

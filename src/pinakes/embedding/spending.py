@@ -9,8 +9,9 @@ from pinakes.catalog import Catalog, embeddings
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import TooCostly
 from pinakes.ingest import Report
-from pinakes.ports import Embedder, Remote, Spent
+from pinakes.ports import Embedder, Remote
 from pinakes.settings import EmbeddingSettings
+from pinakes.types import Spent
 
 _MILLION = 1_000_000
 

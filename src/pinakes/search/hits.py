@@ -6,13 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pinakes.calls import interrupt
 from pinakes.catalog import file_lines
+from pinakes.late import leave_open
 from pinakes.ports import Index
 from pinakes.search.bare import bare
 from pinakes.search.candidates import Candidates
@@ -28,8 +29,9 @@ from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
-from pinakes.types import ConfidenceWord, Duplicate, Float32, Hit, MatchKind, Scores, Shown
+from pinakes.types import ConfidenceWord, Duplicate, Float32, Hit, MatchKind, Scores
 
+_OPEN = ("context", "highlights", "explanation", "words")
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
 
 
@@ -148,7 +150,7 @@ class _View:
             boosts=boosts,
             phrases=phrases,
         )
-        return Hit(
+        hit = Hit(
             chunk_id=self._chunk_id(passage),
             document_id=passage.uid,
             collection=self.collection,
@@ -169,7 +171,6 @@ class _View:
             match=_KINDS.get(retrievers, "hybrid"),
             confidence=round(sure, 4),
             confidence_word=word,
-            shown=cache(partial(_shown, passage, self.query, numbers, evidence, word)),
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
             suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
@@ -178,6 +179,7 @@ class _View:
             phrases=phrases,
             score_parts={} if self.found.scoring is None else self.found.scoring.of(row),
         )
+        return leave_open(hit, _OPEN, partial(_shown, passage, self.query, numbers, evidence, word))
 
     def _chunk_index(self, passage: Any) -> int:
         return int(self.offsets[passage.group_key].get(passage.document_id, 0) + passage.ordinal)
@@ -199,14 +201,17 @@ class _View:
 
 def _shown(
     passage: Any, query: str, numbers: Sequence[int], evidence: Callable[..., Evidence], word: ConfidenceWord
-) -> Shown:
-    """Return what is shown of a passage. It must not keep what belongs to the search: answers are remembered."""
+) -> dict[str, object]:
+    """Return what only some show of a passage: fields of a hit. They are found late, since most never are.
+
+    Nothing here may belong to the search as a whole: answers are remembered.
+    """
     places = places_in(passage.text, query)
     said, first = {passage.title, *passage.heading_path}, passage.start_line
     lines = excerpt(passage.text, places, first_line=first, numbers=numbers, said=said)
     words = standing(asked(query), terms_of_passage(passage, places))
     there = frozenset(one for one, where in words.items() if where)
-    return Shown(lines.lines, lines.highlights, explained(evidence(words=words), word), there)
+    return dict(zip(_OPEN, (lines.lines, lines.highlights, explained(evidence(words=words), word), there), strict=True))
 
 
 def _raw(found: Candidates, row: int, score: float) -> Scores:

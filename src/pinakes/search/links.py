@@ -8,6 +8,7 @@ from dataclasses import replace
 from pinakes.catalog import Catalog, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidSetting
+from pinakes.late import changed
 from pinakes.readers import keeps_lines
 from pinakes.sources.forges import link
 from pinakes.types import Metadata, Results
@@ -29,7 +30,7 @@ class Links:
             return results
         templates = self._templates(collection)
         hits = (
-            replace(hit, link=link_of(hit.metadata, hit.path, (hit.start_line, hit.end_line), templates))
+            changed(hit, link=link_of(hit.metadata, hit.path, (hit.start_line, hit.end_line), templates))
             for hit in results.hits
         )
         return replace(results, hits=tuple(hits))

@@ -22,10 +22,10 @@ from pinakes.calls.traffic import Traffic
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidInput, PinakesError
 from pinakes.library import Library
-from pinakes.ports import Embedder, Remote, Spent, Vocabulary
+from pinakes.ports import Embedder, Remote, Vocabulary
 from pinakes.serve.startup import Stopped
 from pinakes.stock import upgrading
-from pinakes.types import Float32, Int64
+from pinakes.types import Float32, Int64, Spent
 
 _log = logging.getLogger(__name__)
 

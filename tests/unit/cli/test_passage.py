@@ -12,7 +12,7 @@ from rich.console import Console
 from pinakes.cli.passage import blocks
 from pinakes.cli.screen import printable
 from pinakes.search.excerpts import excerpt, places_in
-from pinakes.types import ContextLine, Duplicate, Hit, Neighbour, Scores, Shown
+from pinakes.types import ContextLine, Duplicate, Hit, Neighbour, Scores
 
 HIT = Hit(
     chunk_id="d_1",
@@ -44,7 +44,7 @@ def shown(hit: Hit, width: int = 80) -> list[str]:
 
 def test_lines_have_their_numbers_and_keep_their_inner_indentation() -> None:
     context = (ContextLine(9, "    def f():"), ContextLine(12, "\treturn apple", ((8, 13),)))
-    lines = list(blocks(replace(HIT, shown=lambda: Shown(context)), screen()))
+    lines = list(blocks(replace(HIT, context=context), screen()))
     assert [line.plain for line in lines] == ["     9  def f():", "    12  return apple"]
     [mark] = [span for span in lines[1].spans if "yellow" in str(span.style)]
     assert lines[1].plain[mark.start : mark.end] == "apple"
@@ -52,7 +52,7 @@ def test_lines_have_their_numbers_and_keep_their_inner_indentation() -> None:
 
 def test_neighbours_stand_before_and_after_with_their_numbers() -> None:
     above, below = Neighbour(0, 7, 8, (), "above\n\nbefore it"), Neighbour(2, 13, 13, (), "after it")
-    hit = replace(HIT, shown=lambda: Shown((ContextLine(10, "here"),)), neighbours=(above, below))
+    hit = replace(HIT, context=(ContextLine(10, "here"),), neighbours=(above, below))
     assert shown(hit) == ["     7  above", "     9  before it", "    10  here", "    13  after it"]
 
 
@@ -64,8 +64,7 @@ def test_some_duplicates_are_named_and_the_others_counted() -> None:
 
 @given(st.text(), st.text(), st.integers(60, 120))
 def test_any_passage_fits_its_frame(text: str, query: str, width: int) -> None:
-    there = Shown(excerpt(text, places_in(text, query), most=5).lines)
-    hit = replace(HIT, shown=lambda: there)
+    hit = replace(HIT, context=excerpt(text, places_in(text, query), most=5).lines)
     lines = list(blocks(hit, screen(width)))
     assert all(line.cell_len <= width and "\n" not in line.plain for line in lines)
     assert len(lines) >= len([line for line in hit.context if line.text.strip()])

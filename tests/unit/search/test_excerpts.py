@@ -116,7 +116,7 @@ def test_marks_count_in_the_text_as_it_is_written() -> None:
 
 
 def test_the_terms_that_a_passage_has_are_told() -> None:
-    assert shown_of(TEXT, "apples pears", most=5).terms == {"appl"}
+    assert [terms for _, terms in places_in(TEXT, "apples pears")] == [{"appl"}]
 
 
 @given(st.text(), st.text(), st.integers(0, 10))

@@ -14,7 +14,7 @@ from pinakes.search.federated import Known, Wanted, asked, named
 from pinakes.search.term_statistics import TermStatistics
 from pinakes.settings import SearchSettings
 from pinakes.spelling import Missing, Near, lacked_word
-from pinakes.types import Hit, Results, Scores, Shown, Stage, Trace
+from pinakes.types import Hit, Results, Scores, Stage, Trace
 
 TEN = taken_apart("apple banana cherry grape lemon mango olive peach plum quince")
 """Words of a question; each counts as much as any other."""
@@ -42,7 +42,7 @@ def hit(collection: str, number: int, score: float, text: str = "", *, has: floa
         matched_by=("keyword",),
         metadata={},
         confidence=score / 2,
-        shown=lambda: Shown(words=frozenset(list(TEN.words)[: round(10 * has)])),
+        words=frozenset(list(TEN.words)[: round(10 * has)]),
     )
 
 
