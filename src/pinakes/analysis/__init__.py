@@ -250,7 +250,7 @@ class Analyzer:
         pieces = list(set(text.split()))
         for piece, lacks in zip(pieces, map(every.isdisjoint, map(self._pieces.__getitem__, pieces)), strict=True):
             if not lacks:
-                words.update(cut.raw(piece))
+                words.update([piece] if len(piece) > 1 and piece.isalnum() else cut.raw(piece))
         alone = dict[str, frozenset[str]]()
         for word in words:
             those = self._meant(word, every, others)

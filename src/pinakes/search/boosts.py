@@ -130,7 +130,7 @@ def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iter
 
 
 def _by_rules(query: str, rules: Sequence[BoostRule], facts: Sequence[Facts]) -> Iterator[tuple[str, Float32]]:
-    text, today = in_rows(query), datetime.now(UTC).date()
+    text, today = in_rows(query) if rules else "", datetime.now(UTC).date()
     for rule in rules:
         held = [one.values.get(normal_name(rule.field), ()) for one in facts]
         fits = partial(_named, text, _aliases(rule)) if rule.when == "named" else partial(_recent, today, rule)
