@@ -77,12 +77,15 @@ def signs(ranked: Ranked, passages: Passages) -> Signs | None:
     found = ranked.candidates
     if found.evidence is None or found.evidence.terms is None or not len(ranked.rows):
         return None
-    missing = found.evidence.terms.missing
-    best = [frozenset[str]().union(*one.values()) for one in passages.terms(found.ids[ranked.rows[:_BEST]].tolist())]
+    missing = 1.0
+    for terms in passages.terms(found.ids[ranked.rows[:_BEST]].tolist()):
+        missing = min(missing, found.evidence.terms.missing(frozenset[str]().union(*terms.values())))
+        if not missing:
+            break
     near = found.retrieved["vector"].scores
     return Signs(
         score=float(ranked.scores[0] if found.fused is None else found.fused.max()),
-        missing=min(map(missing, best), default=1.0),
+        missing=missing,
         ahead=float(near[0] - near[min(_FAR, len(near) - 1)]) if len(near) else 0.0,
     )
 

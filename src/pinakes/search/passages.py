@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pinakes.analysis import Place
@@ -31,12 +31,12 @@ class Passages:
             self._rows |= found
         return {one: self._rows[one] for one in ids if one in self._rows}
 
-    def terms(self, ids: Sequence[int]) -> list[dict[str, frozenset[str]]]:
-        """Return for each passage, less those that were deleted, the terms of what is known of it by name.
+    def terms(self, ids: Sequence[int]) -> Iterator[dict[str, frozenset[str]]]:
+        """Yield for each passage, less those that were deleted, the terms of what is known of it by name.
 
         Of its "text" those of the query.
         """
-        return [terms_of_passage(row, places_in(row.text, self.query)) for row in self.of(ids).values()]
+        return (terms_of_passage(row, places_in(row.text, self.query)) for row in self.of(ids).values())
 
     def comparable(self, ids: Sequence[int], named: frozenset[str]) -> dict[int, str]:
         """Return chunk id → text as ``duplicates.comparable`` has it, less those that were deleted."""
