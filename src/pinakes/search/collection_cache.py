@@ -1,9 +1,9 @@
-"""What is known of parts of collections, until the next change of a text in one."""
+"""What is known of collections, until the next change of a text in one."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from pinakes.catalog.collections import CollectionRecord
@@ -11,7 +11,7 @@ from pinakes.catalog.collections import CollectionRecord
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-_MOST_COLLECTIONS = 16
+_MOST_COLLECTIONS = 64
 
 
 class CollectionCache(Generic[Key, Value]):
@@ -33,3 +33,10 @@ class CollectionCache(Generic[Key, Value]):
                     self._known.clear()
                 self._known[key] = (collection.written, known)
             return known
+
+    def get(self, collection: CollectionRecord, key: Key, find: Callable[[], Value]) -> Value:
+        """Return what is remembered by ``key``, else what ``find`` returns."""
+        known = self.of(collection)
+        if key not in known:
+            known[key] = find()
+        return known[key]
