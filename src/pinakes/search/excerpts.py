@@ -26,11 +26,10 @@ _MOST_TRIED = 50
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """``lines`` in the order of the text; ``highlights`` are the words of the query, ``terms`` what they are."""
+    """``lines`` in the order of the text; ``highlights`` are the words of the query."""
 
     lines: tuple[ContextLine, ...]
     highlights: tuple[Span, ...]
-    terms: frozenset[str]
 
 
 def excerpt(
@@ -58,7 +57,6 @@ def excerpt(
             for row in shown
         ),
         tuple(span for span, _ in places[:_MOST_HIGHLIGHTS]),
-        frozenset[str]().union(*(terms for _, terms in places)),
     )
 
 

@@ -14,6 +14,9 @@ MOST_CHARS: Final = 50_000
 """What a chunk has beyond these is not looked at, so that odd ones cost no more than others."""
 
 _REMEMBERED = 256
+_REMEMBERED_PLACES = 64
+"""More than are shown of one answer."""
+
 _ANALYZER = Analyzer()
 
 
@@ -53,18 +56,8 @@ def terms_of(text: str) -> frozenset[str]:
     return _ANALYZER.all_terms(text)
 
 
-def places_in(texts: Sequence[str], query: Asked) -> list[list[Place]]:
-    """Return where the words of ``query`` stand in each of ``texts``. All at once: that is faster."""
-    looked_at = [text[:MOST_CHARS] for text in texts]
-    every = iter(_ANALYZER.places("\n".join(looked_at), query.terms, query.others, query.words) if query.terms else ())
-    found: list[list[Place]] = []
-    start, place = 0, next(every, None)
-    for text in looked_at:
-        here: list[Place] = []
-        while place is not None and place[0][0] < start + len(text):
-            (first, last), terms = place
-            here.append(((first - start, last - start), terms))
-            place = next(every, None)
-        found.append(here)
-        start += len(text) + 1
-    return found
+@lru_cache(maxsize=_REMEMBERED_PLACES)
+def places_in(text: str, query: str) -> Sequence[Place]:
+    """Return where the words of ``query`` stand in ``text``."""
+    words = asked(query)
+    return _ANALYZER.places(text[:MOST_CHARS], words.terms, words.others, words.words) if words.terms else ()
