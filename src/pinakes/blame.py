@@ -21,6 +21,7 @@ from pinakes.catalog import collections, documents, manifest, sources
 from pinakes.catalog.manifest import Stamp
 from pinakes.documents.reading import Text
 from pinakes.errors import PinakesError, SourceError
+from pinakes.late import changed
 from pinakes.readers import keeps_lines, read
 from pinakes.readers.decode import line_numbers
 from pinakes.shelves import Shelves
@@ -95,7 +96,7 @@ class Blames:
         asked = self._lines_of(results.hits)
         tasks = self._told(asked.values(), wait_s)
         found = {place: tasks[lines.key] for place, lines in asked.items()}
-        hits = [replace(hit, blame=found[i].told) if i in found else hit for i, hit in enumerate(results.hits)]
+        hits = [changed(hit, blame=found[i].told) if i in found else hit for i, hit in enumerate(results.hits)]
         return replace(results, hits=tuple(hits), notes=(*results.notes, *_notes(found.values(), len(results.hits))))
 
     def of_text(self, text: Text, wait_s: float | None = None) -> tuple[tuple[Blame, ...], str]:

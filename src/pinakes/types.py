@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pinakes.late import Late
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -358,7 +360,7 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Late):
     """One passage that answers a query, with where it stands and why it ranks there.
 
     ``approximate``: its cosine is that of an approximate vector; it is still to be embedded.

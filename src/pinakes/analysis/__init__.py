@@ -247,10 +247,10 @@ class Analyzer:
         """
         others = others or {}
         every, words, found = wanted.union(others), set[str](), list[Place]()
-        terms_of, lacks = self._pieces.__getitem__, every.isdisjoint
-        for piece in set(text.split()):
-            if not lacks(terms_of(piece)):
-                words.update(cut.raw(piece))
+        pieces = list(set(text.split()))
+        for piece, lacks in zip(pieces, map(every.isdisjoint, map(self._pieces.__getitem__, pieces)), strict=True):
+            if not lacks:
+                words.update([piece] if len(piece) > 1 and piece.isalnum() else cut.raw(piece))
         alone = dict[str, frozenset[str]]()
         for word in words:
             those = self._meant(word, every, others)

@@ -330,13 +330,15 @@ def text_of(connection: Connection, uid: str) -> str:
     return str(connection.execute(select(documents.c.text).where(documents.c.uid == uid)).scalar() or "")
 
 
-def preceding_chunks(connection: Connection, collection_id: int, group_keys: Collection[str]) -> dict[int, int]:
-    """Return document id → number of chunks of its group's documents before it, in order of path."""
+def preceding_chunks(
+    connection: Connection, collection_id: int, group_keys: Collection[str]
+) -> dict[str, dict[int, int]]:
+    """Return group → document id → number of chunks of the group's documents before it, in order of path."""
     rows = connection.execute(_GROUPS, {"collection": collection_id, "keys": list(group_keys)})
-    before: dict[int, int] = {}
+    before: dict[str, dict[int, int]] = {group_key: {} for group_key in group_keys}
     totals: Counter[str] = Counter()
     for document_id, group_key, chunk_count in rows:
-        before[document_id] = totals[group_key]
+        before[group_key][document_id] = totals[group_key]
         totals[group_key] += chunk_count
     return before
 

@@ -94,7 +94,7 @@ def fields_with(
     connection: Connection, collection_id: int, names: Sequence[str], values: Sequence[str], most: int
 ) -> list[tuple[str, str]]:
     """Return up to ``most`` (field, value) of these ``names`` and ``values`` that some document has."""
-    given = {"collection": collection_id, "names": list(names), "values": list(values), "most": most}
+    given = {"collection": collection_id, "names": json.dumps(names), "values": json.dumps(values), "most": most}
     return [(name, value) for name, value in connection.execute(_FIELDS_WITH, given)]
 
 
@@ -113,11 +113,7 @@ def count_chunks(connection: Connection, collection_id: int, document_ids: Int64
 
 def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
     """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
-    found: dict[int, Any] = {}
-    for i in range(0, len(chunk_ids), _BATCH):
-        rows = connection.execute(_PASSAGES, {"ids": list(chunk_ids[i : i + _BATCH])})
-        found |= {row.id: row for row in rows}
-    return found
+    return {row.id: row for row in connection.execute(_PASSAGES, {"ids": json.dumps(list(chunk_ids))})}
 
 
 def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
@@ -248,14 +244,21 @@ _PASSAGE = select(
     documents.c.pages,
     documents.c.lines.is_not(None).label("has_lines"),
 ).select_from(chunks.join(documents))
-_PASSAGES = _PASSAGE.where(chunks.c.id.in_(bindparam("ids", expanding=True)))
+
+
+def _each(name: str) -> Select[Any]:
+    """Return the values of a parameter that is a list in JSON: a statement is compiled once, however many there are."""
+    return select(func.json_each(bindparam(name)).table_valued("value").c.value)
+
+
+_PASSAGES = _PASSAGE.where(chunks.c.id.in_(_each("ids")))
 _PASSAGES_AT = _PASSAGE.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
 _FIELDS_WITH = (
     select(fields.c.name, fields.c.value)
     .where(
         fields.c.collection_id == bindparam("collection"),
-        fields.c.name.in_(bindparam("names", expanding=True)),
-        fields.c.value.in_(bindparam("values", expanding=True)),
+        fields.c.name.in_(_each("names")),
+        fields.c.value.in_(_each("values")),
     )
     .distinct()
     .limit(bindparam("most"))

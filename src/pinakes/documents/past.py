@@ -25,6 +25,7 @@ from pinakes.catalog.selection import UPDATED_AT
 from pinakes.documents.drafting import state_as_new, title_to_cut
 from pinakes.errors import ModelUnavailable
 from pinakes.ingest import drained, embed
+from pinakes.late import changed
 from pinakes.search import Request, federated
 from pinakes.search.term_statistics import TermStatistics
 from pinakes.shelves import Shelves
@@ -204,7 +205,7 @@ class Pasts:
 
 def _of_then(answer: Results) -> Results:
     """Return an answer of old versions: nothing is said of what stands in their places now."""
-    return replace(answer, hits=tuple(replace(hit, source_state="unknown", changed=None) for hit in answer.hits))
+    return replace(answer, hits=tuple(changed(hit, source_state="unknown", changed=None) for hit in answer.hits))
 
 
 def _noted(answer: Results, count: int, lost: int, at: str) -> Results:

@@ -53,7 +53,7 @@ class Vocabulary:
         self._searcher, self._fields, self._stems = searcher, fields, stems
         self.total = int(searcher.num_docs)
         self.has_variants = VARIANTS in fields
-        self.frequency = lru_cache(20_000)(self._frequency)
+        self.frequency, self.counts = lru_cache(20_000)(self._frequency), lru_cache(2_000)(self._counts)
         self._compounds = Compounds(self._beginning, self._is_word, stems) if self.has_variants else None
         self.languages = tuple(
             one
@@ -91,7 +91,7 @@ class Vocabulary:
             self.frequency(TEXT, other) for other in term.others
         )
 
-    def counts(self, term: QueryTerm) -> int:
+    def _counts(self, term: QueryTerm) -> int:
         """Return in how many entries a term or one of its forms stands, about."""
         there = max(self.frequency(field, term.text) for field in (TEXT, "title", "path"))
         others = [self.frequency(field, name) for field, name, _ in self.forms(term)]

@@ -159,9 +159,11 @@ class VectorIndex:
     def get(self, chunk_ids: Int64) -> tuple[Float32, Bool | None]:
         """Return float32 (n, dim), NaN where a chunk has no vector; and bool (n,): which are not approximate."""
         view = self._view
-        vectors = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
         rows, found = _rows_of(view, chunk_ids)
         exact = None if view.all_exact else ~found | view.exact[rows]  # read before the vectors, written after them
+        if found.all() and len(found):
+            return float32(view.matrix[rows]), exact
+        vectors = np.full((len(chunk_ids), self._dimension), np.nan, np.float32)
         vectors[found] = float32(view.matrix[rows[found]])
         return vectors, exact
 

@@ -164,7 +164,7 @@ def _searched(request: Request, parts: Parts) -> Results:
 
 def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
     """Answer ``request`` from one pool of candidates; say, too, whether a larger one may give more hits."""
-    collection, index, settings, tracer = parts.collection, parts.index, parts.settings.search, parts.tracer
+    collection, index, tracer = parts.collection, parts.index, parts.tracer
     order = placed(request, parts)
     asked, vector, degraded, found = order.known.asked, order.known.vector, order.known.degraded, order.known.found
     ranked, notes = order.ranked, [*order.notes]
@@ -177,7 +177,7 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
                 degraded = "none of these passages has a vector yet"
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
             diversity, passages = Diversity.wanted(parts, connection), Passages(connection, asked.text)
-            hits = hydrated(connection, collection, ranked, asked.request, index, settings, passages, diversity)
+            hits = hydrated(parts, ranked, asked.request, passages, diversity)
             notes += ranked.doubts(request.min_score)
             if asked.text and total and vector is None and not (len(ranked.rows) or notes):
                 notes.append("no passage has a word of the query")

@@ -47,8 +47,9 @@ def saturated(scores: Float32, documents: Int64, loss: float) -> Float32:
     """
     order = np.lexsort((np.arange(len(scores)), -scores, documents))
     owners = documents[order]
-    starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
-    places = np.arange(len(owners)) - np.repeat(starts, np.diff(np.r_[starts, len(owners)]))
+    every, first = np.arange(len(owners)), np.ones(len(owners), np.bool_)
+    first[1:] = owners[1:] != owners[:-1]
+    places = every - np.maximum.accumulate(np.where(first, every, 0))
     lost = np.empty(len(scores), np.float32)
     lost[order] = (1 - loss) ** np.minimum(places, _CROWD)
     return (scores * lost).astype(np.float32)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 
 from pinakes.search.parts import Parts
-from pinakes.search.passages import Passages, terms_beside
+from pinakes.search.passages import Passages
 from pinakes.search.ranking import Ranked
 from pinakes.types import JSON
 
@@ -77,23 +77,17 @@ def signs(ranked: Ranked, passages: Passages) -> Signs | None:
     found = ranked.candidates
     if found.evidence is None or found.evidence.terms is None or not len(ranked.rows):
         return None
-    missing = found.evidence.terms.missing
-    best = _terms(found.ids[ranked.rows[:_BEST]].tolist(), passages)
+    missing = 1.0
+    for terms in passages.terms(found.ids[ranked.rows[:_BEST]].tolist()):
+        missing = min(missing, found.evidence.terms.missing(frozenset[str]().union(*terms.values())))
+        if not missing:
+            break
     near = found.retrieved["vector"].scores
     return Signs(
         score=float(ranked.scores[0] if found.fused is None else found.fused.max()),
-        missing=min(map(missing, best), default=1.0),
+        missing=missing,
         ahead=float(near[0] - near[min(_FAR, len(near) - 1)]) if len(near) else 0.0,
     )
-
-
-def _terms(ids: Sequence[int], passages: Passages) -> list[frozenset[str]]:
-    """Return which terms each passage has, those of the question in its text and all of what stands above it."""
-    rows = passages.of(ids)
-    return [
-        frozenset[str]().union(*(terms for _, terms in places), *terms_beside(rows[one]).values())
-        for one, places in passages.places(ids).items()
-    ]
 
 
 @cache

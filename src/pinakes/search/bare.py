@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pinakes.catalog import Connection, documents, listing
-from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog import Connection, listing
 from pinakes.catalog.listing import Place
+from pinakes.search.parts import Parts
 from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
 from pinakes.types import Hit, Results, Scores
 
 
-def bare(connection: Connection, collection: CollectionRecord, ranked: Ranked, request: Request) -> list[Hit]:
+def bare(connection: Connection, parts: Parts, ranked: Ranked, request: Request) -> list[Hit]:
     """Return the best ``request.top_k`` hits of ``ranked``, in its order, without text, lines and metadata.
 
     Nothing is folded; a passage that was deleted meanwhile is left out.
@@ -20,10 +20,15 @@ def bare(connection: Connection, collection: CollectionRecord, ranked: Ranked, r
     best = ranked.best(request.top_k, request.min_score)
     ids = best.candidates.ids[best.rows].tolist()
     places = listing.places(connection, ids)
-    groups = {place.group_key for place in places.values() if place.group_key}
-    before = documents.preceding_chunks(connection, collection.id, groups) if groups else {}
+    groups = {place.group_key for place in places.values()}
+    before = parts.statistics.preceding_chunks(connection, parts.collection, groups)
     return [
-        _hit(collection.name, place, before.get(place.document_id, 0) + place.ordinal, score)
+        _hit(
+            parts.collection.name,
+            place,
+            before[place.group_key].get(place.document_id, 0) + place.ordinal,
+            score,
+        )
         for one, score in zip(ids, best.scores.tolist(), strict=True)
         if (place := places.get(one)) is not None
     ]

@@ -61,7 +61,7 @@ def fields_of(rules: Sequence[BoostRule]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(normal_name(rule.field) for rule in rules))
 
 
-_Signal = Callable[[Facts], float]
+_Signal = Callable[[Sequence[Facts]], Iterable[float]]
 
 
 def _by_document(
@@ -70,7 +70,7 @@ def _by_document(
     """Return what each signal and rule adds to each candidate; it is the same for all passages of a document."""
     owners, owner_of = np.unique(documents, return_inverse=True)
     facts = parts.statistics.facts.of(parts.catalog.read, parts.collection, owners.tolist(), fields_of(rules))
-    shares = {name: _column(signal, facts) for name, signal in signals.items()}
+    shares = {name: np.fromiter(signal(facts), np.float32, len(facts)) for name, signal in signals.items()}
     by_rule = _capped(list(_by_rules(query, rules, facts)), parts.settings.boosts.metadata_most)
     return {name: share[owner_of] for name, share in _joined([*shares.items(), *by_rule]).items()}
 
@@ -81,10 +81,6 @@ def _joined(shares: Iterable[tuple[str, Float32]]) -> dict[str, Float32]:
     for name, share in shares:
         found[name] = found[name] + share if name in found else share
     return found
-
-
-def _column(signal: _Signal, facts: Sequence[Facts]) -> Float32:
-    return np.fromiter((signal(one) for one in facts), np.float32, len(facts))
 
 
 def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
@@ -104,17 +100,17 @@ def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
     return signals
 
 
-def _stem(words: frozenset[str], weight: float, facts: Facts) -> float:
-    stem = facts.path.stem
-    return weight * len(stem & words) / len(stem) if stem else 0.0
+def _stem(words: frozenset[str], weight: float, facts: Sequence[Facts]) -> Iterable[float]:
+    stems = [one.path.stem for one in facts]
+    return [weight * len(stem & words) / len(stem) if stem else 0.0 for stem in stems]
 
 
-def _path(words: frozenset[str], weight: float, facts: Facts) -> float:
-    return weight * len(facts.path.words & words) / len(words)
+def _path(words: frozenset[str], weight: float, facts: Sequence[Facts]) -> Iterable[float]:
+    return [weight * len(one.path.words & words) / len(words) for one in facts]
 
 
-def _penalty(names: frozenset[str], penalty: float, facts: Facts) -> float:
-    return -penalty if is_one_of(facts.path, names) else 0.0
+def _penalty(names: frozenset[str], penalty: float, facts: Sequence[Facts]) -> Iterable[float]:
+    return [-penalty if is_one_of(one.path, names) else 0.0 for one in facts]
 
 
 @cache
@@ -130,7 +126,7 @@ def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iter
 
 
 def _by_rules(query: str, rules: Sequence[BoostRule], facts: Sequence[Facts]) -> Iterator[tuple[str, Float32]]:
-    text, today = in_rows(query), datetime.now(UTC).date()
+    text, today = in_rows(query) if rules else "", datetime.now(UTC).date()
     for rule in rules:
         held = [one.values.get(normal_name(rule.field), ()) for one in facts]
         fits = partial(_named, text, _aliases(rule)) if rule.when == "named" else partial(_recent, today, rule)

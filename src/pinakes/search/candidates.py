@@ -176,7 +176,9 @@ def _keyword_queries(asked: Understood, names: _Names, most: int, limit: int) ->
 def _with_bm25(found: Candidates, asked: Understood, index: Index, owners: _Owners | None) -> Candidates:
     """Return ``found`` with the BM25 of each passage; and of its whole document, where ``owners`` are given."""
     ids, ranking = found.ids, found.retrieved["keyword"]
-    rest = np.setdiff1d(ids, ranking.ids, assume_unique=True)
+    others = np.ones(len(ids), np.bool_)
+    others[np.searchsorted(ids, ranking.ids)] = False
+    rest = ids[others]
     queries: dict[str, KeywordQuery] = {}
     if len(rest):
         queries["rest"] = KeywordQuery(asked.text, len(rest), among=rest)

@@ -26,6 +26,9 @@ _MOST_TRIED = 50
 """What a passage has beyond these is not looked at, so that odd ones cost no more than others."""
 
 _REMEMBERED = 256
+_REMEMBERED_PLACES = 64
+"""More than are shown of one answer."""
+
 _ANALYZER = Analyzer()
 
 
@@ -45,11 +48,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """``lines`` in the order of the text; ``highlights`` are the words of the query, ``terms`` what they are."""
+    """``lines`` in the order of the text; ``highlights`` are the words of the query."""
 
     lines: tuple[ContextLine, ...]
     highlights: tuple[Span, ...]
-    terms: frozenset[str]
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -74,21 +76,11 @@ def terms_of(text: str) -> frozenset[str]:
     return _ANALYZER.all_terms(text)
 
 
-def places_in(texts: Sequence[str], query: Asked) -> list[list[Place]]:
-    """Return where the words of ``query`` stand in each of ``texts``. All at once: that is faster."""
-    looked_at = [text[:_MOST_CHARS] for text in texts]
-    every = iter(_ANALYZER.places("\n".join(looked_at), query.terms, query.others, query.words) if query.terms else ())
-    found: list[list[Place]] = []
-    start, place = 0, next(every, None)
-    for text in looked_at:
-        here: list[Place] = []
-        while place is not None and place[0][0] < start + len(text):
-            (first, last), terms = place
-            here.append(((first - start, last - start), terms))
-            place = next(every, None)
-        found.append(here)
-        start += len(text) + 1
-    return found
+@lru_cache(maxsize=_REMEMBERED_PLACES)
+def places_in(text: str, query: str) -> Sequence[Place]:
+    """Return where the words of ``query`` stand in ``text``."""
+    words = asked(query)
+    return _ANALYZER.places(text[:_MOST_CHARS], words.terms, words.others, words.words) if words.terms else ()
 
 
 def excerpt(
@@ -116,7 +108,6 @@ def excerpt(
             for row in shown
         ),
         tuple(span for span, _ in places[:_MOST_HIGHLIGHTS]),
-        frozenset[str]().union(*(terms for _, terms in places)),
     )
 
 

@@ -331,11 +331,8 @@ class _Explaining:
         return Ranking(ids, np.full(len(ids), document_id, np.int64), np.zeros(len(ids), np.float32))
 
     def _hits(self, ranked: Ranked, request: Request, diversity: Diversity | None, *, fold: bool = True) -> list[Hit]:
-        settings = self._parts.settings.search
-        settings = settings if fold else settings.model_copy(update={"fold_duplicates": False})
         wanted = replace(request, bare=False, neighbours=0)
-        collection, index = self._parts.collection, self._parts.index
-        return hydrated(self._connection, collection, ranked, wanted, index, settings, self._passages, diversity)
+        return hydrated(self._parts, ranked, wanted, self._passages, diversity, fold=fold)
 
     def _best_passages(self, ranked: Ranked, places: Sequence[int]) -> dict[str, Hit]:
         """Return document id → hit of the passage at one of these places of a ranking."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from typing import TypeAlias
 from pinakes.analysis import STOP_WORDS, Analyzer
 from pinakes.catalog import Connection, listing
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.search.collection_cache import CollectionCache
 
-_REMEMBERED_COLLECTIONS = 16
 _REMEMBERED_DOCUMENTS = 50_000
 _ANALYZER = Analyzer()
 _PIECE = re.compile(r"[^\W_]+")
@@ -65,15 +64,13 @@ NOTHING = Facts(PathFacts("", False), {})
 """Of a document that was deleted meanwhile."""
 
 Connect: TypeAlias = Callable[[], AbstractContextManager[Connection]]
-_Key: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 class KnownFacts:
     """Remembers the facts of documents until the next change of a text in their collection. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[_Key, tuple[int, dict[int, Facts]]] = {}
+        self._known = CollectionCache[int, Facts](_REMEMBERED_DOCUMENTS)
 
     def of(
         self, connect: Connect, collection: CollectionRecord, ids: Sequence[int], fields: tuple[str, ...] = ()
@@ -82,21 +79,11 @@ class KnownFacts:
 
         ``connect`` is called only for what is not remembered.
         """
-        known = self._of_collection(collection, fields)
+        known = self._known.of(collection, fields)
         if missing := list({one for one in ids if one not in known}):
             with connect() as connection:
                 known |= _fetched(connection, missing, fields)
         return [known.get(one, NOTHING) for one in ids]
-
-    def _of_collection(self, collection: CollectionRecord, fields: tuple[str, ...]) -> dict[int, Facts]:
-        with self._lock:
-            written, known = self._known.get((collection.id, fields), (-1, {}))
-            if written != collection.written or len(known) >= _REMEMBERED_DOCUMENTS:
-                known = {}
-                if len(self._known) >= _REMEMBERED_COLLECTIONS:
-                    self._known.clear()
-                self._known[(collection.id, fields)] = (collection.written, known)
-            return known
 
 
 def _fetched(connection: Connection, ids: Sequence[int], fields: tuple[str, ...]) -> dict[int, Facts]:

@@ -21,10 +21,11 @@ import numpy as np
 
 from pinakes.catalog.selection import DOUBT
 from pinakes.errors import InvalidInput, PinakesError
+from pinakes.late import changed
 from pinakes.search.constraints import with_phrases
 from pinakes.search.defaults import allowed, versions_named
 from pinakes.search.duplicates import Compared, comparable
-from pinakes.search.fitting import RANKS, SCORE, Answered, lost
+from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, Answered, lost
 from pinakes.search.phrases import raised
 from pinakes.search.ranking import too_low
 from pinakes.search.request import check_least
@@ -306,7 +307,9 @@ def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
 def _lost(answers: Sequence[Results], known: Known) -> list[float]:
     """Return by how much each answer fits the question less than the best."""
     terms = known.terms([answer.collection for answer in answers], answers[0].query) if answers else None
-    found = [Answered([hit.words for hit in one.hits], one.answerable, _evidence(one) == "words") for one in answers]
+    words = [[hit.words for hit in one.hits[:LOOKED_AT]] for one in answers]
+    each = zip(words, answers, strict=True)
+    found = [Answered(best, one.answerable, _evidence(one) == "words") for best, one in each]
     return lost(found, terms) if found else []
 
 
@@ -396,7 +399,7 @@ def _folded(hits: Sequence[Hit], wanted: Wanted) -> list[Hit]:
             better[2].extend((_duplicate(hit), *hit.duplicates))
         else:
             kept.append((hit, text, []))
-    return [replace(hit, duplicates=(*hit.duplicates, *more)) if more else hit for hit, _, more in kept]
+    return [changed(hit, duplicates=(*hit.duplicates, *more)) if more else hit for hit, _, more in kept]
 
 
 def _duplicate(hit: Hit) -> Duplicate:

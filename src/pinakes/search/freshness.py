@@ -10,6 +10,7 @@ from pathlib import Path
 from pinakes.catalog import Catalog, manifest
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.manifest import Stamp
+from pinakes.late import changed
 from pinakes.sources.heads import is_at
 from pinakes.sources.stamp import state_of
 from pinakes.sources.urls import local_path
@@ -43,11 +44,11 @@ class Freshness:
         given = tuple(hits)
         states = self.states({hit.document_id for hit in given}, collection)
         told = ((hit, *states[hit.document_id]) for hit in given)
-        return tuple(replace(hit, source_state=state, changed=changed) for hit, state, changed in told)
+        return tuple(changed(hit, source_state=state, changed=is_changed) for hit, state, is_changed in told)
 
     def changed(self, uids: Iterable[str], collection: CollectionRecord) -> dict[str, bool | None]:
         """Return document uid → whether its file is another now, or gone; None: it has none, or it is not known."""
-        return {uid: changed for uid, (_, changed) in self.states(uids, collection).items()}
+        return {uid: is_changed for uid, (_, is_changed) in self.states(uids, collection).items()}
 
     def states(self, uids: Iterable[str], collection: CollectionRecord) -> dict[str, tuple[SourceState, bool | None]]:
         """Return document uid → how what it was read from is now, and what ``changed`` says of it.

@@ -4,95 +4,89 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pinakes.analysis import Place
 from pinakes.calls import interrupt
-from pinakes.catalog import Connection, documents, file_lines
-from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog import file_lines
+from pinakes.late import leave_open
 from pinakes.ports import Index
 from pinakes.search.bare import bare
 from pinakes.search.candidates import Candidates
 from pinakes.search.confidence import confidence, confidence_word
 from pinakes.search.diversity import POOL, Diversity
 from pinakes.search.duplicates import named_versions, repetitions
-from pinakes.search.excerpts import Asked, Excerpt, excerpt
+from pinakes.search.excerpts import asked, excerpt, places_in
 from pinakes.search.explanation import Evidence, explained, standing
 from pinakes.search.neighbours import surrounded
-from pinakes.search.passages import Passages, terms_beside
+from pinakes.search.parts import Parts
+from pinakes.search.passages import Passages, terms_of_passage
 from pinakes.search.ranking import Ranked
 from pinakes.search.request import Request
-from pinakes.settings import SearchSettings
 from pinakes.text.pages import pages_of
 from pinakes.text.suspicion import is_suspicious
-from pinakes.types import Duplicate, Float32, Hit, MatchKind, Scores
+from pinakes.types import ConfidenceWord, Duplicate, Float32, Hit, MatchKind, Scores
 
+_OPEN = ("context", "highlights", "explanation", "words")
 _KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
 
 
 def hydrated(
-    connection: Connection,
-    collection: CollectionRecord,
+    parts: Parts,
     ranked: Ranked,
     request: Request,
-    index: Index,
-    settings: SearchSettings,
     passages: Passages,
     diversity: Diversity | None = None,
+    *,
+    fold: bool = True,
 ) -> list[Hit]:
     """Return the best ``request.top_k`` hits of ``ranked``, in its order, with what there is to say of each.
 
     ``passages`` fetches those of this answer. Passages that repeat a better one are named with that and leave their
-    places to the next, if ``settings.fold_duplicates``; one that was deleted meanwhile is left out. ``diversity`` puts
-    the others in its order.
+    places to the next, if ``fold`` and ``search.fold_duplicates``; one that was deleted meanwhile is left out.
+    ``diversity`` puts the others in its order.
     """
+    connection, collection = passages.connection, parts.collection
     if request.bare:
-        return bare(connection, collection, diversity.of(ranked) if diversity else ranked, request)
-    best, repeated = _best(ranked, request, index, settings, diversity, passages)
+        return bare(connection, parts, diversity.of(ranked) if diversity else ranked, request)
+    fold = fold and parts.settings.search.fold_duplicates
+    best, repeated = _best(ranked, request, parts, diversity, passages, fold=fold)
     ids = best.candidates.ids[best.rows].tolist()
     rows = passages.of([*ids, *(other for others in repeated.values() for other, _ in others)])
-    groups = {row.group_key for row in rows.values() if row.group_key}
+    groups = {row.group_key for row in rows.values()}
     view = _View(
         collection=collection.name,
         query=passages.query,
         found=best.candidates,
         ranks={name: _ranks(ranking.ids.tolist()) for name, ranking in best.candidates.retrieved.items()},
-        offsets=documents.preceding_chunks(connection, collection.id, groups) if groups else {},
+        offsets=parts.statistics.preceding_chunks(connection, collection, groups),
     )
     there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
-    marks = passages.places([one for one, _, _ in there])
     numbers = file_lines.of_passages(connection, [rows[one] for one, _, _ in there if rows[one].has_lines])
     hits = []
     for one, row, score in there:
         others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
-        shown = view.shown(rows[one], marks[one], numbers.get(one, ()))
-        hits.append(view.hit(rows[one], row, score, shown, others))
+        hits.append(view.hit(rows[one], row, score, numbers.get(one, ()), others))
     if request.neighbours:
         return surrounded(connection, hits, [rows[one] for one, _, _ in there], request.neighbours)
     return hits
 
 
 def _best(
-    ranked: Ranked,
-    request: Request,
-    index: Index,
-    settings: SearchSettings,
-    diversity: Diversity | None,
-    passages: Passages,
+    ranked: Ranked, request: Request, parts: Parts, diversity: Diversity | None, passages: Passages, *, fold: bool
 ) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
     """Return the best candidates, and which others each of them stands for, with their scores."""
     most, repeated = max(2 * request.top_k, POOL if diversity else 0), dict[int, list[tuple[int, float]]]()
     head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
     surely = most if diversity else request.top_k
-    while settings.fold_duplicates:
+    while fold:
         interrupt.check()  # many passages that say the same take long
         whole = head
-        head, repeated = _folded(whole, index, passages, named, surely)
+        head, repeated = _folded(whole, parts.index, passages, named, surely)
         if len({*whole.rows[:surely].tolist()} & {*head.rows.tolist()}) >= request.top_k or surely >= len(ranked.rows):
             break
         most = most if surely < most else 2 * most
@@ -128,18 +122,15 @@ class _View:
     """What the hits of one answer share. ``ranks``: retriever → chunk id → its place there, from 1."""
 
     collection: str
-    query: Asked
+    query: str
     found: Candidates
     ranks: Mapping[str, Mapping[int, int]]
-    offsets: Mapping[int, int]
+    offsets: Mapping[str, Mapping[int, int]]
 
-    def shown(self, passage: Any, words: Sequence[Place], numbers: Sequence[int]) -> Excerpt:
-        """Return what is shown of a passage: where the query's words stand, and the numbers of its lines, are known."""
-        said, first = {passage.title, *passage.heading_path}, passage.start_line
-        return excerpt(passage.text, words, first_line=first, numbers=numbers, said=said)
-
-    def hit(self, passage: Any, row: int, score: float, shown: Excerpt, others: Sequence[tuple[Any, float]]) -> Hit:
-        """Return a hit: its passage in the catalogue, its row of the candidates, what is shown of its text, and the
+    def hit(
+        self, passage: Any, row: int, score: float, numbers: Sequence[int], others: Sequence[tuple[Any, float]]
+    ) -> Hit:
+        """Return a hit: its passage in the catalogue, its row of the candidates, the numbers of its lines, and the
         passages it stands for with their scores.
         """
         scores = _raw(self.found, row, score)
@@ -150,9 +141,8 @@ class _View:
         phrases = () if self.found.phrases is None else self.found.phrases.of(row)
         boosts = {} if self.found.adjustments is None else self.found.adjustments.of(row)
         page, page_end = pages_of(passage.pages, passage.start, passage.end)
-        words = standing(self.query, {**terms_beside(passage), "text": shown.terms})
-        evidence = Evidence(
-            words=words,
+        evidence = partial(
+            Evidence,
             scores=scores,
             ranks={name: ranks[passage.id] for name, ranks in self.ranks.items() if passage.id in ranks},
             asked={name: len(ranks) for name, ranks in self.ranks.items()},
@@ -160,7 +150,7 @@ class _View:
             boosts=boosts,
             phrases=phrases,
         )
-        return Hit(
+        hit = Hit(
             chunk_id=self._chunk_id(passage),
             document_id=passage.uid,
             collection=self.collection,
@@ -178,12 +168,9 @@ class _View:
             matched_by=retrievers,  # type: ignore[arg-type]
             metadata={**passage.inherited, **passage.metadata},
             approximate=guessed,
-            context=shown.lines,
-            highlights=shown.highlights,
             match=_KINDS.get(retrievers, "hybrid"),
             confidence=round(sure, 4),
             confidence_word=word,
-            explanation=explained(evidence, word),
             boosts=boosts,
             duplicates=tuple(self._duplicate(other, own) for other, own in others),
             suspicious=is_suspicious("\n".join((passage.title, *passage.heading_path, passage.text))),
@@ -191,11 +178,11 @@ class _View:
             page_end=page_end,
             phrases=phrases,
             score_parts={} if self.found.scoring is None else self.found.scoring.of(row),
-            words=frozenset(word for word, places in words.items() if places),
         )
+        return leave_open(hit, _OPEN, partial(_shown, passage, self.query, numbers, evidence, word))
 
     def _chunk_index(self, passage: Any) -> int:
-        return int(self.offsets.get(passage.document_id, 0) + passage.ordinal)
+        return int(self.offsets[passage.group_key].get(passage.document_id, 0) + passage.ordinal)
 
     def _chunk_id(self, passage: Any) -> str:
         return f"{passage.group_key or passage.uid}_{self._chunk_index(passage)}"
@@ -210,6 +197,21 @@ class _View:
             end_line=passage.end_line,
             score=score,
         )
+
+
+def _shown(
+    passage: Any, query: str, numbers: Sequence[int], evidence: Callable[..., Evidence], word: ConfidenceWord
+) -> dict[str, object]:
+    """Return what only some show of a passage: fields of a hit. They are found late, since most never are.
+
+    Nothing here may belong to the search as a whole: answers are remembered.
+    """
+    places = places_in(passage.text, query)
+    said, first = {passage.title, *passage.heading_path}, passage.start_line
+    lines = excerpt(passage.text, places, first_line=first, numbers=numbers, said=said)
+    words = standing(asked(query), terms_of_passage(passage, places))
+    there = frozenset(one for one, where in words.items() if where)
+    return dict(zip(_OPEN, (lines.lines, lines.highlights, explained(evidence(words=words), word), there), strict=True))
 
 
 def _raw(found: Candidates, row: int, score: float) -> Scores:

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pinakes.catalog import Catalog, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.errors import InvalidSetting
+from pinakes.late import changed
 from pinakes.readers import keeps_lines
+from pinakes.search.collection_cache import CollectionCache
 from pinakes.sources.forges import link
 from pinakes.types import Metadata, Results
 
@@ -21,15 +23,15 @@ class Links:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._known: dict[int, tuple[int, dict[str, str]]] = {}
+        self._known = CollectionCache[tuple[()], dict[str, str]](_REMEMBERED)
 
     def told(self, results: Results, collection: CollectionRecord) -> Results:
         """Return ``results`` whose hits have links to their lines, at the commit that they were read in."""
         if not any("repository" in hit.metadata for hit in results.hits):
             return results
-        templates = self._templates(collection)
+        templates = self._known.get(collection, (), lambda: self._by_location(collection.id))
         hits = (
-            replace(hit, link=link_of(hit.metadata, hit.path, (hit.start_line, hit.end_line), templates))
+            changed(hit, link=link_of(hit.metadata, hit.path, (hit.start_line, hit.end_line), templates))
             for hit in results.hits
         )
         return replace(results, hits=tuple(hits))
@@ -37,15 +39,6 @@ class Links:
     def of(self, collection_id: int, metadata: Metadata, path: str, lines: tuple[int, int]) -> str:
         """Return the link to lines of one document, "" where there is none."""
         return link_of(metadata, path, lines, self._by_location(collection_id)) if "repository" in metadata else ""
-
-    def _templates(self, collection: CollectionRecord) -> dict[str, str]:
-        written, known = self._known.get(collection.id, (-1, {}))
-        if written != collection.written:
-            known = self._by_location(collection.id)
-            if len(self._known) >= _REMEMBERED:
-                self._known = {}
-            self._known[collection.id] = collection.written, known
-        return known
 
     def _by_location(self, collection_id: int) -> dict[str, str]:
         with self._catalog.read() as connection:

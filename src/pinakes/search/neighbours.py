@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pinakes.catalog import Connection, file_lines, selection
+from pinakes.late import changed
 from pinakes.text.suspicion import is_suspicious
 from pinakes.types import Hit, Neighbour
 
@@ -32,7 +32,7 @@ def surrounded(connection: Connection, hits: Sequence[Hit], rows: Sequence[Any],
 
 def _beside(hit: Hit, neighbours: tuple[Neighbour, ...]) -> Hit:
     suspicious = hit.suspicious or any(is_suspicious(one.text) for one in neighbours)
-    return replace(hit, neighbours=neighbours, suspicious=suspicious)
+    return changed(hit, neighbours=neighbours, suspicious=suspicious)
 
 
 def _neighbour(row: Any, hit: Hit, own: Any, numbers: Mapping[int, tuple[int, ...]]) -> Neighbour:

@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pinakes.analysis import Place
 from pinakes.catalog import Connection, selection
 from pinakes.search.duplicates import comparable
-from pinakes.search.excerpts import asked, places_in, terms_of
+from pinakes.search.excerpts import places_in, terms_of
 
 
 class Passages:
-    """Rows of the catalogue, each fetched once, and where the words of a query stand in their texts.
+    """Rows of the catalogue, each fetched once, and which words of a query they have.
 
     ``overtaken``: some passages were deleted, as they are when their document is replaced.
     """
 
     def __init__(self, connection: Connection, query: str) -> None:
         self.overtaken = False
-        self._connection = connection
+        self.connection = connection
         self._rows: dict[int, Any] = {}
-        self._places: dict[int, list[Place]] = {}
-        self.query = asked(query)
+        self.query = query
 
     def of(self, ids: Sequence[int]) -> dict[int, Any]:
         """Return chunk id → row, less those that were deleted."""
         if missing := [one for one in ids if one not in self._rows]:
-            found = selection.passages(self._connection, missing)
+            found = selection.passages(self.connection, missing)
             self.overtaken = self.overtaken or len(found) < len(missing)
             self._rows |= found
         return {one: self._rows[one] for one in ids if one in self._rows}
 
-    def places(self, ids: Sequence[int]) -> dict[int, list[Place]]:
-        """Return chunk id → places of the query's words, less those that were deleted."""
-        rows = self.of(ids)
-        if missing := [one for one in rows if one not in self._places]:
-            found = places_in([rows[one].text for one in missing], self.query)
-            self._places |= dict(zip(missing, found, strict=True))
-        return {one: self._places[one] for one in rows}
+    def terms(self, ids: Sequence[int]) -> Iterator[dict[str, frozenset[str]]]:
+        """Yield for each passage, less those that were deleted, the terms of what is known of it by name.
+
+        Of its "text" those of the query.
+        """
+        return (terms_of_passage(row, places_in(row.text, self.query)) for row in self.of(ids).values())
 
     def comparable(self, ids: Sequence[int], named: frozenset[str]) -> dict[int, str]:
         """Return chunk id → text as ``duplicates.comparable`` has it, less those that were deleted."""
         return {one: comparable(row.text, row, named) for one, row in self.of(ids).items()}
 
 
-def terms_beside(passage: Any) -> dict[str, frozenset[str]]:
-    """Return the terms of what is known of a passage besides its text."""
+def terms_of_passage(passage: Any, places: Sequence[Place]) -> dict[str, frozenset[str]]:
+    """Return the terms of what is known of a passage, of its text those of these ``places``."""
     parts = {
         "title": passage.title,
         "heading": " ".join(part for part in passage.heading_path if part != passage.title),
         "path": passage.path,
         "symbol": " ".join(passage.symbols),
     }
-    return {name: terms_of(text) for name, text in parts.items() if text}
+    there = {name: terms_of(text) for name, text in parts.items() if text}
+    return {**there, "text": frozenset[str]().union(*(terms for _, terms in places))}

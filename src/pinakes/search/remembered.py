@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
-from pinakes.catalog import Connection, contents, selection
+from pinakes.catalog import Connection, contents, documents, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.ports import Embedder, Index
+from pinakes.search.collection_cache import CollectionCache
 from pinakes.search.facts import KnownFacts
 from pinakes.types import Filter, Float32
 
 _REMEMBERED_TOTALS = 256
 _REMEMBERED_COLLECTIONS = 64
+_REMEMBERED_GROUPS = 10_000
 
 
 class CollectionStatistics:
@@ -20,45 +22,43 @@ class CollectionStatistics:
 
     def __init__(self) -> None:
         self.facts = KnownFacts()
-        self._known: dict[tuple[int, int, Filter], int] = {}
-        self._fields: dict[tuple[int, int], frozenset[str]] = {}
-        self._common: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._counts = CollectionCache[Filter, int](_REMEMBERED_TOTALS)
+        self._fields = CollectionCache[tuple[()], frozenset[str]](_REMEMBERED_TOTALS)
+        self._common = CollectionCache[int, tuple[str, ...]](_REMEMBERED_TOTALS)
         self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
         self._embedded: dict[tuple[int, int | None, int], bool] = {}
+        self._preceding = CollectionCache[str, Mapping[int, int]](_REMEMBERED_GROUPS)
 
     def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
         """Return the names of the metadata fields that documents of ``collection`` have."""
-        key = (collection.id, collection.written)
-        known = self._fields.get(key)
-        if known is None:
-            if len(self._fields) >= _REMEMBERED_COLLECTIONS:
-                self._fields.clear()
-            known = self._fields[key] = frozenset(selection.field_names(connection, collection.id))
-        return known
+        return self._fields.get(collection, (), lambda: frozenset(selection.field_names(connection, collection.id)))
 
     def common_fields(self, connection: Connection, collection: CollectionRecord, most: int) -> Collection[str]:
         """Return all ``fields``; where there are more than ``most``, only the commonest, which takes longer to tell."""
         every = self.fields(connection, collection)
         if len(every) <= most:
             return every
-        key = (collection.id, collection.written)
-        known = self._common.get(key)
-        if known is None:
-            if len(self._common) >= _REMEMBERED_COLLECTIONS:
-                self._common.clear()
-            known = self._common[key] = tuple(selection.common_field_names(connection, collection.id)[:most])
-        return known
+        return self._common.get(
+            collection, most, lambda: tuple(selection.common_field_names(connection, collection.id)[:most])
+        )
 
     def count(self, connection: Connection, collection: CollectionRecord, where: Filter) -> int:
         """Return how many chunks of ``collection`` pass ``where``."""
-        key = (collection.id, collection.written, where)
-        known = self._known.get(key)
-        if known is None:
+
+        def counted() -> int:
             chosen = selection.matching(connection, collection.id, where) if where else None
-            known = selection.count_chunks(connection, collection.id, chosen)
-            if len(self._known) >= _REMEMBERED_TOTALS:
-                self._known.clear()
-            self._known[key] = known
+            return selection.count_chunks(connection, collection.id, chosen)
+
+        return self._counts.get(collection, where, counted)
+
+    def preceding_chunks(
+        self, connection: Connection, collection: CollectionRecord, groups: Collection[str]
+    ) -> Mapping[str, Mapping[int, int]]:
+        """Return of each of ``groups`` document id → number of chunks of the group before that document."""
+        known = self._preceding.of(collection)
+        known.setdefault("", {})  # of documents without a group
+        if missing := [one for one in groups if one not in known]:
+            known |= documents.preceding_chunks(connection, collection.id, missing)
         return known
 
     def totals(self, connection: Connection, collection: CollectionRecord, vectors: int) -> contents.Totals:

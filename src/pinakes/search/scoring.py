@@ -8,6 +8,7 @@ from functools import reduce
 
 import numpy as np
 
+from pinakes.late import changed
 from pinakes.types import Bool, Float32, Hit
 
 
@@ -46,7 +47,7 @@ class Scoring:
 
 def with_score(hit: Hit, score: float, name: str) -> Hit:
     """Return ``hit`` with another score; the difference is the part ``name``, or more of it."""
-    return replace(hit, score=score, score_parts=plus(hit.score_parts, name, score - hit.score))
+    return changed(hit, score=score, score_parts=plus(hit.score_parts, name, score - hit.score))
 
 
 def plus(parts: Mapping[str, float], name: str, added: float) -> dict[str, float]:

@@ -297,6 +297,9 @@ class CollectionSettings(Section):
     )
 
 
+_NO_RULES = CollectionSettings()
+
+
 class NamedSearch(Section):
     """A search that agents see as a tool of its own."""
 
@@ -381,7 +384,7 @@ class Settings(Section):
         """
         given = self.collections.get(name)
         if not kept:
-            return given or CollectionSettings()
+            return given or _NO_RULES
         own = given.model_dump(exclude_unset=True) if given else {}
         return CollectionSettings.model_validate({**kept, **own})
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.search.documents import FoundDocument, in_order
+from pinakes.search.excerpts import asked
 from pinakes.search.explanation import standing
 from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, Answered, lost
-from pinakes.search.passages import Passages, terms_beside
+from pinakes.search.passages import Passages
 from pinakes.search.scoring import plus
 from pinakes.search.term_statistics import TermStatistics
 
@@ -55,12 +56,8 @@ def together(answers: Sequence[Answer], passages: Passages, terms: TermStatistic
 
 def _answered(answer: Answer, passages: Passages) -> Answered:
     best = [one.chunk_id for one in in_order(answer.found)[:LOOKED_AT] if one.chunk_id is not None]
-    rows, places = passages.of(best), passages.places(best)
-    terms = [
-        {**terms_beside(row), "text": frozenset[str]().union(*(those for _, those in places[one]))}
-        for one, row in rows.items()
-    ]
-    words = [{word for word, where in standing(passages.query, there).items() if where} for there in terms]
+    query = asked(passages.query)
+    words = [{word for word, where in standing(query, there).items() if where} for there in passages.terms(best)]
     return Answered(words, None, answer.by_words)
 
 

@@ -204,7 +204,7 @@ class TestGroups:
             new("x.md", "6"),
         )
         with catalog.read() as connection:
-            assert documents.preceding_chunks(connection, collection.id, "g") == {a: 0, b: 3}
+            assert documents.preceding_chunks(connection, collection.id, "g") == {"g": {a: 0, b: 3}}
 
     def _inherit(self, catalog: Catalog, collection: CollectionRecord) -> None:
         with catalog.write() as connection:

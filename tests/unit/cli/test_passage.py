@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pinakes.cli.passage import blocks
 from pinakes.cli.screen import printable
-from pinakes.search.excerpts import asked, excerpt, places_in
+from pinakes.search.excerpts import excerpt, places_in
 from pinakes.types import ContextLine, Duplicate, Hit, Neighbour, Scores
 
 HIT = Hit(
@@ -64,7 +64,7 @@ def test_some_duplicates_are_named_and_the_others_counted() -> None:
 
 @given(st.text(), st.text(), st.integers(60, 120))
 def test_any_passage_fits_its_frame(text: str, query: str, width: int) -> None:
-    hit = replace(HIT, context=excerpt(text, places_in([text], asked(query))[0], most=5).lines)
+    hit = replace(HIT, context=excerpt(text, places_in(text, query), most=5).lines)
     lines = list(blocks(hit, screen(width)))
     assert all(line.cell_len <= width and "\n" not in line.plain for line in lines)
     assert len(lines) >= len([line for line in hit.context if line.text.strip()])

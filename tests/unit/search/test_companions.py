@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from pinakes.search.excerpts import asked, excerpt, places_in
+from pinakes.search.excerpts import excerpt, places_in
 
 FRONT = """title: A thing
 owning-sig: sig-node
@@ -31,7 +31,7 @@ PLAIN_TABLE = "name | retention | owner\nlogs | 30 days | Ann\nmetrics | 13 mont
 
 
 def shown(text: str, query: str, most: int = 5, said: set[str] | None = None) -> list[str]:
-    [places] = places_in([text], asked(query))
+    places = places_in(text, query)
     return [line.text.strip() for line in excerpt(text, places, most=most, said=said or set()).lines]
 
 

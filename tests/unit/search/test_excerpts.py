@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes.analysis import Analyzer
-from pinakes.search.excerpts import Excerpt, asked, excerpt, places_in
+from pinakes.search.excerpts import Excerpt, excerpt, places_in
 from pinakes.testing import ODD_QUERIES
 
 TEXT = "\n".join(f"line {number} of nothing" for number in range(20)) + "\nthe apples are here\n\nand the end"
 
 
 def shown_of(text: str, query: str, most: int, **how: object) -> Excerpt:
-    [found] = places_in([text], asked(query))
-    return excerpt(text, found, most=most, **how)  # type: ignore[arg-type]
+    return excerpt(text, places_in(text, query), most=most, **how)  # type: ignore[arg-type]
 
 
 def lines(text: str, query: str, most: int = 5, **how: object) -> list[tuple[int, str]]:
@@ -77,12 +76,6 @@ def test_of_a_long_line_the_part_with_most_words_is_shown() -> None:
     assert [line.text[start:end] for start, end in line.marks] == ["apple", "trees", "orchard"]
 
 
-def test_texts_looked_at_together_give_the_same_as_each_by_itself() -> None:
-    texts = [TEXT, "", "an apple", "no fruit", "the end of the line"]
-    query = asked("apple line end")
-    assert places_in(texts, query) == [places_in([text], query)[0] for text in texts]
-
-
 def test_words_are_marked_in_any_form_that_the_search_knows() -> None:
     text = "Apples and an apple; GitHub's CustomResourceDefinition, pineapple, apple-tree"
     assert marked(text, "apple resource") == ["Apples", "apple", "CustomResourceDefinition", "apple-tree"]
@@ -123,7 +116,7 @@ def test_marks_count_in_the_text_as_it_is_written() -> None:
 
 
 def test_the_terms_that_a_passage_has_are_told() -> None:
-    assert shown_of(TEXT, "apples pears", most=5).terms == {"appl"}
+    assert [terms for _, terms in places_in(TEXT, "apples pears")] == [{"appl"}]
 
 
 @given(st.text(), st.text(), st.integers(0, 10))
