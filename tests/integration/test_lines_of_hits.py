@@ -47,3 +47,15 @@ def test_a_line_has_the_number_that_it_has_in_the_file(library: Library, word: s
     [shown] = [one for one in hit.context if word in one.text]
     assert shown.number == line
     assert hit.start_line <= line <= hit.end_line
+
+
+def test_the_marks_of_a_hit_do_not_depend_on_what_other_hits_say(tmp_path: Path, docs: Path) -> None:
+    write_files(
+        docs, {"whole.md": "Support HTTP/3 in the gateway.", "part.md": "The gateway speaks HTTP and 3 others."}
+    )
+    with Library.open(tmp_path / "home", embedding__provider="deterministic", cache=tmp_path / "cache") as library:
+        library.add(str(docs))
+        hits = {hit.path: hit for hit in library.search("HTTP/3 http gateway").hits}
+    whole = hits["whole.md"]
+    assert len(hits) == 2
+    assert [whole.text[start:end] for start, end in whole.highlights] == ["HTTP/3", "gateway"]
