@@ -67,7 +67,7 @@ Lists are written `a,b` in the environment and after `--set`, or as in a file: `
 any of these.
 
 Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is logged to stderr; `PINAKES_KEY` is the
-[key](access.md) for servers elsewhere. The model hub's own
+[key](security.md#access-control) for servers elsewhere. The model hub's own
 `HF_HUB_OFFLINE=1` and `HF_ENDPOINT` are heeded when the model is [fetched](operations.md#the-embedding-model).
 """
 

@@ -139,7 +139,7 @@ def test_every_counter_is_described() -> None:
 
 
 def test_every_format_is_described() -> None:
-    text = text_of("docs/sources.md")
+    text = text_of("docs/formats.md")
     data = [extension for extension, reader in READERS.items() if not reader.startswith("code:")]
     assert [extension for extension in data if f"`{extension}`" not in text] == []
 

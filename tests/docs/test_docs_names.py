@@ -200,7 +200,7 @@ def test_messages_that_are_quoted_are_those_of_the_program(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["access", "agents", "audit", "events", "freshness", "http", "platform", "search", "staged"]
+    "page", ["agents", "audit", "http", "platform", "search", "security", "staged", "sync"]
 )
 def test_fields_and_headers_that_are_named_are_in_the_program(page: str) -> None:
     spans = " ".join(re.findall(r"`([^`\n]+)`", without_blocks(ROOT / "docs" / f"{page}.md")))
