@@ -44,7 +44,15 @@ NOT_IN_ONE_PIECE = {
     "command not found",
 }
 """What stands in italics and is no message of ours, or is put together of parts."""
-NO_FIELDS = {"X-Forwarded-Proto", "claude_desktop_config", "max_retry_count", "maxRetryCount", "pinakes_requests_total"}
+NO_FIELDS = {
+    "X-Forwarded-Proto",
+    "claude_desktop_config",
+    "client_secret",
+    "living_git",
+    "max_retry_count",
+    "maxRetryCount",
+    "pinakes_requests_total",
+}
 """What is read by a library, belongs to another program, is an example, or is put together of parts."""
 _VALUES = re.compile(r"…|: |\. |\b[NX]\b|[\d+(][\d,.%]*|'[^']*'")
 _UNITS = {
