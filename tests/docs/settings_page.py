@@ -33,6 +33,8 @@ INTRODUCTION = """\
 
 <!-- Made by `python tests/docs/settings_page.py` from src/pinakes/settings. Do not edit. -->
 
+For users who change a setting: where it can stand, which place wins, and every setting with its default.
+
 `pinakes config` shows every setting with its value and where it comes from; `pinakes config search` those of a group;
 `pinakes init` writes a `config.toml` with all of them as comments.
 
@@ -79,7 +81,7 @@ profile. [kep.toml](../src/pinakes/profiles/kep.toml) has a collection with a so
 GONE = """\
 ## Removed settings
 
-What follows was a setting once. Where it is still given, in whichever place, it is passed over with a warning.
+These were settings once. Where one is still given, it is skipped with a warning.
 
 | was | is always |
 |---|---|

@@ -163,6 +163,18 @@ def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     assert broken == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "docs"], ids=name_of)
+def test_a_page_begins_with_whom_it_is_for(page: Path) -> None:
+    title, first = re.sub(r"<!--.*?-->\n*", "", page.read_text("utf-8")).split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert re.match(r"For [a-z][^:]+: ", first), first
+
+
+def test_the_index_of_the_pages_has_them_all() -> None:
+    index = ROOT / "docs" / "README.md"
+    assert set(ROOT.glob("docs/*.md")) - {(index.parent / link).resolve() for link in links(index)} == {index}
+
+
 def test_every_page_can_be_reached_from_the_readme() -> None:
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:
