@@ -207,9 +207,7 @@ def test_messages_that_are_quoted_are_those_of_the_program(page: Path) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "page", ["agents", "audit", "http", "platform", "search", "security", "staged", "sync"]
-)
+@pytest.mark.parametrize("page", ["agents", "audit", "http", "platform", "search", "security", "staged", "sync"])
 def test_fields_and_headers_that_are_named_are_in_the_program(page: str) -> None:
     spans = " ".join(re.findall(r"`([^`\n]+)`", without_blocks(ROOT / "docs" / f"{page}.md")))
     named = set(re.findall(r"\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z][a-z]*-[A-Z][A-Za-z-]+)\b", spans))
