@@ -56,7 +56,7 @@ KERNEL = {
 }
 
 
-DECLARED = next(block for block in blocks(ROOT / "docs" / "living-sources.md", "text") if "apiVersion" in block)
+DECLARED = next(block for block in blocks(ROOT / "docs" / "sync.md", "text") if "apiVersion" in block)
 """The KnowledgeSource document that the page shows and then imports."""
 
 

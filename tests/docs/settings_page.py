@@ -33,6 +33,8 @@ INTRODUCTION = """\
 
 <!-- Made by `python tests/docs/settings_page.py` from src/pinakes/settings. Do not edit. -->
 
+For users who change a setting: where it can stand, which place wins, and every setting with its default.
+
 `pinakes config` shows every setting with its value and where it comes from; `pinakes config search` those of a group;
 `pinakes init` writes a `config.toml` with all of them as comments.
 
@@ -67,7 +69,7 @@ Lists are written `a,b` in the environment and after `--set`, or as in a file: `
 any of these.
 
 Besides: `PINAKES_LOG` (`debug`, `info`, `warning`, `error`) says how much is logged to stderr; `PINAKES_KEY` is the
-[key](access.md) for servers elsewhere. The model hub's own
+[key](security.md#access-control) for servers elsewhere. The model hub's own
 `HF_HUB_OFFLINE=1` and `HF_ENDPOINT` are heeded when the model is [fetched](operations.md#the-embedding-model).
 """
 
@@ -79,7 +81,7 @@ profile. [kep.toml](../src/pinakes/profiles/kep.toml) has a collection with a so
 GONE = """\
 ## Removed settings
 
-What follows was a setting once. Where it is still given, in whichever place, it is passed over with a warning.
+These were settings once. Where one is still given, it is skipped with a warning.
 
 | was | is always |
 |---|---|

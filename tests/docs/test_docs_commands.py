@@ -45,10 +45,8 @@ BEFORE = {
     "docs/formats.md": "pinakes add ~/documents",
     "docs/kep.md": "pinakes add enhancements --profile kep",  # so that the server need not fetch the repository
     "docs/ranking.md": "pinakes add ~/documents",
-    "docs/reranking.md": "pinakes add ~/documents",
     "docs/queries.md": "pinakes add ~/documents",
     "docs/settings.md": "pinakes add ~/documents",
-    "docs/watching.md": "pinakes add ~/documents",
 }
 """What a page takes as done."""
 

@@ -139,7 +139,7 @@ def test_every_counter_is_described() -> None:
 
 
 def test_every_format_is_described() -> None:
-    text = text_of("docs/sources.md")
+    text = text_of("docs/formats.md")
     data = [extension for extension, reader in READERS.items() if not reader.startswith("code:")]
     assert [extension for extension in data if f"`{extension}`" not in text] == []
 
@@ -161,6 +161,18 @@ def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
+def test_a_page_begins_with_whom_it_is_for(page: Path) -> None:
+    title, first = re.sub(r"<!--.*?-->\n*", "", page.read_text("utf-8")).split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert re.match(r"For [a-z][^:]+: ", first), first
+
+
+def test_the_index_of_the_pages_has_them_all() -> None:
+    index = ROOT / "docs" / "README.md"
+    assert set(ROOT.glob("docs/*.md")) - {(index.parent / link).resolve() for link in links(index)} == {index}
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

@@ -15,7 +15,7 @@ from pinakes.run_progress import RunProgress
 CHUNKS, SAMPLE, EXACT, AFTER_S = 33_195, 1_009, 9_029, 60.0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/progressive-embedding.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/embedding.md"])
 def test_a_large_collection_says_what_the_page_shows(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     [sample] = [block for block in blocks(ROOT / page, "text") if "Searchable now" in block]
     now = 0.0
@@ -34,4 +34,4 @@ def test_what_costs_too_much_is_told_as_the_page_shows() -> None:
     bill = Bill("default", "openai/…", 310_402, 101_320_118, 101.320118 * 0.02, asks=True)
     with pytest.raises(TooCostly) as caught:
         check(bill)
-    assert f"error: {caught.value.message}\nhint: {caught.value.hint}\n" in text_of("docs/providers.md")
+    assert f"error: {caught.value.message}\nhint: {caught.value.hint}\n" in text_of("docs/embedding.md")

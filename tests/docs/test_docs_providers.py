@@ -1,4 +1,4 @@
-"""docs/providers.md says of every provider and model what the presets have."""
+"""docs/embedding.md says of every provider and model what the presets have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from docs_blocks import ROOT, tables, text_of
 from pinakes.embedders.presets import PRESETS
 from pinakes.models.providers import PROVIDERS
 
-ROWS = [line for line in text_of("docs/providers.md").splitlines() if line.startswith("| `")]
+ROWS = [line for line in text_of("docs/embedding.md").splitlines() if line.startswith("| `")]
 
 
 @pytest.mark.parametrize("name", PRESETS)

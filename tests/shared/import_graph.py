@@ -24,7 +24,7 @@ INTRODUCTION = """\
 
 <!-- Made by `make graph` from src/pinakes. Do not edit. -->
 
-For who changes the code: which folder or file directly below `src/pinakes` imports which. Imports under `TYPE_CHECKING`
+For developers: which folder or file directly below `src/pinakes` imports which. Imports under `TYPE_CHECKING`
 and inside functions count. The contracts that hold this are in [pyproject.toml](../pyproject.toml);
 [CONTRIBUTING.md](../CONTRIBUTING.md#contracts-of-imports) says what to do when one fails.
 

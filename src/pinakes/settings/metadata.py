@@ -36,7 +36,7 @@ class MetadataRule(Section):
     """How a field of the metadata gets its value. Of several rules for one field the first that finds one decides."""
 
     field: str = Field(min_length=1, description="The field that is set.")
-    take: Taken = Field(description="Where from; see [metadata](metadata.md).")
+    take: Taken = Field(description="Where from; see [metadata](queries.md#metadata-rules).")
     what: Texts = Field(
         (), description="What to take there: a path template, a key, the name of a header line, an expression, a text."
     )
