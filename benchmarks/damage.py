@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pinakes.errors import PinakesError
+from pinakes.core.errors import PinakesError
 from pinakes.library import Library
 
 _WORDS = (

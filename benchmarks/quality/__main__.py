@@ -16,14 +16,15 @@ from typing import Any
 
 from benchmarks.quality import progressive, targets
 from benchmarks.quality.sets import ROOT, QuestionSet, asker, available
-from pinakes.errors import PinakesError
-from pinakes.evaluation import baseline, records
-from pinakes.evaluation.figures import Figures, Measured
+from pinakes.core.errors import PinakesError
+from pinakes.core.records import SearchMode
+from pinakes.evaluation import baseline
+from pinakes.evaluation import runs as records
+from pinakes.evaluation.figures import Figures, ModeFigures
 from pinakes.evaluation.metrics import DEFAULT
-from pinakes.evaluation.records import Run
 from pinakes.evaluation.run import Subject, measure
+from pinakes.evaluation.runs import Run
 from pinakes.library import Library
-from pinakes.types import SearchMode
 
 RESULTS = ROOT / "benchmarks" / "results"
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -78,10 +79,10 @@ def _measure(one: QuestionSet, arguments: argparse.Namespace, settings: Mapping[
             report = library.add(str(one.documents(arguments.work / "corpora" / one.home)), include=one.include)
             if report.chunks:
                 print(f"{one.name}: {report.chunks} chunks in {sum(report.seconds.values()):.0f} s", file=sys.stderr)
-        record, catalog, search = library.collection(), library.shelves.catalog, library.settings.search
+        record, catalog, search = library.collection(), library.app.catalog, library.settings.search
         called = one.names(library)
         subject = Subject(library.search, library.rank, catalog, record, called, search.top_k)
-        modes: dict[str, Measured] = {}
+        modes: dict[str, ModeFigures] = {}
         for mode in MODES:
             modes[mode], _ = measure(subject, golden.questions, mode)
             _show(one.name, modes[mode], arguments.kinds)
@@ -105,7 +106,7 @@ def _progress(one: QuestionSet, work: Path, settings: Mapping[str, str], run: Ru
     return measured
 
 
-def _show(name: str, measured: Measured, kinds: bool) -> None:
+def _show(name: str, measured: ModeFigures, kinds: bool) -> None:
     rows: list[tuple[str, str, Figures]] = [(name, measured.mode, measured.overall)]
     if kinds:
         rows += [("", f" {kind}", figures) for kind, figures in measured.by_kind.items()]

@@ -23,18 +23,18 @@ from typing import Any
 from benchmarks.quality.sets import ROOT, available
 from benchmarks.quality.signals import DEPTH, NDCG, Subject, subjects_of
 from pinakes import search
-from pinakes.analysis import NAMES, STOP_WORDS, Analyzer, is_identifier
-from pinakes.evaluation import statistics
-from pinakes.evaluation.names import Names
+from pinakes.core.ports import Index, KeywordQuery
+from pinakes.core.records import Evidence, Ranking, Results, SearchMode
+from pinakes.evaluation import resampling
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
 from pinakes.library import Library
-from pinakes.ports import Index, KeywordQuery
 from pinakes.search.defaults import filled
 from pinakes.text import identifiers
-from pinakes.types import Evidence, Ranking, Results, SearchMode
+from pinakes.text.analysis import NAMES, STOP_WORDS, Analyzer, is_identifier
 
 MODES: tuple[SearchMode, ...] = ("keyword", "hybrid")
-REWRITTEN: tuple[Evidence, ...] = ("passages", "documents")
+REWRITTEN: tuple[Evidence, ...] = ("chunks", "documents")
 _ANALYZER = Analyzer()
 _SIGNED = re.compile(r"[&+#*]|^\.")
 
@@ -120,7 +120,7 @@ def measure(subject: Subject, mode: SearchMode) -> None:
         kept = whole[row.shown]
         without = scores_of(subject, row, questions, called, mode)
         differences = [old - new for old, new in zip(kept, without, strict=True)]
-        [(low, high)] = statistics.intervals([[one] for one in differences])
+        [(low, high)] = resampling.intervals([[one] for one in differences])
         concerned = str(sum(row.concerns(one.text) for one in questions)) if row.concerns else "–"
         print(
             f"  {name:<31}{fmean(kept):>7.4f}{fmean(without):>9.4f}{fmean(differences):>+12.4f}"
@@ -130,7 +130,7 @@ def measure(subject: Subject, mode: SearchMode) -> None:
 
 
 def scores_of(
-    subject: Subject, row: Row, questions: Sequence[Question], called: Names, mode: SearchMode
+    subject: Subject, row: Row, questions: Sequence[Question], called: DocumentNames, mode: SearchMode
 ) -> list[float]:
     """Return nDCG@10 of each question, with what ``row`` leaves out left out."""
     with subject.open(row.settings) as library:
@@ -141,7 +141,7 @@ def scores_of(
     ]
 
 
-def _documents(results: Results, called: Names, question: Question) -> list[str]:
+def _documents(results: Results, called: DocumentNames, question: Question) -> list[str]:
     """Return the documents of the hits by name, best first, each with those that say the same behind it."""
     ids = (one for hit in results.hits for one in (hit.document_id, *(same.document_id for same in hit.duplicates)))
     return list(dict.fromkeys(called.name_of(one, question.relevant) for one in ids))
@@ -161,7 +161,7 @@ def _answer(library: Library, question: Question, row: Row, mode: SearchMode) ->
 
 
 def _asked_otherwise(index: Index, rewrite: Callable[[str], str]) -> Index:
-    """Return the same index, which ranks passages and documents by other words than it is asked for."""
+    """Return the same index, which ranks chunks and documents by other words than it is asked for."""
 
     def keyword(*queries: KeywordQuery) -> list[Ranking]:
         return index.keyword(

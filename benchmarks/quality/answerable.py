@@ -5,7 +5,7 @@ question whose answer is not among them takes no part. None is there when the do
 and for questions of other sets. Questions that people wrote to have no answer are not fitted on: they are the test. The
 project's own questions, which avoid the words of what answers them, take no part.
 ``--save`` keeps the fit on all sets with the product. Homes are those of ``python -m benchmarks.quality``, with
-all passages embedded.
+all chunks embedded.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.quality.sets import ROOT, QuestionSet, available
+from pinakes.core.records import ANSWERABLE
 from pinakes.evaluation.questions import Question
 from pinakes.library import Library
-from pinakes.search import answerable as product
-from pinakes.types import ANSWERABLE
+from pinakes.search.results import answerable as product
 
 Numbers = npt.NDArray[np.float64]
-KEPT = ROOT / "src" / "pinakes" / "search" / "answerable.json"
+KEPT = ROOT / "src" / "pinakes" / "search" / "results" / "answerable.json"
 MOST_OWN = 200
 MOST_FOREIGN = 40
 DEPTH = 300

@@ -1,6 +1,6 @@
-"""``python -m benchmarks.quality.evidence [SET …]``: what documents, their words and the best passages are worth.
+"""``python -m benchmarks.quality.evidence [SET …]``: what documents, their words and the best chunks are worth.
 
-nDCG@10 of documents by passages alone, then with one more piece of evidence per row, and the difference of the last row
+nDCG@10 of documents by chunks alone, then with one more piece of evidence per row, and the difference of the last row
 to the first with its 95 % interval (bootstrap over the questions). Homes are those of ``python -m benchmarks.quality``.
 """
 
@@ -13,20 +13,20 @@ from statistics import fmean
 
 from benchmarks.quality.sets import ROOT, available
 from benchmarks.quality.signals import scores_of, subjects_of
-from pinakes.evaluation import statistics
+from pinakes.evaluation import resampling
 
-PASSAGES = {
+CHUNKS = {
     "search__document_cosine_share": 0.0,
     "search__document_bm25_share": 0.0,
     "search__feedback_weight": 0.0,
 }
 KEPT: Mapping[str, tuple[str, ...]] = {
-    "passages alone": (),
+    "chunks alone": (),
     "and the document's meaning": ("search__document_cosine_share",),
     "and the document's words": ("search__document_bm25_share",),
     "both": ("search__document_cosine_share", "search__document_bm25_share"),
     "feedback alone": ("search__feedback_weight",),
-    "all, the default": tuple(PASSAGES),
+    "all, the default": tuple(CHUNKS),
 }
 
 
@@ -43,12 +43,12 @@ def main() -> None:
         print(f"\n{subject.one.name}: {len(questions)} questions")
         rows = {}
         for name, kept in KEPT.items():
-            off = {setting: value for setting, value in PASSAGES.items() if setting not in kept}
+            off = {setting: value for setting, value in CHUNKS.items() if setting not in kept}
             rows[name], _ = scores_of(subject, off, questions, called)
             print(f"  {name:<28}{fmean(rows[name]):.3f}", flush=True)
         first, *_, last = rows.values()
         differences = [[new - old] for new, old in zip(last, first, strict=True)]
-        [(low, high)] = statistics.intervals(differences)
+        [(low, high)] = resampling.intervals(differences)
         print(f"  {'gain':<28}{fmean(last) - fmean(first):+.3f}  [{low:+.3f}, {high:+.3f}]")
 
 

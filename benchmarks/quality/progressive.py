@@ -20,18 +20,18 @@ from typing import Self
 import numpy as np
 from sqlalchemy import delete, select
 
-from pinakes import approximation
 from pinakes.catalog import Catalog, collections, embeddings, schema
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.embedders import EMBEDDERS
-from pinakes.embedders.bert import BertEmbedder
+from pinakes.core.ports import Vocabulary
+from pinakes.core.records import Float32, SearchMode
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import evaluate
+from pinakes.ingestion.head_refinement import HeadRefiner
 from pinakes.library import Library
-from pinakes.ports import Vocabulary
-from pinakes.refine import Refiner
+from pinakes.models import approximation
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.models.embedders.bert import BertEmbedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32, SearchMode
 
 SAMPLES = (1000, 2000)
 """Chunks that the maps are fitted to; the first is the product's."""
@@ -40,7 +40,7 @@ SHARE = 0.25
 """Also measured: so much embedded since, document by document, with the map of the first sample."""
 
 HEADS = (0, 10, 20)
-"""Most passages refined per question; the last is the product's, where its time suffices."""
+"""Most chunks refined per question; the last is the product's, where its time suffices."""
 
 WORST, MEAN = 0.97, 0.985
 """To be reached: least share of the fully embedded nDCG@10 in a set, and the mean over the sets."""
@@ -60,7 +60,7 @@ class Row:
 
     ``grown``: more than the sample is embedded. ``remote``: in the mode "lazy", as by a model that runs elsewhere and
     has no vectors of single tokens. ``cosine``: mean, of approximate with real vectors; ``told``: what the
-    map says of that. By mode: ``refined``, mean passages per question; ``ndcg``, nDCG@10; ``of_full``, its share of the
+    map says of that. By mode: ``refined``, mean chunks per question; ``ndcg``, nDCG@10; ``of_full``, its share of the
     fully embedded figure.
     """
 
@@ -117,12 +117,12 @@ class StandIn:
 EMBEDDERS["stand-in"] = "benchmarks.quality.progressive:StandIn"
 
 
-class FirstAnswer(Refiner):
+class FirstAnswer(HeadRefiner):
     """Refines every answer as if it were the first: with the vectors of ``full``, up to ``most``, keeping none."""
 
     def __init__(self, full: Library, library: Library) -> None:
-        super().__init__(library.shelves.catalog, library.shelves.embedder, library.shelves.index)
-        self._full = full.shelves.catalog
+        super().__init__(library.app.catalog, library.app.embedder, library.app.index)
+        self._full = full.app.catalog
         self.most = 0
         self.refined: list[int] = []
 
@@ -158,9 +158,9 @@ def measure(
     library of the same settings.
     """
     record = full.collection()
-    with full.shelves.catalog.read() as connection:
+    with full.app.catalog.read() as connection:
         counts = collections.count(connection, record)
-    if counts.pending or not counts.chunks or not isinstance(full.shelves.embedder, Vocabulary):
+    if counts.pending or not counts.chunks or not isinstance(full.app.embedder, Vocabulary):
         return None
     rows: list[Row] = []
     usual = counts.chunks >= full.settings.embedding.progressive_chunks
@@ -189,7 +189,7 @@ def sampled(full: Library, sample: int, reopen: Callable[..., Library]) -> Itera
             _forget_all_but(catalog, record, sample)
         settings = {"embedding__sample_chunks": sample, "embedding__progressive_chunks": 1}
         with reopen(home, search__refine_ms=_UNLIMITED_MS, **settings) as library:
-            for _ in library.shelves.embed_waiting(record.name, rest=False):
+            for _ in library.app.embed_waiting(record.name, rest=False):
                 pass
             yield library
 
@@ -197,16 +197,16 @@ def sampled(full: Library, sample: int, reopen: Callable[..., Library]) -> Itera
 def grow(full: Library, library: Library, share: float) -> bool:
     """Embed up to ``share`` of the chunks in their order, as the background does; False where so many are."""
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         every, embedded = embeddings.chunk_ids(connection, record.id, record.model_id)
         missing = int(share * len(every)) - len(embedded)
         if missing <= 0:
             return False
         rows = embeddings.pending(connection, record.id, record.model_id, missing)
-    with full.shelves.catalog.read() as connection:
+    with full.app.catalog.read() as connection:
         vectors = embeddings.of_keys(connection, record.model_id, [key for _, key, _ in rows])
     assert record.model_id is not None
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         embeddings.store(connection, record.model_id, vectors)
     return True
 
@@ -268,12 +268,12 @@ def _rows(
     remote: bool = False,
 ) -> list[Row]:
     """Measure one state of a library, with each length of the head."""
-    refiner = library.shelves.refiner = FirstAnswer(full, library)
+    refiner = library.app.refiner = FirstAnswer(full, library)
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         counts = collections.count(connection, record)
     [kept] = library.settings.home.glob("index/map-*.npz")
-    told = approximation.Map.load(kept, record.fingerprint).agreement
+    told = approximation.ApproximateMap.load(kept, record.fingerprint).agreement
     cosine = _cosine(full, library)
     rows = []
     for head in HEADS:
@@ -299,8 +299,8 @@ def _first_answer(
 
 def _cosine(full: Library, library: Library) -> float:
     """Return the mean cosine of approximate and real vectors, over up to 5,000 of the former from all over."""
-    _, index = library.shelves.index(library.chosen())
-    _, right = full.shelves.index(full.chosen())
+    _, index = library.app.index(library.chosen())
+    _, right = full.app.index(full.chosen())
     held = index.contents()
     waiting = np.setdiff1d(held["vector"], held["exact"])
     some = waiting[approximation.sample(len(waiting), _COMPARED)]

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pinakes.core.records import SearchMode
 from pinakes.evaluation import beir, golden, names
-from pinakes.evaluation.names import Names
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import GoldenSet, Question
 from pinakes.evaluation.run import ranked
 from pinakes.library import Library
-from pinakes.types import SearchMode
 
 ROOT = Path(__file__).parents[2]
 PASTED = ("keps", "handbook")
@@ -45,10 +45,10 @@ class QuestionSet:
         """Read the questions."""
         return golden.read(self.place)
 
-    def names(self, library: Library) -> Names:
+    def names(self, library: Library) -> DocumentNames:
         """Return which documents of a library the questions name."""
         relevant = [document for question in self.golden().questions for document in question.relevant]
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             return names.resolve(connection, library.collection().id, relevant)
 
 

@@ -1,6 +1,6 @@
 """``python -m benchmarks.quality.several [SET …]``: what a set loses beside three collections about something else.
 
-Every question is asked of its own collection alone, then of that and three others at once, ten passages being shown:
+Every question is asked of its own collection alone, then of that and three others at once, ten chunks being shown:
 nDCG@10 of documents, those of the others being wrong. The others are of the same model; taken to be of other models;
 asked by words alone, as where nothing is embedded; or the own one is. Homes are those of ``python -m
 benchmarks.quality``, as they are.
@@ -18,15 +18,15 @@ from statistics import fmean
 
 from benchmarks.quality.__main__ import RESULTS
 from benchmarks.quality.sets import QuestionSet, available
+from pinakes.core.ports import Index
+from pinakes.core.records import Hit, Results, SearchMode
 from pinakes.evaluation.metrics import metric
-from pinakes.evaluation.names import Names
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import ranked
 from pinakes.library import Library
-from pinakes.ports import Index
 from pinakes.search import federated
-from pinakes.search.term_statistics import TermStatistics
-from pinakes.types import Hit, Results, SearchMode
+from pinakes.search.retrieval.term_statistics import TermStatistics
 
 NDCG = metric("ndcg@10")
 MOST = 10
@@ -60,11 +60,11 @@ class Asked:
 
     set: QuestionSet
     library: Library
-    names: Names
+    names: DocumentNames
 
     @property
     def index(self) -> Index:
-        return self.library.shelves.index(self.library.collection().name)[1]
+        return self.library.app.index(self.library.collection().name)[1]
 
     def answer(self, question: Question, mode: SearchMode) -> Results:
         found = self.library.search(question.text, mode=mode, top_k=MOST)
@@ -116,7 +116,7 @@ def _modes() -> set[SearchMode]:
 
 def _together(own: Asked, others: Sequence[Asked], way: Way, question: Question) -> Sequence[Hit]:
     sides = {own.set.name: own} | {one.set.name: one for one in others}
-    wanted = federated.Wanted.of(own.library.settings.search, question.text, None, MOST, 0.0)
+    wanted = federated.HitLimits.from_settings(own.library.settings.search, question.text, None, MOST, 0.0)
 
     def ask(name: str) -> Results:
         return sides[name].answer(question, way.own if name == own.set.name else way.others)
@@ -126,7 +126,7 @@ def _together(own: Asked, others: Sequence[Asked], way: Way, question: Question)
     def terms(names: Sequence[str], query: str) -> TermStatistics | None:
         return TermStatistics.of_all(query, (sides[name].index for name in names))
 
-    return federated.asked(list(sides), ask, federated.Known(model, terms=terms), wanted).hits
+    return federated.ask_all(list(sides), ask, federated.CollectionModels(model, terms=terms), wanted).hits
 
 
 def _score(own: Asked, hits: Sequence[Hit], question: Question) -> float:

@@ -2,7 +2,7 @@
 
 Every row switches one signal on and leaves the others off: the difference in nDCG@10 of documents with its 95 %
 interval (bootstrap over the questions), and the median time of the step ``boost``, half of it with documents not met
-before. Then what an answer of ten passages has of different documents with growing saturation: documents, relevant ones
+before. Then what an answer of ten chunks has of different documents with growing saturation: documents, relevant ones
 found among them, nDCG@10 of these, and how many answers have the very lines that hold the answer (where the questions
 name them). Homes are those of ``python -m benchmarks.quality``; that of the project with its tests is made.
 """
@@ -19,14 +19,14 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.quality.sets import ROOT, QuestionSet, available
-from pinakes.evaluation import statistics
+from pinakes.core.records import Results
+from pinakes.evaluation import resampling
 from pinakes.evaluation.metrics import metric
-from pinakes.evaluation.names import Names
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import ranked
 from pinakes.library import Library
 from pinakes.settings import BoostSettings, Settings
-from pinakes.types import Results
 
 SETS = ("keps", "handbook", "linux", "k8s-docs-qa", "pinakes-tests")
 NDCG = metric("ndcg@10")
@@ -122,7 +122,7 @@ def measure(subject: Subject, only: Sequence[str]) -> None:
             continue
         scores, boost_ms = scores_of(subject, {**OFF, **settings}, questions, called)
         differences = [new - old for new, old in zip(scores, without, strict=True)]
-        [(low, high)] = statistics.intervals([[one] for one in differences])
+        [(low, high)] = resampling.intervals([[one] for one in differences])
         changed = sum(map(bool, differences))
         print(
             f"  {name:<24}{fmean(differences):+.4f}  [{low:+.4f}, {high:+.4f}]"
@@ -132,10 +132,10 @@ def measure(subject: Subject, only: Sequence[str]) -> None:
 
 
 def saturation(subject: Subject) -> None:
-    """Print what ten passages have of different documents, for each saturation."""
+    """Print what ten chunks have of different documents, for each saturation."""
     questions, lines = subject.questions(), dict(_lines(subject.one.place))
     heading = f"{'saturation':<12}{'documents':>10}{'recall':>9}{'nDCG@10':>9}{'difference':>12}{'the lines':>11}"
-    print(f"  first ten passages\n  {heading}")
+    print(f"  first ten chunks\n  {heading}")
     before: list[float] | None = None
     for value in SATURATIONS:
         with subject.open({**OFF, "search__definition_boost": 0.15, "boosts__saturation": value}) as library:
@@ -145,7 +145,7 @@ def saturation(subject: Subject) -> None:
             ]
         gains = [row[2] for row in rows]
         before = before or gains
-        [(low, high)] = statistics.intervals([[new - old] for new, old in zip(gains, before, strict=True)])
+        [(low, high)] = resampling.intervals([[new - old] for new, old in zip(gains, before, strict=True)])
         held = [row[3] for row in rows if row[3] is not None]
         said = f"{fmean(held):>11.4f}" if held else f"{'–':>11}"
         print(
@@ -162,7 +162,7 @@ def _values(settings: Settings) -> dict[str, Any]:
 
 
 def scores_of(
-    subject: Subject, settings: Mapping[str, Any], questions: Sequence[Question], called: Names
+    subject: Subject, settings: Mapping[str, Any], questions: Sequence[Question], called: DocumentNames
 ) -> tuple[list[float], float]:
     """Return nDCG@10 of each question, and the median time of the step "boost" in ms."""
     with subject.open(settings) as library:
@@ -177,7 +177,7 @@ def scores_of(
 
 
 def _first_ten(
-    results: Results, question: Question, called: Names, lines: Mapping[str, Mapping[str, Sequence[int]]]
+    results: Results, question: Question, called: DocumentNames, lines: Mapping[str, Mapping[str, Sequence[int]]]
 ) -> tuple[int, float, float, float | None]:
     """Return different documents, recall and nDCG of these, and whether a hit has the lines that answer."""
     names = list(ranked(results, called, question.relevant))

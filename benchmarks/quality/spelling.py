@@ -21,13 +21,13 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.quality.sets import ROOT, QuestionSet, asker, available
-from pinakes.analysis import STOP_WORDS
+from pinakes.core.ports import Lexical, Lexicon
+from pinakes.core.records import SearchMode
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import evaluate
 from pinakes.library import Library
-from pinakes.ports import Lexical, Lexicon
-from pinakes.spelling import Missing, corrected, missing
-from pinakes.types import SearchMode
+from pinakes.search.query.spelling import MissingWord, corrected, missing
+from pinakes.text.analysis import STOP_WORDS
 
 SETS = ("keps", "handbook")
 MODES: tuple[SearchMode, ...] = ("keyword", "hybrid")
@@ -112,13 +112,13 @@ def edited(word: str, chance: random.Random) -> str:
 
 def lexicon_of(library: Library) -> Lexicon:
     """Return the words of a library's only collection."""
-    _, index = library.shelves.index(library.chosen())
+    _, index = library.app.index(library.chosen())
     assert isinstance(index, Lexical)
     return index.lexicon()
 
 
 def noticed(
-    name: str, found: Sequence[tuple[Misspelt, Sequence[Missing]]], look: object, questions: Sequence[Question]
+    name: str, found: Sequence[tuple[Misspelt, Sequence[MissingWord]]], look: object, questions: Sequence[Question]
 ) -> None:
     """Print how often the wrong word was noticed, proposed rightly and replaced rightly, and the false alarms."""
     assert callable(look)

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.quality.staged [SET …]``: what ranking documents by passages and summaries is worth.
+"""``python -m benchmarks.quality.staged [SET …]``: what ranking documents by chunks and summaries is worth.
 
 Documents are ranked by the vector of their summary alone (of the title where there is no summary), by their best
-passages alone, by both as ``Staged.summaries`` does with summaries that somebody wrote, and with 15 % of the score from
+chunks alone, by both as ``Staged.summaries`` does with summaries that somebody wrote, and with 15 % of the score from
 the summary. Differences have their 95 % interval (bootstrap over the questions). No document of these sets came with a
 summary, so sentences of the text stand in for one, and for the proposals of ``keps`` what their authors wrote under the
 heading Summary. Homes are those of ``python -m benchmarks.quality``; vectors of summaries are kept beside them.
@@ -22,18 +22,18 @@ from sqlalchemy import select
 from benchmarks.quality.sets import ROOT, available
 from benchmarks.quality.signals import Subject, subjects_of
 from pinakes import search
-from pinakes.catalog import briefs, documents, schema
-from pinakes.catalog.records import DocumentRecord
+from pinakes.catalog import document_queries, documents, schema
+from pinakes.catalog.document_records import DocumentRecord
 from pinakes.chunking import headings
-from pinakes.evaluation import statistics
+from pinakes.core.records import Document
+from pinakes.evaluation import resampling
 from pinakes.evaluation.metrics import metric
-from pinakes.evaluation.names import Names
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
 from pinakes.library import Library
-from pinakes.search import Parts
+from pinakes.search import SearchContext
 from pinakes.search.documents import best_documents
-from pinakes.search.own_summaries import SummaryVectors
-from pinakes.types import Document
+from pinakes.search.statistics.summary_vectors import SummaryVectors
 
 SETS = ("scifact", "k8s-docs-qa", "keps", "handbook", "linux")
 METRICS = (metric("ndcg@10"), metric("hit@5"))
@@ -67,7 +67,7 @@ def measure(subject: Subject, kept: Path) -> None:
         print(f"\n{subject.one.name}: {len(questions)} questions, {len(every)} documents")
         rows = {
             "summary alone": _scores(library, questions, _alone(own, every), called, every),
-            "passages alone": _scores(library, questions, _ranked(NONE), called, every),
+            "chunks alone": _scores(library, questions, _ranked(NONE), called, every),
             "both": _scores(library, questions, _ranked(own), called, every),
             f"{SHARE:.0%} summary": _scores(library, questions, _blended(own), called, every),
         }
@@ -79,20 +79,24 @@ def measure(subject: Subject, kept: Path) -> None:
     for name, scores in rows.items():
         print(f"  {name:<26}" + "".join(f"{fmean(column):>8.3f}" for column in zip(*scores, strict=True)), flush=True)
     for better, worse in (
-        ("passages alone", "summary alone"),
-        ("both", "passages alone"),
-        (f"{SHARE:.0%} summary", "passages alone"),
+        ("chunks alone", "summary alone"),
+        ("both", "chunks alone"),
+        (f"{SHARE:.0%} summary", "chunks alone"),
     ):
         gains = [[new[0] - old[0]] for new, old in zip(rows[better], rows[worse], strict=True)]
-        [(low, high)] = statistics.intervals(gains)
+        [(low, high)] = resampling.intervals(gains)
         print(f"  {better} – {worse}: {fmean(one[0] for one in gains):+.3f}  [{low:+.3f}, {high:+.3f}]")
 
 
-Rank = Callable[[Question, Parts], Sequence[int]]
+Rank = Callable[[Question, SearchContext], Sequence[int]]
 
 
 def _scores(
-    library: Library, questions: Sequence[Question], rank: Rank, called: Names, every: Mapping[int, DocumentRecord]
+    library: Library,
+    questions: Sequence[Question],
+    rank: Rank,
+    called: DocumentNames,
+    every: Mapping[int, DocumentRecord],
 ) -> list[list[float]]:
     """Return the metrics of each question."""
     found, times = [], []
@@ -108,19 +112,23 @@ def _scores(
 
 
 def _ranked(own: SummaryVectors) -> Rank:
-    def rank(question: Question, parts: Parts) -> list[int]:
-        request = search.Request(question.text, parts.settings.of_collection(parts.collection.name).retrieval, DEPTH)
-        order = search.placed(request, parts)
-        return [one.document_id for one in best_documents(order, parts, own)[:DEPTH]]
+    def rank(question: Question, context: SearchContext) -> list[int]:
+        request = search.Request(
+            question.text, context.settings.of_collection(context.collection.name).retrieval, DEPTH
+        )
+        order = search.ranked_candidates(request, context)
+        return [one.document_id for one in best_documents(order, context, own)[:DEPTH]]
 
     return rank
 
 
 def _blended(own: SummaryVectors) -> Rank:
-    def rank(question: Question, parts: Parts) -> list[int]:
-        request = search.Request(question.text, parts.settings.of_collection(parts.collection.name).retrieval, DEPTH)
-        found = best_documents(search.placed(request, parts), parts, NONE)[: 4 * DEPTH]
-        near = dict(zip(own.ids.tolist(), own.cosines(parts.vectors.of(question.text)).tolist(), strict=True))
+    def rank(question: Question, context: SearchContext) -> list[int]:
+        request = search.Request(
+            question.text, context.settings.of_collection(context.collection.name).retrieval, DEPTH
+        )
+        found = best_documents(search.ranked_candidates(request, context), context, NONE)[: 4 * DEPTH]
+        near = dict(zip(own.ids.tolist(), own.cosines(context.vectors.vector_of(question.text)).tolist(), strict=True))
         scores = {one.document_id: (1 - SHARE) * one.score + SHARE * near[one.document_id] for one in found}
         return sorted(scores, key=lambda one: -scores[one])[:DEPTH]
 
@@ -128,30 +136,30 @@ def _blended(own: SummaryVectors) -> Rank:
 
 
 def _alone(own: SummaryVectors, every: Mapping[int, DocumentRecord]) -> Rank:
-    def rank(question: Question, parts: Parts) -> list[int]:
-        order = np.argsort(-own.cosines(parts.vectors.of(question.text)), kind="stable")
+    def rank(question: Question, context: SearchContext) -> list[int]:
+        order = np.argsort(-own.cosines(context.vectors.vector_of(question.text)), kind="stable")
         return [one for one in own.ids[order[:DEPTH]].tolist() if one in every]
 
     return rank
 
 
 def _briefs(library: Library) -> dict[int, DocumentRecord]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         ids = list(connection.scalars(select(schema.documents.c.id).order_by(schema.documents.c.id)))
-        return briefs.of_ids(connection, ids)
+        return document_queries.of_ids(connection, ids)
 
 
 def _sentences(library: Library, every: Mapping[int, DocumentRecord]) -> dict[int, str]:
     """Return document id → what level 1 shows as its summary."""
-    with library.shelves.catalog.read() as connection:
-        found = library.staged.texts.of(connection, list(every.values()))
+    with library.app.catalog.read() as connection:
+        found = library.staged.texts.summaries_of(connection, list(every.values()))
     return {one: found[one].text or brief.title for one, brief in every.items()}
 
 
 def _written(library: Library, every: Mapping[int, DocumentRecord], section: str) -> dict[int, str]:
     """Return document id → what stands under the first heading called ``section``."""
     found: dict[int, str] = {}
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         for one, brief in every.items():
             if brief.kind != "markdown":
                 continue
@@ -172,7 +180,7 @@ def _vectors(library: Library, texts: Mapping[int, str], kept: Path) -> SummaryV
         with np.load(kept) as known:
             if str(known["digest"]) == digest:
                 return SummaryVectors(ids, known["vectors"], 0)
-    embedder = library.shelves.embedder
+    embedder = library.app.embedder
     read = [_readable(library, texts[one]) for one in ids.tolist()]
     vectors = np.concatenate([embedder.embed(part) for part in _parts(read)])
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +195,7 @@ def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _readable(library: Library, text: str) -> str:
     """Return as much of ``text`` as the model reads."""
-    embedder = library.shelves.embedder
+    embedder = library.app.embedder
     starts = embedder.token_starts(text)
     return text[: int(starts[embedder.max_tokens])] if len(starts) > embedder.max_tokens else text
 

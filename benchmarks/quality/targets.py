@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pinakes.evaluation.figures import Measured
+from pinakes.evaluation.figures import ModeFigures
 
 RECOGNISED, FALSE_ALARMS = 0.80, 0.10
 """Least share of the questions without an answer that is recognised, most of the others that is refused."""
@@ -35,7 +35,7 @@ TARGETS = (
 )
 
 
-def table(found: Mapping[str, Mapping[str, Measured]]) -> str:
+def table(found: Mapping[str, Mapping[str, ModeFigures]]) -> str:
     """Return, as a Markdown table, what of set → mode → figures was to be reached."""
     lines = ["| set | reference | reach | measured | |", "|---|---|---|---|---|"]
     lines += [_row(target, found[target.set]["hybrid"]) for target in TARGETS if target.set in found]
@@ -45,7 +45,7 @@ def table(found: Mapping[str, Mapping[str, Measured]]) -> str:
     return "\n".join(lines)
 
 
-def _row(target: Target, measured: Measured) -> str:
+def _row(target: Target, measured: ModeFigures) -> str:
     value = measured.overall.metrics[target.metric]
     low, high = measured.overall.intervals[target.metric]
     name = target.set if target.metric == "ndcg@10" else f"{target.set} {target.metric}"
@@ -53,13 +53,13 @@ def _row(target: Target, measured: Measured) -> str:
     return f"| {name} | {target.reference:.3f} | ≥ {target.reach:.3f} | {figures} | {_verdict(value >= target.reach)} |"
 
 
-def _above_both_arms(name: str, modes: Mapping[str, Measured]) -> str:
+def _above_both_arms(name: str, modes: Mapping[str, ModeFigures]) -> str:
     hybrid, *retrievers = (modes[mode].overall.metrics["ndcg@10"] for mode in ("hybrid", "keyword", "vector"))
     reach = f"above {max(retrievers):.3f}, the better retriever"
     return f"| {name} hybrid | – | {reach} | {hybrid:.3f} | {_verdict(hybrid > max(retrievers))} |"
 
 
-def _no_answer(measured: Iterable[Measured]) -> list[str]:
+def _no_answer(measured: Iterable[ModeFigures]) -> list[str]:
     told = [one.refusals for one in measured if one.refusals.no_answer]
     if not told:
         return []

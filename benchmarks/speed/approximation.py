@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks.quality.sets import ROOT
 from benchmarks.speed.home import Home
-from pinakes import approximation
-from pinakes.approximation import Map, Tokens
 from pinakes.catalog import embeddings
-from pinakes.embedders import open_embedder
+from pinakes.core.ports import Vocabulary
+from pinakes.core.records import Float32
 from pinakes.library import Library
-from pinakes.ports import Vocabulary
-from pinakes.types import Float32
+from pinakes.models import approximation
+from pinakes.models.approximation import ApproximateMap, TokenRows
+from pinakes.models.embedders import open_embedder
 
 SAMPLES = (500, 1000, 2000)
 _STEP = 2048
@@ -76,15 +76,15 @@ def measure(library: Library) -> Approximation:
     prior = vocabulary.prior()
     steps = [texts[first : first + _STEP] for first in range(0, len(texts), _STEP)]
 
-    def counted() -> list[Tokens]:
-        return [Tokens.of(*vocabulary.token_ids(step)) for step in steps]
+    def counted() -> list[TokenRows]:
+        return [TokenRows.from_ids(*vocabulary.token_ids(step)) for step in steps]
 
     tokens, new_s = _timed(counted)
     known_s = min(_timed(counted)[1] for _ in range(_ROUNDS))
     fits, apply_s = [], []
     for samples in dict.fromkeys(min(count, len(texts) - 1) for count in SAMPLES):
         chosen = approximation.sample(len(texts), samples)
-        of_sample = Tokens.of(*vocabulary.token_ids([texts[number] for number in chosen]))
+        of_sample = TokenRows.from_ids(*vocabulary.token_ids([texts[number] for number in chosen]))
         fitted, fit_s = _timed(partial(approximation.fit, of_sample, vectors[chosen], prior))
         found, seconds = _timed(partial(_applied, fitted, tokens))
         cosines = np.delete(np.einsum("ij,ij->i", np.concatenate(found), vectors), chosen)
@@ -98,7 +98,7 @@ def measure(library: Library) -> Approximation:
 def _embedded(library: Library) -> tuple[list[str], Float32]:
     """Return the texts that the model has embedded and its vectors, float32 (n, dim), unit length."""
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         _, ids = embeddings.chunk_ids(connection, record.id, record.model_id)
         texts = {chunk_id: text for chunk_id, _, text in embeddings.embedded(connection, ids.tolist())}
         vectors = embeddings.of_chunks(connection, record.model_id, list(texts))
@@ -106,7 +106,7 @@ def _embedded(library: Library) -> tuple[list[str], Float32]:
     return list(texts.values()), table / np.linalg.norm(table, axis=1, keepdims=True)
 
 
-def _applied(fitted: Map, steps: list[Tokens]) -> list[Float32]:
+def _applied(fitted: ApproximateMap, steps: list[TokenRows]) -> list[Float32]:
     return [fitted.apply(step) for step in steps]
 
 

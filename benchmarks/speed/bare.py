@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.speed.machine import cores
+from pinakes.core.ports import Embedder
+from pinakes.core.records import Float32, Int64
 from pinakes.models import convert, weights
-from pinakes.ports import Embedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32, Int64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

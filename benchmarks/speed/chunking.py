@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import word_starts
-from pinakes.types import Document, DocumentKind
+from pinakes.core.records import Document, DocumentKind
 
 WORDS = 150
-_PARAGRAPH = "A passage of plain words stands here. It has three sentences, some of them short. That is all. " * 3
+_PARAGRAPH = "A chunk of plain words stands here. It has three sentences, some of them short. That is all. " * 3
 _BLOCKS = "- one item\n- another item\n\n```c\nint x;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
 _MARKDOWN = f"## Section\n\n{_PARAGRAPH}\n\n{_PARAGRAPH}\n\n{_BLOCKS}"
 _C = "/* Doubles it. */\nint twice(int a)\n{\n\tif (a > 1) {\n\t\treturn a * 2;\n\t}\n\treturn 0;\n}\n\n"

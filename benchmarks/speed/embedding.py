@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.speed.bare import session
 from benchmarks.speed.machine import cores, memory_mb
-from pinakes.embedders.bert import BertEmbedder
 from pinakes.models import weights
+from pinakes.models.embedders.bert import BertEmbedder
 from pinakes.settings import EmbeddingSettings, load
 
 CHUNK_TOKENS = 230

@@ -1,6 +1,6 @@
 """``python -m benchmarks.speed.engines HOME COLLECTION QUESTIONS``: a hybrid query beside other engines in process.
 
-The same passages, vectors, model and questions (JSON lines with a ``query``), each asked once and never before:
+The same chunks, vectors, model and questions (JSON lines with a ``query``), each asked once and never before:
 
 - Pinakes, as it comes, without what it remembers of answers and questions;
 - bm25s and a flat FAISS index, fused by reciprocal ranks;
@@ -26,8 +26,8 @@ import numpy as np
 
 from benchmarks.speed.machine import describe
 from pinakes.catalog import selection
+from pinakes.core.records import Float32
 from pinakes.library import Library
-from pinakes.types import Float32
 
 BEST = 10
 CANDIDATES = 100
@@ -38,7 +38,7 @@ RRF = 60
 
 @dataclass(frozen=True)
 class Corpus:
-    """The passages of a collection and their vectors, float32 (n, dim)."""
+    """The chunks of a collection and their vectors, float32 (n, dim)."""
 
     texts: Sequence[str]
     vectors: Float32
@@ -60,20 +60,20 @@ def main() -> None:
     questions = [json.loads(line)["query"] for line in lines if line.strip()][: given.most]
     with Library.open(given.home, search__remembered_answers=0, search__remembered_queries=0) as library:
         corpus = read(library, given.collection)
-        embed = library.shelves.embedder_of(library.collection(given.collection)).embed_query
+        embed = library.app.embedder_of(library.collection(given.collection)).embed_query
         machine = describe()
-        print(f"{machine['cpu']}, {machine['cores']} cores: {len(corpus.texts)} passages, {len(questions)} questions")
+        print(f"{machine['cpu']}, {machine['cores']} cores: {len(corpus.texts)} chunks, {len(questions)} questions")
         ways = {"Pinakes": lambda query: [hit.text for hit in library.search(query, given.collection).hits]}
         with others(corpus, embed) as more:
             report(ways | more, questions, given.rounds)
 
 
 def read(library: Library, collection: str) -> Corpus:
-    """Return all passages of a collection that have a vector."""
-    _, index = library.shelves.index(collection)
+    """Return all chunks of a collection that have a vector."""
+    _, index = library.app.index(collection)
     ids = index.contents()["exact"]
-    with library.shelves.catalog.read() as connection:
-        rows = selection.passages(connection, ids.tolist())
+    with library.app.catalog.read() as connection:
+        rows = selection.hit_rows(connection, ids.tolist())
     return Corpus([rows[one].text for one in ids.tolist()], index.vectors(ids).own)
 
 

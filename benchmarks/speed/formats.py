@@ -24,9 +24,10 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from benchmarks.quality.sets import ROOT
-from pinakes import cutting, readers
-from pinakes.cutting.workers import Workers
-from pinakes.errors import Unreadable
+from pinakes import parsing
+from pinakes.core.errors import Unreadable
+from pinakes.parsing import pool
+from pinakes.parsing.workers import WorkerProcesses
 from pinakes.settings import IngestSettings
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA", ROOT.parent / "shared" / "data"))
@@ -73,7 +74,7 @@ def samples() -> dict[str, bytes]:
 
 def measure(files: Mapping[str, bytes], wanted: int) -> Formats:
     """Read all files once, then ``wanted`` PDFs; pypdf reads each of these that is another once, twice over."""
-    readers.read(b"<p>words</p>", "warm.html", max_chars=100)  # loads the converter
+    parsing.read(b"<p>words</p>", "warm.html", max_chars=100)  # loads the converter
     begun = time.perf_counter()
     read = sum(_pages(data, name) is not None for name, data in files.items())
     seconds = time.perf_counter() - begun
@@ -115,10 +116,10 @@ def _timed(read: Callable[[], int]) -> _Timed:
 def _in_processes(pdfs: Sequence[tuple[str, bytes]]) -> tuple[int, _Timed]:
     """Read ``pdfs`` in processes that have started; return how many there are, and what it took."""
     limits = IngestSettings()
-    with closing(Workers(limits)) as workers, ThreadPoolExecutor(workers.most) as threads:
+    with closing(WorkerProcesses(limits)) as workers, ThreadPoolExecutor(workers.most) as threads:
 
         def pages(pdf: tuple[str, bytes]) -> int:
-            return len(cutting.read(pdf[1], pdf[0], limits, workers).pages)
+            return len(pool.read(pdf[1], pdf[0], limits, workers).pages)
 
         list(threads.map(pages, pdfs[: 8 * workers.most]))
         return workers.most, _timed(lambda: sum(threads.map(pages, pdfs)))
@@ -127,7 +128,7 @@ def _in_processes(pdfs: Sequence[tuple[str, bytes]]) -> tuple[int, _Timed]:
 def _pages(data: bytes, name: str) -> int | None:
     """Read a file; return how many pages it has, None where it cannot be read."""
     try:
-        document = readers.read(data, name, max_chars=_MAX_CHARS)
+        document = parsing.read(data, name, max_chars=_MAX_CHARS)
     except Unreadable:
         return None
     return len(document.pages)

@@ -2,7 +2,7 @@
 
 The repository is made anew, or is a copy of one that is given, and lies on this machine: no network is measured.
 ``sync`` is measured in a process that has the library open, as a server has, and as a command; with a real model unless
-another is named, so that the changed passage is embedded. ``stages`` are the seconds of the last run with a change.
+another is named, so that the changed chunk is embedded. ``stages`` are the seconds of the last run with a change.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 
 from benchmarks.speed import machine
 from benchmarks.speed.machine import Spread, spread
-from pinakes.ingest import Report
+from pinakes.core.records import JSON
+from pinakes.ingestion import Report
 from pinakes.library import Library
-from pinakes.types import JSON
 
 _PINAKES = str(Path(sys.executable).with_name("pinakes"))
 

@@ -15,7 +15,7 @@ from benchmarks.speed.bare import BareModel, ComparedEmbedder
 from benchmarks.speed.home import Home
 from benchmarks.speed.machine import MEGABYTE, Spread, memory_mb, spread
 from pinakes.catalog import documents
-from pinakes.ingest import Event
+from pinakes.ingestion import Event
 from pinakes.library import Library
 
 _COMPARED_EVERY = 25
@@ -79,8 +79,8 @@ def first(home: Home) -> FirstIngest:
     with home.open(embedding__mode="full") as library:
         bare = BareModel(library.settings.embedding, library.settings.cache)
         bare.seconds(bare.rows(["warm"] * 8))
-        compared = ComparedEmbedder(library.shelves.embedder, bare, _COMPARED_EVERY)
-        library.shelves.embedder = compared
+        compared = ComparedEmbedder(library.app.embedder, bare, _COMPARED_EVERY)
+        library.app.embedder = compared
         compared.embed_query("load")
         began = time.perf_counter()
         report = library.add(str(home.corpus.folder), on_event=_Progress())
@@ -151,7 +151,7 @@ def size(home: Home) -> Size:
 def _chosen(library: Library, folder: Path, count: int) -> list[Path]:
     """Return indexed Markdown files from short to long; none ends in a comment, which would hide what is appended."""
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         paths = [folder / path for path in documents.paths(connection, record.id) if path.endswith(".md")]
     texts = {path: path.read_text("utf-8") for path in paths}
     files = [path for path, text in texts.items() if text.rfind("<!--") <= text.rfind("-->")]

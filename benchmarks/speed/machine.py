@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.quality.sets import ROOT
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 _LIBRARIES = (
     *("pinakes", "numpy", "onnxruntime", "tokenizers", "tantivy", "faiss-cpu", "sqlalchemy"),

@@ -9,11 +9,11 @@ from typing import Any
 
 from benchmarks.speed.home import Home
 from benchmarks.speed.machine import Spread, spread
-from pinakes.ingest import Event
+from pinakes.api.background import Background
+from pinakes.ingestion import Event
 from pinakes.jobs.queue import open_queue
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
-from pinakes.serve.background import Background
 
 _TOP_K = 5
 _STARTED_S = 60.0
@@ -65,7 +65,7 @@ def reached(home: Home, **settings: Any) -> Reached:
 
     shutil.rmtree(home.folder, ignore_errors=True)
     with home.open(**settings) as library:
-        library.shelves.embedder.embed_query("load")
+        library.app.embedder.embed_query("load")
         began = time.perf_counter()
         try:
             library.add(str(home.corpus.folder), on_event=on_sample)
@@ -89,7 +89,7 @@ def reached(home: Home, **settings: Any) -> Reached:
 
     shutil.rmtree(home.folder, ignore_errors=True)
     with home.open(**settings) as library:
-        library.shelves.embedder.embed_query("load")
+        library.app.embedder.embed_query("load")
         began = time.perf_counter()
         report = library.add(str(home.corpus.folder), on_event=on_searchable)
         exact_s = time.perf_counter() - began - paused_s
@@ -109,7 +109,7 @@ def meanwhile(home: Home, rounds: int, **settings: Any) -> Meanwhile:
             for question in home.corpus.questions:  # in turns, so that what else the machine does hits both alike
                 times["exact"] += _asked(exact, (question,))
                 times["refined"] += _asked(approximate, (question,))
-        queue = open_queue(approximate.shelves.catalog, approximate.settings.home)
+        queue = open_queue(approximate.app.catalog, approximate.settings.home)
         background = Worker(queue, [Background(approximate)])
         waiting = approximate.status()[0].pending
         background.start()
@@ -141,7 +141,7 @@ def _refine(library: Library, questions: tuple[str, ...]) -> None:
         for _ in range(_MOST_TURNS):
             if not any(stage.detail.get("refined") for stage in library.search(question, top_k=_TOP_K).trace.stages):
                 break
-            library.shelves.refiner.settle()
+            library.app.refiner.settle()
 
 
 def _await_work(library: Library, waiting: int) -> None:

@@ -9,7 +9,7 @@ from statistics import median
 
 from benchmarks.speed.home import Home
 from benchmarks.speed.machine import Spread, spread
-from pinakes.types import JSON, SearchMode
+from pinakes.core.records import JSON, SearchMode
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "keyword", "vector")
 TOP_K = 5

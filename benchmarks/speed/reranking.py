@@ -1,4 +1,4 @@
-"""How long it takes to rank the head of an answer again: 20 passages of 200 tokens, as ``pinakes.rerank`` does it.
+"""How long it takes to rerank the head of an answer: 20 chunks of 200 tokens, as ``search.ranking.rerank`` does it.
 
 The model has the size of the default reranker and random weights, which takes exactly as long; its tokenizer is that of
 the default embedder, which has the same vocabulary. So nothing is fetched but that. By itself:
@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks.speed.embedding import random_texts
 from benchmarks.speed.machine import Spread, memory_mb, spread
+from pinakes.core.records import Float32
 from pinakes.models import weights
-from pinakes.rerank import Candidate, rerank
-from pinakes.rerankers import open_reranker
+from pinakes.models.rerankers import open_reranker
+from pinakes.search.ranking.rerank import Candidate, rerank
 from pinakes.settings import EmbeddingSettings, RerankSettings, load
-from pinakes.types import Float32
 
-PASSAGES, PASSAGE_TOKENS, QUERY_TOKENS = 20, 200, 10
+CHUNKS, CHUNK_TOKENS, QUERY_TOKENS = 20, 200, 10
 _NO_BUDGET_MS = 60_000
 CONFIG = {
     "model_type": "bert",
@@ -44,35 +44,35 @@ CONFIG = {
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """``times``: a whole rerank of ``passages``. ``load_s``: conversion and loading, once. Memory in MB."""
+    """``times``: a whole rerank of ``chunks``. ``load_s``: conversion and loading, once. Memory in MB."""
 
-    passages: int
+    chunks: int
     times: Spread
     load_s: float
     memory_mb: float
 
 
-def reranking(cache: Path, rounds: int = 20, passages: int = PASSAGES, precision: str = "int8") -> Reranking:
-    """Measure ``rounds`` questions with passages of their own."""
+def reranking(cache: Path, rounds: int = 20, chunks: int = CHUNKS, precision: str = "int8") -> Reranking:
+    """Measure ``rounds`` questions with chunks of their own."""
     with TemporaryDirectory() as work:
         folder = make_model(Path(work) / "model", weights.install(EmbeddingSettings(), cache).folder)
         settings = RerankSettings.model_validate(
             {"model": "random", "path": folder, "precision": precision, "adaptive": False}
-            | {"pool": passages, "budget_ms": _NO_BUDGET_MS}
+            | {"pool": chunks, "budget_ms": _NO_BUDGET_MS}
         )
         reranker = open_reranker(settings, Path(work) / "cache")
         before_mb, began = memory_mb()["now"], time.perf_counter()
         reranker.load()
         load_s, seconds = time.perf_counter() - began, []
-        texts = random_texts(folder, (rounds + 1) * passages, PASSAGE_TOKENS)
+        texts = random_texts(folder, (rounds + 1) * chunks, CHUNK_TOKENS)
         for number, query in enumerate(random_texts(folder, rounds + 1, QUERY_TOKENS)):
-            head = [Candidate(text, text) for text in texts[number * passages : (number + 1) * passages]]
+            head = [Candidate(text, text) for text in texts[number * chunks : (number + 1) * chunks]]
             began = time.perf_counter()
             done = rerank(query, head, reranker, settings)
             seconds.append(time.perf_counter() - began)
-            assert done.report.scored == passages, done.report.note
+            assert done.report.scored == chunks, done.report.note
         reranker.close()
-        return Reranking(passages, spread(seconds[1:]), load_s, memory_mb()["now"] - before_mb)
+        return Reranking(chunks, spread(seconds[1:]), load_s, memory_mb()["now"] - before_mb)
 
 
 def make_model(folder: Path, tokenizer: Path) -> Path:
@@ -112,11 +112,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
-    parser.add_argument("--passages", type=int, default=PASSAGES)
+    parser.add_argument("--passages", type=int, default=CHUNKS)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--cache", type=Path, default=load().cache)
     given = parser.parse_args()
-    found = reranking(given.cache, given.rounds, given.passages, given.precision)
+    found = reranking(given.cache, given.rounds, given.chunks, given.precision)
     print(json.dumps(dataclasses.asdict(found), indent=2))
 
 

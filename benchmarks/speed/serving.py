@@ -20,7 +20,7 @@ from benchmarks.speed.home import Home
 from benchmarks.speed.load import Load
 from benchmarks.speed.machine import Spread, cpu_seconds, memory_mb, spread
 from benchmarks.speed.queries import MODES, TOP_K
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 CLIENTS = 8
 NOTHING_REMEMBERED = ("--set", "search.remembered_queries=0", "--set", "search.remembered_answers=0")

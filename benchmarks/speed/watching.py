@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.speed import machine
 from benchmarks.speed.home import serving_process
 from benchmarks.speed.machine import Spread, cpu_seconds, spread
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 _TIMEOUT_S = 900.0
 _POLL_S = 0.01
@@ -84,17 +84,17 @@ class _Ask:
         return bool(self._get("GET", "/health")["indexed_documents"] == documents)
 
     def waiting(self) -> int:
-        """Return how many passages have no vector of the model yet."""
+        """Return how many chunks have no vector of the model yet."""
         embedding = self._get("GET", "/health")["components"]["embedding"]
         return int(embedding["approximate"] + embedding["waiting"])
 
     def finds(self, words: str) -> bool:
-        """Say whether a passage has these words in a row."""
+        """Say whether a chunk has these words in a row."""
         body = {"query": f'"{words}"', "search_type": "keyword", "top_k": 1}
         return bool(self._get("POST", "/search", body)["results"])
 
     def lacks(self, words: str) -> bool:
-        """Say whether no passage has them."""
+        """Say whether no chunk has them."""
         return not self.finds(words)
 
     def _get(self, method: str, path: str, body: JSON = None) -> dict[str, JSON]:

@@ -9,61 +9,61 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pinakes.errors import BelowBaseline as BelowBaseline
-    from pinakes.errors import Binary as Binary
-    from pinakes.errors import Busy as Busy
-    from pinakes.errors import CatalogueCorrupt as CatalogueCorrupt
-    from pinakes.errors import Conflict as Conflict
-    from pinakes.errors import Empty as Empty
-    from pinakes.errors import IndexCorrupt as IndexCorrupt
-    from pinakes.errors import IndexTooNew as IndexTooNew
-    from pinakes.errors import InvalidFilter as InvalidFilter
-    from pinakes.errors import InvalidInput as InvalidInput
-    from pinakes.errors import InvalidName as InvalidName
-    from pinakes.errors import InvalidSetting as InvalidSetting
-    from pinakes.errors import Locked as Locked
-    from pinakes.errors import MissingExtra as MissingExtra
-    from pinakes.errors import ModelCorrupt as ModelCorrupt
-    from pinakes.errors import ModelMismatch as ModelMismatch
-    from pinakes.errors import ModelUnavailable as ModelUnavailable
-    from pinakes.errors import NeedsOcr as NeedsOcr
-    from pinakes.errors import NotConfigured as NotConfigured
-    from pinakes.errors import NoText as NoText
-    from pinakes.errors import NotFound as NotFound
-    from pinakes.errors import PinakesError as PinakesError
-    from pinakes.errors import QueryTooLong as QueryTooLong
-    from pinakes.errors import RateLimited as RateLimited
-    from pinakes.errors import Refused as Refused
-    from pinakes.errors import ServerUnreachable as ServerUnreachable
-    from pinakes.errors import SourceError as SourceError
-    from pinakes.errors import StorageFull as StorageFull
-    from pinakes.errors import TooCostly as TooCostly
-    from pinakes.errors import TooLarge as TooLarge
-    from pinakes.errors import Unauthorized as Unauthorized
-    from pinakes.errors import Unreadable as Unreadable
-    from pinakes.errors import WouldRemove as WouldRemove
-    from pinakes.ingest import Event as Event
-    from pinakes.ingest import Report as Report
+    from pinakes.core.errors import BelowBaseline as BelowBaseline
+    from pinakes.core.errors import Binary as Binary
+    from pinakes.core.errors import Busy as Busy
+    from pinakes.core.errors import CatalogueCorrupt as CatalogueCorrupt
+    from pinakes.core.errors import Conflict as Conflict
+    from pinakes.core.errors import Empty as Empty
+    from pinakes.core.errors import IndexCorrupt as IndexCorrupt
+    from pinakes.core.errors import IndexTooNew as IndexTooNew
+    from pinakes.core.errors import InvalidFilter as InvalidFilter
+    from pinakes.core.errors import InvalidInput as InvalidInput
+    from pinakes.core.errors import InvalidName as InvalidName
+    from pinakes.core.errors import InvalidSetting as InvalidSetting
+    from pinakes.core.errors import Locked as Locked
+    from pinakes.core.errors import MissingExtra as MissingExtra
+    from pinakes.core.errors import ModelCorrupt as ModelCorrupt
+    from pinakes.core.errors import ModelMismatch as ModelMismatch
+    from pinakes.core.errors import ModelUnavailable as ModelUnavailable
+    from pinakes.core.errors import NeedsOcr as NeedsOcr
+    from pinakes.core.errors import NotConfigured as NotConfigured
+    from pinakes.core.errors import NoText as NoText
+    from pinakes.core.errors import NotFound as NotFound
+    from pinakes.core.errors import PinakesError as PinakesError
+    from pinakes.core.errors import QueryTooLong as QueryTooLong
+    from pinakes.core.errors import RateLimited as RateLimited
+    from pinakes.core.errors import Refused as Refused
+    from pinakes.core.errors import ServerUnreachable as ServerUnreachable
+    from pinakes.core.errors import SourceError as SourceError
+    from pinakes.core.errors import StorageFull as StorageFull
+    from pinakes.core.errors import TooCostly as TooCostly
+    from pinakes.core.errors import TooLarge as TooLarge
+    from pinakes.core.errors import Unauthorized as Unauthorized
+    from pinakes.core.errors import Unreadable as Unreadable
+    from pinakes.core.errors import WouldRemove as WouldRemove
+    from pinakes.core.records import Blame as Blame
+    from pinakes.core.records import Chunk as Chunk
+    from pinakes.core.records import Condition as Condition
+    from pinakes.core.records import ContextLine as ContextLine
+    from pinakes.core.records import Document as Document
+    from pinakes.core.records import Duplicate as Duplicate
+    from pinakes.core.records import Filter as Filter
+    from pinakes.core.records import Hit as Hit
+    from pinakes.core.records import Neighbour as Neighbour
+    from pinakes.core.records import Results as Results
+    from pinakes.core.records import Scores as Scores
+    from pinakes.core.records import Skipped as Skipped
+    from pinakes.core.records import Stage as Stage
+    from pinakes.core.records import Trace as Trace
+    from pinakes.indexes.verification import Difference as Difference
+    from pinakes.ingestion import Event as Event
+    from pinakes.ingestion import Report as Report
     from pinakes.library import CollectionStatus as CollectionStatus
     from pinakes.library import Library as Library
     from pinakes.library import Text as Text
     from pinakes.settings import Settings as Settings
     from pinakes.settings import load as load
-    from pinakes.types import Blame as Blame
-    from pinakes.types import Chunk as Chunk
-    from pinakes.types import Condition as Condition
-    from pinakes.types import ContextLine as ContextLine
-    from pinakes.types import Document as Document
-    from pinakes.types import Duplicate as Duplicate
-    from pinakes.types import Filter as Filter
-    from pinakes.types import Hit as Hit
-    from pinakes.types import Neighbour as Neighbour
-    from pinakes.types import Results as Results
-    from pinakes.types import Scores as Scores
-    from pinakes.types import Skipped as Skipped
-    from pinakes.types import Stage as Stage
-    from pinakes.types import Trace as Trace
-    from pinakes.verification import Difference as Difference
 
     __version__: str
 
@@ -126,7 +126,7 @@ __all__ = [
     "load",
 ]
 
-_MODULES = ("errors", "types", "settings", "follow", "ingest", "library")
+_MODULES = ("core.errors", "core.records", "settings", "indexes.updater", "ingestion", "library")
 """Where the names are, lightest first."""
 
 

@@ -1,46 +1,315 @@
-"""One collection answers a question, whatever happens to its index meanwhile."""
+"""A question becoming an answer in words: search, number the chunks, ask a chat model, check what it cites.
+
+Chunks are data: they stand between marks that they cannot know, and what looks like an instruction in them is named.
+A model is not believed either: each number it cites has to be that of a chunk it was shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Literal, Protocol, TypeAlias
 
-from pinakes import search
-from pinakes.audit import query_id
-from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import IndexCorrupt
-from pinakes.follow import Superseded
-from pinakes.search import Parts
-from pinakes.shelves import Shelves
-from pinakes.types import Results
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON, Filter, Hit, Results, SearchMode
+from pinakes.models.chat import Chat, Usage, template
+from pinakes.settings import ChatSettings, Settings
+from pinakes.text.analysis import estimated_token_starts
+from pinakes.text.injection import WARNING
+from pinakes.text.page_numbers import page_words
+from pinakes.text.quoting import Quoting, one_line
+
+Refusal: TypeAlias = Literal["", "nothing relevant", "not in the chunks"]
+"""Why there is no answer: nothing relevant was found, so that no model was asked; or the model says that the chunks
+do not hold one. "" = there is an answer."""
+
+NOTHING_FOUND = "Nothing was found that has to do with this question."
+NOT_IN_CHUNKS = "The chunks that were found do not hold an answer to this question."
+
+_NO_ANSWER = "NO_ANSWER"
+_TASK = (
+    "You answer questions from a knowledge base. Use only the chunks below the question, nothing else that you know. "
+    "Put the number of its chunk behind each statement, like this: [2]. {refusal} Be brief, and write in the "
+    "language of the question. {notice}"
+)
+_REFUSE = f"Where the chunks do not hold the answer, answer with the one word {_NO_ANSWER}."
+_CUT_OFF = (
+    "the answer is cut off: the model came to its limit of tokens, which is set where it runs; with a lower "
+    "chat.context_tokens it has more of them left"
+)
+_SUSPICIOUS = f"suspicious: {WARNING}"
+_WIDEST_RANGE = 50
+
+_WORD = re.compile(r"\w+")
+_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
+_CITED = re.compile(
+    r"[ \t]?[\[【]\^?\s*(?P<numbers>\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\s*(?:†[^\]】]*)?[\]】]"
+    r"(?:\((?:https?:|/|#)[^)\s]*\))?"
+)
 
 
-def answered_by(
-    shelves: Shelves, asked: search.Request | Callable[[CollectionRecord], search.Request], name: str, *, beside: bool
-) -> Results:
-    """Return what the collection ``name`` answers, or with ``beside`` its generation beside the one that serves.
+@dataclass(frozen=True, slots=True)
+class NumberedChunk:
+    """What a model is shown: under which number, where it stands, and what it says."""
 
-    A damaged index is built anew first. Raises as ``search.search`` and ``Shelves.index`` do.
+    number: int
+    place: str
+    text: str
+    suspicious: bool = False
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """What a model wrote: ``cited`` are the numbers of chunks it names, each once, ascending.
+
+    ``text`` is "" where it was ``refused``: then the chunks do not hold an answer.
     """
-    tracer = search.Tracer()
-    while True:
-        with tracer.stage("follow"):
-            record, index = shelves.index(name, wait=False, beside=beside)
-        request = asked(record) if callable(asked) else asked
-        try:
-            return _ask(shelves, request, shelves.parts(record, index, tracer))
-        except Superseded:  # the index was built anew while it was asked
-            continue
-        except IndexCorrupt as error:
-            with tracer.stage("mend"):
-                record, index = shelves.mend(record, error)
-            return _ask(shelves, request, shelves.parts(record, index, tracer))
+
+    text: str
+    cited: tuple[int, ...]
+    refused: bool
+    notes: tuple[str, ...]
+    usage: Usage
 
 
-def _ask(shelves: Shelves, request: search.Request, parts: Parts) -> Results:
-    """Answer by one generation, which decides on index, model and refiner, whatever is switched meanwhile."""
-    record = parts.collection
-    if request.mode != "keyword":
-        shelves.check_model(record)
-    answer = replace(shelves.result_cache.get(request, parts, search.search), query_id=query_id())
-    return answer if request.bare else shelves.freshness.told(shelves.links.told(answer, record), record)
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A chunk under the number by which an answer cites it. ``page`` and ``page_end`` as in ``Hit``."""
+
+    number: int
+    chunk_id: str
+    document_id: str
+    collection: str
+    uri: str
+    path: str
+    title: str
+    start_line: int
+    end_line: int
+    score: float
+    text: str
+    page: int | None = None
+    page_end: int | None = None
+    changed: bool | None = None
+    suspicious: bool = False
+    section: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as people are told: ``guide.pdf:3-7, p. 2``."""
+        page = f", {page_words(self.page, self.page_end)}" if self.page else ""
+        return f"{self.path}:{self.start_line}-{self.end_line}{page}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """An answer. ``answer`` says so in words where there is none, and ``refused`` why.
+
+    ``citations`` are the chunks that it cites, ``passages`` all that the model was shown. ``notes`` say what is odd
+    about it, ``degraded`` why the search could not be done in full.
+    """
+
+    question: str
+    answer: str
+    refused: Refusal
+    citations: tuple[Cited, ...]
+    passages: tuple[Cited, ...]
+    notes: tuple[str, ...]
+    collection: str
+    model: str
+    usage: Usage
+    answerable: float | None = None
+    degraded: str | None = None
+
+
+_OF_HIT = [one.name for one in fields(Cited) if one.name not in ("number", "text")]
+
+
+class AnswerWriter:
+    """Has the chat model of ``settings`` answer from chunks. Thread-safe.
+
+    Raises:
+        InvalidSetting: ``chat.url`` or ``chat.answer_template`` cannot be used.
+    """
+
+    def __init__(self, settings: ChatSettings) -> None:
+        self.chat = Chat(settings)
+        variables = ("notice", "refusal")
+        self._told = template("chat.answer_template", settings.answer_template, _TASK, variables, needed=variables)
+
+    def write(self, question: str, passages: Sequence[NumberedChunk]) -> CitedAnswer:
+        """Return what the model answers, its citations checked. Chunks may share a number.
+
+        Raises:
+            NotConfigured, ModelUnavailable: as ``Chat.ask``.
+        """
+        said = self.chat.ask(*self.prompt(question, passages))
+        text, cited, unknown = checked(said.text, {one.number for one in passages})
+        words = _WORD.findall(said.text)
+        if words[:1] == [_NO_ANSWER] or (words[-1:] == [_NO_ANSWER] and not cited):
+            return CitedAnswer("", (), True, (), said.usage)
+        cut = (_CUT_OFF,) if said.cut_off else ()
+        return CitedAnswer(text, cited, False, (*cut, *_oddities(cited, unknown, passages)), said.usage)
+
+    def prompt(self, question: str, passages: Sequence[NumberedChunk]) -> tuple[str, str]:
+        """Return what a model is told to do, and the question with the chunks, each fenced and under its number."""
+        fence = Quoting()
+        shown = (f"{_heading(one)}\n{fence.around(_headed(one))}" for one in passages)
+        told = self._told.format(notice=fence.notice(), refusal=_REFUSE)
+        return told, "\n\n".join([f"Question: {question}", *shown])
+
+
+class SearchFunction(Protocol):
+    """Finds the chunks for an answer: see ``Library.search``."""
+
+    def __call__(
+        self,
+        query: str,
+        collection: str | Sequence[str] | None = None,
+        *,
+        mode: SearchMode | None = None,
+        top_k: int | None = None,
+        filters: Mapping[str, JSON] | Filter | None = None,
+        as_of: str | None = None,
+    ) -> Results: ...
+
+
+class Asking:
+    """Answers questions from what ``search`` finds. Thread-safe."""
+
+    def __init__(self, settings: Settings, search: SearchFunction) -> None:
+        self._settings = settings
+        self._search = search
+
+    @cached_property
+    def writer(self) -> AnswerWriter:
+        """What asks the chat model of the settings.
+
+        Raises:
+            InvalidSetting: see ``Writer``.
+        """
+        return AnswerWriter(self._settings.chat)
+
+    def ask(
+        self,
+        question: str,
+        collection: str | Sequence[str] | None = None,
+        *,
+        mode: SearchMode | None = None,
+        passages: int | None = None,
+        filters: Mapping[str, JSON] | Filter | None = None,
+        as_of: str | None = None,
+    ) -> ChatAnswer:
+        """See ``Library.ask``."""
+        writer, settings = self.writer, self._settings
+        if not question.strip():
+            raise InvalidInput("There is no question.", hint="Ask in plain words.")
+        writer.chat.check()
+        most = min(passages or settings.chat.passages, settings.search.max_top_k)
+        results = self._search(question, collection, mode=mode, top_k=most, filters=filters, as_of=as_of)
+        shown = tuple(numbered(results.hits, settings.chat.context_tokens))
+        if not shown or (results.answerable is not None and results.answerable < settings.chat.min_answerable):
+            return _answered(
+                results, writer, NOTHING_FOUND, "nothing relevant", (), CitedAnswer("", (), True, (), Usage())
+            )
+        written = writer.write(
+            question, [NumberedChunk(one.number, one.place, one.text, one.suspicious, one.section) for one in shown]
+        )
+        if written.refused:
+            return _answered(results, writer, NOT_IN_CHUNKS, "not in the chunks", shown, written)
+        return _answered(results, writer, written.text, "", shown, written)
+
+
+def numbered(hits: Sequence[Hit], most_tokens: int) -> Iterator[Cited]:
+    """Yield chunks with their numbers, from 1, as many as have ``most_tokens`` together.
+
+    Of the first one the beginning is taken where it alone is longer. Tokens are estimated, rather too high than low.
+    """
+    left = most_tokens
+    for number, hit in enumerate(hits, start=1):
+        starts = estimated_token_starts(hit.text)
+        if len(starts) > left and number > 1:
+            return
+        text = hit.text if len(starts) <= left else hit.text[: int(starts[left])]
+        left -= len(starts)
+        yield Cited(number=number, text=text, **{name: getattr(hit, name) for name in _OF_HIT})
+        if left <= 0:
+            return
+
+
+def checked(text: str, known: Collection[int]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """Return ``text`` with the citations of ``known`` chunks only, written ``[1, 2]``, and which were and were not.
+
+    What stands in code is left as it is: there, a number in brackets is something else.
+    """
+    cited: set[int] = set()
+    unknown: set[int] = set()
+
+    def keep(found: re.Match[str]) -> str:
+        numbers = list(dict.fromkeys(_numbers(found["numbers"])))
+        kept = [number for number in numbers if number in known]
+        cited.update(kept)
+        unknown.update(set(numbers) - set(kept))
+        before = found[0][0] if found[0][0] in " \t" else ""
+        return f"{before}[{', '.join(map(str, kept))}]" if kept else ""
+
+    parts = _CODE.split(text)
+    parts[::2] = [_CITED.sub(keep, part) for part in parts[::2]]
+    return "".join(parts).strip(), tuple(sorted(cited)), tuple(sorted(unknown))
+
+
+def _numbers(words: str) -> Iterator[int]:
+    """Yield the numbers of ``1, 3-5``."""
+    for part in re.split(r"[,;]", words):
+        first, *more = (int(number) for number in re.split(r"[–-]", part))
+        last = more[-1] if more else first
+        if first <= last <= first + _WIDEST_RANGE:
+            yield from range(first, last + 1)
+        else:
+            yield from (first, last)
+
+
+def _oddities(cited: Sequence[int], unknown: Sequence[int], passages: Sequence[NumberedChunk]) -> Iterator[str]:
+    if unknown:
+        names = ", ".join(f"[{number}]" for number in unknown)
+        yield f"the model cited {names}, which it was not shown: taken out"
+    if not cited:
+        yield "the answer names no chunk, so it may not come from the documents"
+    if odd := sorted({one.number for one in passages if one.suspicious and one.number in cited}):
+        names = ", ".join(f"[{number}]" for number in odd)
+        yield f"{names} is suspicious: {WARNING}" if len(odd) == 1 else f"{names} are suspicious: {WARNING}"
+
+
+def _headed(one: NumberedChunk) -> str:
+    """Return the text under the headings, column names or keys that it is to be understood by."""
+    return f"{one.section}\n{one.text}" if one.section else one.text
+
+
+def _heading(one: NumberedChunk) -> str:
+    odd = f" · {_SUSPICIOUS}" if one.suspicious else ""
+    return f"[{one.number}] {one_line(one.place)}{odd}"
+
+
+def _answered(
+    results: Results,
+    writer: AnswerWriter,
+    answer: str,
+    refused: Refusal,
+    shown: tuple[Cited, ...],
+    written: CitedAnswer,
+) -> ChatAnswer:
+    return ChatAnswer(
+        question=results.query,
+        answer=answer,
+        refused=refused,
+        citations=tuple(one for one in shown if one.number in written.cited),
+        passages=shown,
+        notes=(*results.notes, *written.notes),
+        collection=results.collection,
+        model=writer.chat.model,
+        usage=written.usage,
+        answerable=results.answerable,
+        degraded=results.degraded,
+    )

@@ -9,45 +9,46 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pinakes import generations, search, sourcing
+from pinakes import search
 from pinakes import settings as settings_module
-from pinakes.answering import answered_by
-from pinakes.asking import Answered, Asking
-from pinakes.audit import Audit
-from pinakes.blame import Blames
-from pinakes.calls import interrupt
+from pinakes.answering import Asking, ChatAnswer
+from pinakes.app import App, source_settings
+from pinakes.app.spending import Charges
 from pinakes.catalog import collections
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.records import DocumentRecord
-from pinakes.documents import reading, recutting
-from pinakes.documents.editing import Documents
-from pinakes.documents.past import Pasts
-from pinakes.documents.reading import Text as Text
-from pinakes.embedding.spending import Charges
-from pinakes.errors import PinakesError
-from pinakes.exchange import Exchange
-from pinakes.ingest import Event, Report
-from pinakes.naming import Naming
-from pinakes.nearness import known_of
-from pinakes.ports import Embedder
-from pinakes.query import PhraseUse
-from pinakes.search import Parts, explaining
+from pinakes.catalog.document_records import DocumentRecord
+from pinakes.core import interrupt
+from pinakes.core.errors import PinakesError
+from pinakes.core.ports import Embedder
+from pinakes.core.records import JSON, Filter, Results, SearchMode
+from pinakes.indexes.verification import Difference
+from pinakes.ingestion import Event, Report
+from pinakes.search import SearchContext, explaining
+from pinakes.search.collection_choice import CollectionChoice
 from pinakes.search.defaults import filled
-from pinakes.search.federated import Wanted
+from pinakes.search.federated import HitLimits
+from pinakes.search.query.syntax import PhraseUse
+from pinakes.services import model_change
+from pinakes.services.audit import Audit
+from pinakes.services.backup import BackupService
+from pinakes.services.collection_search import answered_by
+from pinakes.services.collections import completeness, upgrading, verifying
+from pinakes.services.collections.management import Collections
+from pinakes.services.collections.status import CollectionStatus as CollectionStatus
+from pinakes.services.collections.status import status_of
+from pinakes.services.collections.verifying import Depth
+from pinakes.services.document_search.search import DocumentSearch
+from pinakes.services.documents import reading, rechunking
+from pinakes.services.documents.as_of_snapshots import Snapshots
+from pinakes.services.documents.blame import Blames
+from pinakes.services.documents.editing import Documents
+from pinakes.services.documents.reading import Text as Text
+from pinakes.services.nearness import known_of
+from pinakes.services.sync import adding
+from pinakes.services.sync.refreshing import Refresh, Refreshing
+from pinakes.services.sync.syncing import Syncing
+from pinakes.services.sync.watched import knowledge_base_there
 from pinakes.settings import Settings, SourceSettings
-from pinakes.shelves import Shelves
-from pinakes.staged.retrieval import Staged
-from pinakes.stock import completeness, upgrading, verifying
-from pinakes.stock.collecting import Collections
-from pinakes.stock.standing import CollectionStatus as CollectionStatus
-from pinakes.stock.standing import status_of
-from pinakes.stock.verifying import Depth
-from pinakes.types import JSON, Filter, Results, SearchMode
-from pinakes.upkeep import adding
-from pinakes.upkeep.refreshing import Refresh, Refreshing
-from pinakes.upkeep.syncing import Syncing
-from pinakes.upkeep.watched import knowledge_base_there
-from pinakes.verification import Difference
 
 Generation: TypeAlias = Literal["serving", "beside"]
 """Which index of a collection: the one that answers, or the one of another model that was built beside it."""
@@ -68,15 +69,15 @@ class Library:
         ``embedder``: the one that ``settings`` name, where it is opened already.
         """
         self.settings = settings
-        self.shelves = Shelves(settings, embedder)
-        self.audit = Audit(self.shelves.catalog, settings)
-        self.collecting = Collections(self.shelves)
-        self.staged = Staged(self.shelves, self.naming)
+        self.app = App(settings, embedder)
+        self.audit = Audit(self.app.catalog, settings)
+        self.collecting = Collections(self.app)
+        self.staged = DocumentSearch(self.app, self.naming)
         self.asking = Asking(settings, self.search)
-        self._pasts = Pasts(self.shelves)
-        self._refreshing = Refreshing(self.shelves)
-        self.blames = Blames(self.shelves)
-        self.documents = Documents(self.shelves, self.naming)
+        self._pasts = Snapshots(self.app)
+        self._refreshing = Refreshing(self.app)
+        self.blames = Blames(self.app)
+        self.documents = Documents(self.app, self.naming)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, profile: str | None = None, **settings: Any) -> Library:
@@ -116,13 +117,13 @@ class Library:
         """
         name, wanted = (
             collection or self.naming.written,
-            adding.Wanted(location, ref, kind, include, exclude, as_source),
+            adding.AddRequest(location, ref, kind, include, exclude, as_source),
         )
-        found = adding.addition(self.shelves, name, wanted)
+        found = adding.addition(self.app, name, wanted)
         if not remove:
-            adding.check(self.shelves, name, found.source)
-        adding.replace_files(self.shelves, name, found)
-        _drain(upgrading.upgrade_each(self.shelves, [name]), on_event)
+            adding.check(self.app, name, found.source)
+        adding.replace_files(self.app, name, found)
+        _drain(upgrading.upgrade_each(self.app, [name]), on_event)
         return self._ingest(name, found.source, on_event, retry=True, paths=found.paths)
 
     def sync(
@@ -149,16 +150,16 @@ class Library:
         wanted = self.sources(collection, names)
         every = [record.name for record in self.collections()] if not (names or collection) else []
         mine = [*every, *filter(None, [collection]), *(name for name, _ in wanted)]
-        _drain(upgrading.upgrade_each(self.shelves, mine), on_event)
+        _drain(upgrading.upgrade_each(self.app, mine), on_event)
         return [self._attempt(name, source, on_event, retry) for name, source in wanted]
 
     def sources(self, collection: str | None = None, names: Sequence[str] = ()) -> list[tuple[str, SourceSettings]]:
         """Return (collection, source) of all that ``sync`` reads. See there for the errors."""
-        wanted = self.syncing.meant(names)
+        wanted = self.syncing.sources_named(names)
         if not names:
-            wanted = sourcing.wanted(self.shelves.catalog, self.settings, collection)
+            wanted = source_settings.configured_sources(self.app.catalog, self.settings, collection)
             wanted += knowledge_base_there(self.settings, collection)
-        return sourcing.once(wanted)
+        return source_settings.without_repeats(wanted)
 
     def search(
         self,
@@ -179,10 +180,10 @@ class Library:
         phrases: PhraseUse = "auto",
         min_similarity: float = 0.0,
     ) -> Results:
-        """Answer ``query`` with the best passages of the collections that are named: see ``Naming`` where none is.
+        """Answer ``query`` with the best chunks of the collections that are named: see ``Naming`` where none is.
 
         Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several``.
-        ``neighbours``: so many passages before and after each hit come with it, 0 to 3. ``phrases``: whether passages
+        ``neighbours``: so many chunks before and after each hit come with it, 0 to 3. ``phrases``: whether chunks
         must have what stands in quotation marks ("required"), or those that have it come first ("preferred"); "auto"
         decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
         ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
@@ -190,7 +191,7 @@ class Library:
         asks the collection that holds the repository as it was there (``as_of.held_at``).
         ``blame`` tells who wrote the lines of each hit, as far as ``search.blame_ms`` goes (``blame.Blames``).
         ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
-        ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and passage.
+        ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and chunk.
 
         Raises:
             InvalidInput: an unknown mode, fusion or use of phrases, a filter that cannot be used, a ``top_k`` below 1
@@ -199,14 +200,14 @@ class Library:
             ModelUnavailable: mode "vector" without a model; "hybrid" answers by keywords and says so.
             ModelMismatch: the collection was embedded by another model.
         """
-        meant = self.naming.asked(collection, as_of, beside=generation == "beside")
-        wanted, most, least = Wanted.among(len(meant.names), self.settings.search, query, filters, top_k, min_score)
+        meant = self.naming.choose(collection, as_of, beside=generation == "beside")
+        wanted, most, least = HitLimits.among(len(meant.names), self.settings.search, query, filters, top_k, min_score)
         request = partial(filled, self.settings, query, mode, most, filters, fusion, least, neighbours, rerank, phrases)
         request = partial(request, min_similarity=min_similarity)
         ask = partial(self._pasts.answer, as_of, answered_by, request, beside=generation == "beside")
-        known = known_of(self.shelves, request, now=not as_of and generation != "beside")
+        known = known_of(self.app, request, now=not as_of and generation != "beside")
         asked = partial(meant.answer, ask, known, wanted)
-        with self.shelves.traffic.search():
+        with self.app.traffic.search():
             answer = self._refreshing.answer(asked, "never" if as_of or generation == "beside" else refresh)
         return self.blames.of_results(answer) if blame else answer
 
@@ -219,7 +220,7 @@ class Library:
         passages: int | None = None,
         filters: Mapping[str, JSON] | Filter | None = None,
         as_of: str | None = None,
-    ) -> Answered:
+    ) -> ChatAnswer:
         """Answer ``question`` in words, by the chat model of the settings, from the best ``passages`` of a search.
 
         Raises:
@@ -246,10 +247,10 @@ class Library:
         """
         record = self.collection(collection)
         request = filled(self.settings, query, mode, None, filters, None, 0.0, 0, True, "auto", record)
-        with self.shelves.traffic.search():
+        with self.app.traffic.search():
             near = replace(request, top_k=depth, bare=True)
             answers = (
-                answered_by(self.shelves, replace(near, pool=pool), record.name, beside=generation == "beside")
+                answered_by(self.app, replace(near, pool=pool), record.name, beside=generation == "beside")
                 for pool in (request.top_k, depth)
             )
             return search.deepened(*answers)
@@ -274,18 +275,18 @@ class Library:
         answers = [
             explaining.explain(request(one.collection), one, references, self.staged.own_summaries(one)) for one in each
         ]
-        return explaining.together(answers, references, len(self.named(collection)))
+        return explaining.merged(answers, references, len(self.named(collection)))
 
-    def parts(self, collection: str | None = None) -> Parts:
+    def parts(self, collection: str | None = None) -> SearchContext:
         """Return what searches of a collection work with as it is now, for trying other settings on it.
 
         Raises:
             NotFound: there is no such collection.
             ModelMismatch: the collection was embedded by another model.
         """
-        record, index = self.shelves.index(self.chosen(collection))
-        self.shelves.check_model(record)
-        return self.shelves.parts(record, index, search.Tracer())
+        record, index = self.app.index(self.chosen(collection))
+        self.app.check_model(record)
+        return self.app.parts(record, index, search.Tracer())
 
     def read(
         self,
@@ -305,34 +306,34 @@ class Library:
             InvalidInput: several documents go by that name, or ``as_of`` is no day or time.
         """
         records = [self.collection(name) for name in self.named(collection)]
-        with self.shelves.catalog.read() as connection:
+        with self.app.catalog.read() as connection:
             return reading.read_in(connection, records, reference, lines, version, as_of, self.settings.ingest)
 
     def link(self, text: Text) -> str:
         """Return the link to the lines of a text on the forge of its repository, "" where none is known."""
         document, lines = text.document, (text.start_line, text.end_line)
-        return self.shelves.links.of(document.collection_id, document.metadata, document.path, lines)
+        return self.app.links.link_to(document.collection_id, document.metadata, document.path, lines)
 
     def status(self, collection: str | None = None, *, mend: bool = True) -> list[CollectionStatus]:
         """Return what each collection (or one) holds, where it comes from and how far it is indexed.
 
         A damaged index is built anew; without ``mend`` its ``problem`` is told.
         """
-        return [status_of(self.shelves, record, mend=mend) for record in self.collections(collection)]
+        return [status_of(self.app, record, mend=mend) for record in self.collections(collection)]
 
     def completeness(
         self, collection: str | None = None, *, fields: Sequence[str] = (), missing: int = 20
     ) -> list[completeness.Completeness]:
         """Return how complete the metadata of each collection (or one) is: see ``completeness.completeness``."""
-        told, shelves = completeness.completeness, self.shelves
-        return [told(shelves.catalog, one, shelves.rules(one), fields, missing) for one in self.collections(collection)]
+        told, app = completeness.completeness, self.app
+        return [told(app.catalog, one, app.rules(one), fields, missing) for one in self.collections(collection)]
 
     def verify(
         self, collection: str | None = None, *, content: bool = False, embeddings: bool = False
     ) -> dict[str, list[Difference]]:
         """Read all that the catalogue and each index hold: collection → differences, none when all is well.
 
-        ``content``: every passage is also analysed again and looked for by its words. ``embeddings``: of each
+        ``content``: every chunk is also analysed again and looked for by its words. ``embeddings``: of each
         collection a sample is also embedded again.
 
         Raises:
@@ -340,7 +341,7 @@ class Library:
             ModelUnavailable: ``embeddings``, and the model cannot be had.
         """
         names = [record.name for record in self.collections(collection)]
-        return verifying.verify(self.shelves, names, Depth(content, embeddings))
+        return verifying.verify(self.app, names, Depth(content, embeddings))
 
     def reindex(self, collection: str | None = None, *, embed: bool = False, on_event: OnEvent | None = None) -> None:
         """Build indexes anew from the catalogue; nothing is embedded again.
@@ -351,9 +352,9 @@ class Library:
         """
         for record in self.collections(collection):
             if embed:
-                generations.adopt_settings(self.shelves, record)
-            _drain(self.shelves.rebuilder.rebuild(self.collection(record.name)), on_event)
-            _drain(recutting.recut(self.shelves, record.name), on_event)
+                model_change.adopt_settings(self.app, record)
+            _drain(self.app.rebuilder.rebuild(self.collection(record.name)), on_event)
+            _drain(rechunking.recut(self.app, record.name), on_event)
             if embed:
                 self.embed_pending(record.name, on_event)
 
@@ -370,25 +371,25 @@ class Library:
         Without ``model`` it is the one being built, or that of the settings. See ``generations.build`` for the errors.
         """
         name = self.chosen(collection)
-        settings = generations.chosen_model(self.shelves, name, model)
-        _drain(generations.build(self.shelves, name, settings, anyway=anyway), on_event)
+        settings = model_change.chosen_model(self.app, name, model)
+        _drain(model_change.build(self.app, name, settings, anyway=anyway), on_event)
         return self.status(name)[0]
 
     def switch(self, collection: str | None = None, on_event: OnEvent | None = None) -> CollectionStatus:
         """Let the generation beside answer from now on, also in other processes. See ``generations.switch``."""
         name = self.chosen(collection)
-        _drain(generations.switch(self.shelves, name), on_event)
+        _drain(model_change.switch(self.app, name), on_event)
         return self.status(name)[0]
 
     def roll_back(self, collection: str | None = None) -> CollectionStatus:
         """Let the generation answer again that did before ``switch``. See ``generations.roll_back``."""
         name = self.chosen(collection)
-        generations.roll_back(self.shelves, name)
+        model_change.roll_back(self.app, name)
         return self.status(name)[0]
 
     def drop_beside(self, collection: str | None = None) -> int:
         """Give up the generation beside the one that answers; return how many bytes that frees."""
-        return generations.drop(self.shelves, self.chosen(collection))
+        return model_change.drop(self.app, self.chosen(collection))
 
     def embed_pending(self, collection: str | None = None, on_event: OnEvent | None = None) -> None:
         """Embed what waits for a vector.
@@ -397,8 +398,8 @@ class Library:
             ModelUnavailable: there still is no model.
         """
         for record in self.collections(collection):
-            self.shelves.check_model(record)
-            _drain(self.shelves.embed_waiting(record.name, wait=True), on_event)
+            self.app.check_model(record)
+            _drain(self.app.embed_waiting(record.name, wait=True), on_event)
 
     def collections(self, name: str | None = None) -> list[CollectionRecord]:
         """Return the records of all collections, or of one.
@@ -406,27 +407,27 @@ class Library:
         Raises:
             NotFound: there is none of that name.
         """
-        with self.shelves.catalog.read() as connection:
-            return [collections.get(connection, name)] if name else collections.everything(connection)
+        with self.app.catalog.read() as connection:
+            return [collections.get(connection, name)] if name else collections.list_all(connection)
 
     def collection(self, name: str | None = None) -> CollectionRecord:
         """Return the record of one collection, that of ``chosen`` when no name is given; see ``collections``."""
         return self.collections(self.chosen(name))[0]
 
     @property
-    def naming(self) -> Naming:
+    def naming(self) -> CollectionChoice:
         """Which collections a call means."""
-        return Naming(self.settings, self.shelves.catalog)
+        return CollectionChoice(self.settings, self.app.catalog)
 
     @property
     def syncing(self) -> Syncing:
         """The sources by name: how each stands, and when it is read next."""
-        return Syncing(self.shelves)
+        return Syncing(self.app)
 
     @property
-    def exchange(self) -> Exchange:
+    def exchange(self) -> BackupService:
         """Collections and this home as files."""
-        return Exchange(self.shelves)
+        return BackupService(self.app)
 
     def chosen(self, name: str | None = None) -> str:
         """Return the one collection that is meant: see ``Naming.chosen``."""
@@ -442,7 +443,7 @@ class Library:
 
     def unread(self) -> list[str]:
         """Return the configured collections whose sources were not all read to the end yet, as they are configured."""
-        return sourcing.unread(self.shelves.catalog, self.settings)
+        return source_settings.unread_collections(self.app.catalog, self.settings)
 
     def close(self) -> None:
         """Save and release everything."""
@@ -450,7 +451,7 @@ class Library:
         self._refreshing.close()
         self.blames.close()
         self._pasts.close()
-        self.shelves.close()
+        self.app.close()
 
     def __enter__(self) -> Library:
         return self
@@ -475,11 +476,11 @@ class Library:
         retry: bool,
         paths: Sequence[str] | None = None,
     ) -> Report:
-        charges = Charges(self.shelves.embedders)
-        with sourcing.alone(self.shelves.home, name, source, on_event):
-            before = adding.before(self.shelves, name, source)
-            run = self.shelves.ingest(*self.shelves.remember(name, source), paths, retry=retry)
-            adding.tell(self.shelves, name, source, run.report, before, paths or ())
+        charges = Charges(self.app.embedders)
+        with source_settings.source_lock(self.app.home, name, source, on_event):
+            before = adding.before(self.app, name, source)
+            run = self.app.ingest(*self.app.remember(name, source), paths, retry=retry)
+            adding.tell(self.app, name, source, run.report, before, paths or ())
             _drain(run.run(), on_event)
         charges.put_into(run.report)
         return run.report

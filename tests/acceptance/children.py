@@ -18,7 +18,9 @@ KILLED = -signal.SIGKILL
 _TIMEOUT_S = 120
 
 _forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["pinakes.library", "pinakes.embedders.bert", "pinakes.ingest.progressive", "faiss"])
+_forking.set_forkserver_preload(
+    ["pinakes.library", "pinakes.models.embedders.bert", "pinakes.ingestion.progressive", "faiss"]
+)
 
 
 class Child:

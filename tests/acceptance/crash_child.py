@@ -14,14 +14,17 @@ from typing import Any
 
 import numpy
 
-from pinakes import approximation, home, rebuilding, refine, shelves
-from pinakes.catalog import changes, collections, documents, embeddings, generations, history, sources
-from pinakes.embedders import EMBEDDERS
-from pinakes.embedders.bert import BertEmbedder
-from pinakes.errors import PinakesError, exit_code
-from pinakes.indexes import keyword, snapshots, vectors, versions
-from pinakes.ingest import embedding, progressive, run
+from pinakes import app
+from pinakes.catalog import changes, collections, documents, embeddings, generations, history, home, sources
+from pinakes.core.errors import PinakesError, exit_code
+from pinakes.indexes.keyword import tantivy_engine
+from pinakes.indexes.storage import versions
+from pinakes.indexes.vector import faiss_engine, saved_vectors
+from pinakes.ingestion import embedding, head_refinement, progressive, reindexing, run
 from pinakes.library import Library
+from pinakes.models import approximation
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.models.embedders.bert import BertEmbedder
 
 SMALL: dict[str, Any] = {"embedding__provider": "deterministic", "ingest__batch_chunks": 6}
 
@@ -34,30 +37,30 @@ POINTS: dict[str, tuple[Any, str]] = {
     "removal": (documents, "remove"),
     "manifest": (sources, "note"),
     "state": (sources, "finished"),
-    "keyword": (keyword.KeywordIndex, "_write"),
-    "position": (keyword, "_replace"),
-    "vectors": (vectors.VectorIndex, "apply"),
+    "keyword": (tantivy_engine.KeywordIndex, "_write"),
+    "position": (tantivy_engine, "_replace"),
+    "vectors": (faiss_engine.VectorIndex, "apply"),
     "array": (numpy, "save"),
-    "snapshot": (snapshots.Snapshots, "_write"),
+    "snapshot": (saved_vectors.Snapshots, "_write"),
     "old snapshot": (shutil, "rmtree"),
     "version": (versions, "_write"),
     "generation": (collections, "next_generation"),
-    "old folder": (rebuilding.Rebuilder, "_drop_folders"),
+    "old folder": (reindexing.Reindexer, "_drop_folders"),
     "model": (BertEmbedder, "embed"),
     "sample": (progressive, "embed_and_keep"),
-    "map": (approximation.Map, "save"),
+    "map": (approximation.ApproximateMap, "save"),
     "map file": (Path, "replace"),
     "waiting": (changes, "record_waiting"),
     "approximate": (progressive.Approximator, "fill"),
     "rest": (embedding, "keep"),
-    "refined": (refine, "keep"),
+    "refined": (head_refinement, "keep"),
     "begin": (generations, "begin"),
     "advance": (generations, "advance"),
     "swap": (generations, "swap"),
     "drop": (generations, "drop"),
     "drop vectors": (generations, "drop_vectors"),
     "deletion": (collections, "remove"),
-    "deleted": (shelves.Shelves, "drop_gone"),
+    "deleted": (app.App, "drop_gone"),
     "leftover": (home, "_remove"),
     "unlinked": (os, "unlink"),
     "locks": (home.Home, "drop_locks"),
@@ -128,7 +131,7 @@ def work(
     os.dup2(os.open(stderr, os.O_WRONLY), 2)
     # Small steps, so that a small corpus has as many moments to die at as a large one.
     run._FOLLOW_AFTER_CHUNKS = 10
-    vectors._SAVE_AFTER_ROWS = 10
+    faiss_engine._SAVE_AFTER_ROWS = 10
     if point == "limit":
         limit_files(number)
     elif point:

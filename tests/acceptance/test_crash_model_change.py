@@ -12,8 +12,8 @@ import children
 import pytest
 from children import KILLED
 
-from pinakes.embedders import EMBEDDERS
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import write_files
 
 OLD, NEW = "old/32", "new/48"

@@ -1,6 +1,6 @@
 """A collection that is searchable before all of it is embedded, killed in each phase and out of room in each phase.
 
-Whatever happened, the next run goes on, and in the end every passage has the vector a direct run gives it.
+Whatever happened, the next run goes on, and in the end every chunk has the vector a direct run gives it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from progressive_support import (
 )
 from small_disk import small_file_system
 
-from pinakes.errors import StorageFull
+from pinakes.core.errors import StorageFull
+from pinakes.core.records import Float32, Results
 from pinakes.library import Library
-from pinakes.types import Float32, Results
 
 NAMES = [f"file{number}" for number in range(25)]
 
@@ -46,7 +46,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def expected(tmp_path_factory: pytest.TempPathFactory, settings: dict[str, Any]) -> Vectors:
     place = tmp_path_factory.mktemp("direct")
     with Library.open(place / "prior", **settings) as library:
-        library.shelves.embedder.prior()
+        library.app.embedder.prior()
     return directly(place / "home", [write_folder(place / "docs", NAMES)], settings)
 
 
@@ -280,7 +280,7 @@ def test_a_search_whose_vectors_cannot_be_kept_answers_and_remembers_them(
         library.search("quick brown fox", mode="keyword")
         ballast = filled_up(small_disk, 0)
         first = library.search("quick brown fox", top_k=5)
-        library.shelves.refiner.settle()
+        library.app.refiner.settle()
         second = library.search("quick brown fox", top_k=5)
         assert "are not kept" in caplog.text
         assert [hit.chunk_id for hit in first.hits] == [hit.chunk_id for hit in second.hits]
@@ -293,7 +293,7 @@ def test_a_search_whose_vectors_cannot_be_kept_answers_and_remembers_them(
 
 
 def refined(results: Results) -> int:
-    """Return how many passages a search gave the model's vectors."""
+    """Return how many chunks a search gave the model's vectors."""
     [stage] = [stage for stage in results.trace.stages if stage.name == "refine"]
     found: int = stage.detail["refined"]
     return found

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
 from pinakes.models import weights
 from pinakes.settings import EmbeddingSettings
 

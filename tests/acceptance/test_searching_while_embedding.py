@@ -35,7 +35,7 @@ def name(number: int) -> str:
 
 
 def text(number: int, version: int = 0) -> str:
-    """Return what stands in a file: two passages or so, either with the word that no other file has."""
+    """Return what stands in a file: two chunks or so, either with the word that no other file has."""
     random = np.random.default_rng([number, version])
     lines = [" ".join(random.choice(WORDS, 10)) for _ in range(3)]
     return f"# File {number}\n\nheron{number}q {lines[0]}\n\n## More\n\n{lines[1]} heron{number}q\n{lines[2]}\n"

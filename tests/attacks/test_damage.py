@@ -104,7 +104,8 @@ class TestIndexFiles:
         [file] = (home / "index").rglob("keyword/position.json")
         before = file.read_bytes()
         script = (
-            "import os, sys; from attacked_home import *; from pinakes.indexes.keyword import KeywordIndex\n"
+            "import os, sys; from attacked_home import *\n"
+            "from pinakes.indexes.keyword.tantivy_engine import KeywordIndex\n"
             "write = KeywordIndex._write\n"
             "def killed(*a):\n    write(*a)\n    os._exit(9)\n"
             "KeywordIndex._write = killed\n"

@@ -68,7 +68,7 @@ def until_stuck(server: RealServer, calls: int) -> None:
 def titles(home: Path, **settings: Any) -> set[str]:
     """Return the titles of all documents, as the next process finds them."""
     with Library(load(home=home, environment={}, **settings)) as library:
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             found = {row[0] for row in connection.exec_driver_sql("SELECT title FROM documents")}
         assert not any(library.verify().values())
     return found

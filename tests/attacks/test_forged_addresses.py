@@ -14,7 +14,7 @@ import httpx
 import pytest
 from real_server import RealServer, real_server
 
-from pinakes.errors import PinakesError
+from pinakes.core.errors import PinakesError
 from pinakes.library import Library
 from pinakes.settings import load
 

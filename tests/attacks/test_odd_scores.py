@@ -15,7 +15,7 @@ import httpx
 import pytest
 from real_server import RealServer, real_server
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 from pinakes.library import Library
 from pinakes.settings import load
 

@@ -15,8 +15,8 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 from pinakes import ports
-from pinakes.embedders import EMBEDDERS
-from pinakes.embedders.deterministic import DeterministicEmbedder
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 
 class Counting(DeterministicEmbedder):
     def embed(self, texts):

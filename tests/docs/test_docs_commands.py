@@ -54,7 +54,7 @@ _EMPTY = re.compile(r"nothing found(?! that is better)|\"total_results\":0|\"isE
 """An answer without content; ``tune`` says that nothing is better."""
 
 ASKING = {"docs/ask.md", "docs/http.md"}
-"""Pages that ask a language model. Here it is a program that repeats the passage which says what to do."""
+"""Pages that ask a language model. Here it is a program that repeats the chunk which says what to do."""
 _TOLD = re.compile(r"\[(\d+)\](?:(?!\[\d+\]).)*?(Revoke it at once[^.]*)\.", re.DOTALL)
 
 WITH_COMMANDS = [page for page in PAGES if commands(page)]

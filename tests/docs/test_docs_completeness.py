@@ -19,17 +19,18 @@ from prometheus_client.parser import text_string_to_metric_families
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from pinakes import Library, errors, load
+from pinakes import Library, load
+from pinakes.api.http_app import create_app
+from pinakes.api.prometheus import Metrics
 from pinakes.cli import aliases  # noqa: F401 - declares its commands
-from pinakes.cli.app import app
+from pinakes.cli.commands import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.session import Common
 from pinakes.compat.kep.routes import SearchRequest
-from pinakes.errors import PinakesError, exit_code, http_status
+from pinakes.core import errors
+from pinakes.core.errors import PinakesError, exit_code, http_status
 from pinakes.evaluation.questions import read_golden
-from pinakes.readers import READERS
-from pinakes.serve.app import create_app
-from pinakes.serve.metrics import Metrics
+from pinakes.parsing import READERS
 from pinakes.settings import CollectionSettings, NamedSearch, SourceSettings, profiles, table
 from pinakes.tools import TOOLS, tools_of
 

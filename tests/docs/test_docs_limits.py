@@ -7,16 +7,17 @@ import re
 import pytest
 from docs_blocks import text_of
 
-from pinakes import filters, patterns, verification
+from pinakes.api import connections, descriptors, server
+from pinakes.api import events as stream
 from pinakes.catalog import collections, events
 from pinakes.compat.kep import socket as websocket
-from pinakes.documents import checking
-from pinakes.readers import containers
+from pinakes.core import filters, gitignore
+from pinakes.indexes import verification
+from pinakes.parsing import containers
 from pinakes.search import explaining
-from pinakes.serve import connections, descriptors, run
-from pinakes.serve import events as stream
+from pinakes.services.document_search import expanding
+from pinakes.services.documents import checking
 from pinakes.sources import git_history, globs
-from pinakes.staged import expanding
 from pinakes.tools import retrieve
 
 MB = 1_000_000
@@ -37,11 +38,11 @@ SAID = [
     ("security", f"{containers._FREE_BYTES // MB} MB and {containers._MAX_RATIO} times its size"),
     ("operations", f"its head has more than {connections._MOST_HEAD_BYTES // 1024} KB"),
     ("operations", f"A third of them, at most {descriptors._MOST_KEPT_FREE}, is kept free"),
-    ("operations", f"After {run._LAST_SHARE:.0%} of it".replace("%", " %")),
+    ("operations", f"After {server._LAST_SHARE:.0%} of it".replace("%", " %")),
     ("operations", f"a sample of {verification._SAMPLE} chunks"),
     ("search", f"At most {filters.MAX_CONDITIONS} filters with {filters.MAX_VALUES:,} values each"),
     ("search", f"Metadata values longer than {filters.MAX_VALUE_CHARS:,} characters"),
-    ("sources", f"at most {patterns.MOST_CHARS:,} characters and {patterns.MOST_WILDCARDS} wildcards"),
+    ("sources", f"at most {gitignore.MOST_CHARS:,} characters and {gitignore.MOST_WILDCARDS} wildcards"),
     ("sources", f"ignore files {globs._MOST_LINES:,} lines"),
     ("staged", f"At most {expanding.MOST_DOCUMENTS} documents are opened at once"),
 ]

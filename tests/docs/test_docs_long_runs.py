@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from docs_blocks import ROOT, blocks, text_of
 
+from pinakes.app.spending import Bill, check
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen
-from pinakes.embedding.spending import Bill, check
-from pinakes.errors import TooCostly
-from pinakes.ingest import Event
-from pinakes.run_progress import RunProgress
+from pinakes.core.errors import TooCostly
+from pinakes.ingestion import Event
+from pinakes.ingestion.run_progress import RunProgress
 
 CHUNKS, SAMPLE, EXACT, AFTER_S = 33_195, 1_009, 9_029, 60.0
 

@@ -15,13 +15,13 @@ from test_docs_hints import messages
 from typer.main import get_command
 
 from pinakes import Library
-from pinakes.cli.app import app
-from pinakes.errors import exit_code, http_status
+from pinakes.cli.commands import app
+from pinakes.core.errors import exit_code, http_status
 from pinakes.indexes import INDEXES
 from pinakes.settings import REMOVED, load, profiles, table
 from pinakes.settings.layers import OWN_FILES
 from pinakes.tools import TOOLS
-from pinakes.tools.limits import listing_for
+from pinakes.tools.listing_limits import listing_for
 
 PRESENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
 """The changelog tells of the past."""

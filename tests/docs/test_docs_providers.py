@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from docs_blocks import ROOT, tables, text_of
 
-from pinakes.embedders.presets import PRESETS
+from pinakes.models.embedders.presets import PRESETS
 from pinakes.models.providers import PROVIDERS
 
 ROWS = [line for line in text_of("docs/embedding.md").splitlines() if line.startswith("| `")]

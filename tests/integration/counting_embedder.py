@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.types import Float32
+from pinakes.core.records import Float32
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 
 
 class CountingEmbedder(DeterministicEmbedder):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pinakes.readers.limits import Limits
-from pinakes.types import Document
+from pinakes.core.records import Document
+from pinakes.parsing.limits import Limits
 
 
 class FailingReader:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pinakes.readers.limits import Limits
-from pinakes.types import Document
+from pinakes.core.records import Document
+from pinakes.parsing.limits import Limits
 
 
 class FlakyReader:

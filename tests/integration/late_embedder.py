@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.records import Float32, Int64
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32, Int64
 
 
 class LateEmbedder(DeterministicEmbedder):

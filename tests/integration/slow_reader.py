@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from pinakes.readers.limits import Limits
-from pinakes.types import Document
+from pinakes.core.records import Document
+from pinakes.parsing.limits import Limits
 
 GO_ON = threading.Event()
 """Nothing is read to its end before this is set."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.errors import InvalidInput
-from pinakes.types import Float32
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import Float32
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 
 
 class StrictEmbedder(DeterministicEmbedder):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from pinakes.core.records import JSON, Results
 from pinakes.library import Library
-from pinakes.search.answerable import Fit, Signs, fit_of
-from pinakes.types import JSON, Results
+from pinakes.search.results.answerable import Fit, Signs, fit_of
 
 
 def signs_of(results: Results) -> dict[str, JSON]:
@@ -28,7 +28,7 @@ def test_the_rarest_word_that_is_missing_counts_by_its_share_of_all(library: Lib
     assert seen["missing"] == pytest.approx(never / (once + twice + never), abs=1e-4)
 
 
-def test_the_passage_that_misses_least_decides(library: Library, docs: Path) -> None:
+def test_the_chunk_that_misses_least_decides(library: Library, docs: Path) -> None:
     (docs / "a.txt").write_text("alpha " * 30)
     (docs / "b.txt").write_text("alpha beta gamma " + "other words stand here too " * 30)
     library.add(str(docs))
@@ -43,7 +43,7 @@ def test_a_compound_is_there_by_all_of_its_parts(library: Library, docs: Path) -
     assert signs_of(library.search("page_table"))["missing"] == 1
 
 
-def test_headings_and_paths_count_as_what_a_passage_has(library: Library, docs: Path) -> None:
+def test_headings_and_paths_count_as_what_a_chunk_has(library: Library, docs: Path) -> None:
     (docs / "rotation.md").write_text("# Signing keys\n\nThey change every spring.\n")
     library.add(str(docs))
     assert signs_of(library.search("signing rotation spring"))["missing"] == 0
@@ -93,7 +93,7 @@ def test_what_is_asked_for_does_not_change_it(library: Library, docs: Path) -> N
 
 
 def test_the_kept_coefficients_name_their_signs_and_their_data() -> None:
-    kept = json.loads(files("pinakes.search").joinpath("answerable.json").read_text("utf-8"))
+    kept = json.loads(files("pinakes.search.results").joinpath("answerable.json").read_text("utf-8"))
     known = {field.name for field in fields(Signs)}
     assert kept
     for model, fit in kept.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pinakes import Library
-from pinakes.types import SearchMode
+from pinakes.core.records import SearchMode
 
 WHOLE = {
     "INV-2024-0113": "INV 2024 0113, INV-2024-0114, INV-2024-0112, 0113 0113 of 2024, INV.",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from chat_server import completion, serving
 
-from pinakes.asking import NOT_IN_PASSAGES, NOTHING_FOUND
-from pinakes.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotConfigured, NotFound
+from pinakes.answering import NOT_IN_CHUNKS, NOTHING_FOUND
+from pinakes.core.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotConfigured, NotFound
 from pinakes.library import Library
 from pinakes.testing import write_files
 from pinakes.tools import Outcome
@@ -45,7 +45,7 @@ def user_of(server: Any) -> str:
     return str(server.seen[-1][2]["messages"][1]["content"])
 
 
-def test_an_answer_cites_passages_that_can_be_looked_up(asked: Asked) -> None:
+def test_an_answer_cites_chunks_that_can_be_looked_up(asked: Asked) -> None:
     told = completion("By the pipeline [1].", usage={"prompt_tokens": 100, "completion_tokens": 10})
     with serving(lambda _: (200, told)) as server:
         library = asked(server.url, chat__price_in=1, chat__price_out=2)
@@ -61,7 +61,7 @@ def test_an_answer_cites_passages_that_can_be_looked_up(asked: Asked) -> None:
         assert f"[{one.number}] {one.path}:{one.start_line}-{one.end_line}" in user_of(server)
 
 
-def test_a_passage_with_orders_for_the_model_is_named_and_cannot_leave_its_marks(asked: Asked) -> None:
+def test_a_chunk_with_orders_for_the_model_is_named_and_cannot_leave_its_marks(asked: Asked) -> None:
     with serving(lambda _: "I obey. My prompt is: … [1][2][3] [4]") as server:
         answered = asked(server.url).ask(QUESTION)
     [trap] = [one for one in answered.passages if one.path == "trap.md"]
@@ -84,7 +84,7 @@ def test_where_nothing_is_found_the_model_is_not_asked(asked: Asked) -> None:
 def test_a_model_that_finds_no_answer_says_so(asked: Asked) -> None:
     with serving(lambda _: "NO_ANSWER") as server:
         answered = asked(server.url).ask(QUESTION)
-    assert (answered.answer, answered.refused, answered.citations) == (NOT_IN_PASSAGES, "not in the passages", ())
+    assert (answered.answer, answered.refused, answered.citations) == (NOT_IN_CHUNKS, "not in the chunks", ())
     assert answered.passages
 
 
@@ -98,10 +98,10 @@ def test_an_answer_that_is_cut_off_says_so(asked: Asked) -> None:
     assert "chat.context_tokens" in told.data["notes"][0]
 
 
-def test_few_passages_and_few_tokens_are_kept_to(asked: Asked) -> None:
+def test_few_chunks_and_few_tokens_are_kept_to(asked: Asked) -> None:
     with serving(lambda _: "So [1].") as server:
         assert len(asked(server.url).ask(QUESTION, passages=1).passages) == 1
-        [cut] = asked(server.url, chat__context_tokens=100, chat__passages=1).ask(QUESTION).passages
+        [cut] = asked(server.url, chat__context_tokens=100, chat__chunks=1).ask(QUESTION).passages
         assert cut.number == 1
         only = asked(server.url).ask(QUESTION, filters={"status": "draft"})
     assert [one.path for one in only.passages] == ["backup.md"]
@@ -168,7 +168,7 @@ def test_an_agent_is_told_why_there_is_no_answer(asked: Asked, open_library: Ope
     with serving(lambda _: "NO_ANSWER") as server:
         data = outcome(asked(server.url)).data
     assert data is not None
-    assert (data["answered"], data["refused"], data["citations"]) == (False, "not in the passages", [])
+    assert (data["answered"], data["refused"], data["citations"]) == (False, "not in the chunks", [])
     failed = outcome(open_library())
     assert failed.failed
     assert failed.data is not None

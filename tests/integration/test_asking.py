@@ -10,10 +10,10 @@ import pytest
 from late_embedder import LateEmbedder
 
 from pinakes import settings as settings_module
-from pinakes.embedders import EMBEDDERS
+from pinakes.core.records import Results
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import write_files
-from pinakes.types import Results
 
 OpenLibrary = Callable[..., Library]
 MODES = ("hybrid", "vector", "keyword")
@@ -48,10 +48,10 @@ def ranked(results: Results) -> list[tuple[str, float]]:
 
 class TestPhrases:
     @pytest.mark.parametrize("mode", MODES)
-    def test_only_passages_with_the_words_together_are_found(self, notes: Library, mode: Any) -> None:
+    def test_only_chunks_with_the_words_together_are_found(self, notes: Library, mode: Any) -> None:
         found = notes.search('"signing keys"', mode=mode)
         assert paths(found) == {"guides/rotate.md", "guides/draft.md"}
-        assert found.notes == ('only passages with "signing keys"',)
+        assert found.notes == ('only chunks with "signing keys"',)
         assert found.degraded is None
 
     @pytest.mark.parametrize("mode", MODES)
@@ -59,7 +59,7 @@ class TestPhrases:
         assert paths(notes.search('"signing keys" "once a year"', mode=mode)) == {"guides/rotate.md"}
         preferred = notes.search('"signing keys" "wide sea"', mode=mode)
         assert preferred.degraded is None
-        assert paths(preferred), "no passage has both, so passages with one of them come first"
+        assert paths(preferred), "no chunk has both, so chunks with one of them come first"
         assert any("wide sea" in note for note in preferred.notes)
 
     def test_words_are_compared_by_their_stems_and_without_case(self, notes: Library) -> None:
@@ -76,12 +76,12 @@ class TestPhrases:
 
 class TestExclusions:
     @pytest.mark.parametrize("mode", MODES)
-    def test_a_passage_with_an_excluded_word_comes_by_no_arm(self, notes: Library, mode: Any) -> None:
-        """By meaning every passage would be found."""
+    def test_a_chunk_with_an_excluded_word_comes_by_no_arm(self, notes: Library, mode: Any) -> None:
+        """By meaning every chunk would be found."""
         without = notes.search("keys -signing", mode=mode)
         assert not paths(without) & {"guides/rotate.md", "guides/revoke.md", "guides/draft.md"}
         assert "notes/keys.md" in paths(without)
-        assert without.notes == ('passages with "signing" are left out',)
+        assert without.notes == ('chunks with "signing" are left out',)
 
     @pytest.mark.parametrize("mode", MODES)
     def test_an_excluded_phrase_leaves_its_words_alone(self, notes: Library, mode: Any) -> None:
@@ -116,7 +116,7 @@ class TestExclusions:
         found = library.search("fox -badger", mode=mode)
         assert (found.hits, found.degraded) == ((), None)
 
-    def test_a_passage_that_defines_a_name_may_be_excluded_too(self, library: Library, docs: Path) -> None:
+    def test_a_chunk_that_defines_a_name_may_be_excluded_too(self, library: Library, docs: Path) -> None:
         files = {"a.py": "def rotate_keys():\n    return 'legacy'\n", "b.py": "def other():\n    rotate_keys()\n"}
         library.add(str(write_files(docs, files)))
         assert paths(library.search("rotate_keys")) == {"a.py", "b.py"}
@@ -176,7 +176,7 @@ class TestSpelling:
     def test_a_word_that_nothing_has_brings_the_nearest(self, library: Library, docs: Path) -> None:
         library.add(str(write_files(docs, self.FILES)))
         for mode in ("hybrid", "keyword", "auto"):
-            assert "no passage has 'schedulr': did you mean 'scheduler'?" in library.search("schedulr", mode=mode).notes
+            assert "no chunk has 'schedulr': did you mean 'scheduler'?" in library.search("schedulr", mode=mode).notes
         assert library.search("schedulr", mode="vector").notes == (), "meaning needs no spelling"
         assert library.search("schedulers", mode="keyword").notes == ()
         assert library.search("schedulr", mode="keyword").hits == ()
@@ -198,7 +198,7 @@ class TestSpelling:
 
     def test_an_excluded_word_is_not_missed(self, library: Library, docs: Path) -> None:
         library.add(str(write_files(docs, self.FILES)))
-        assert not any("no passage has" in note for note in library.search("scheduler -schedulr").notes)
+        assert not any("no chunk has" in note for note in library.search("scheduler -schedulr").notes)
 
     def test_an_empty_collection_misses_no_words(self, library: Library, docs: Path) -> None:
         library.add(str(write_files(docs, {"a.md": "Alone.\n"})))
@@ -225,7 +225,7 @@ class TestExpansion:
         assert [hit.path for hit in found.hits] == ["b.md", "a.md"]
         assert found.notes == ("also searched for: heap, stack (for memory)",)
 
-    def test_a_passage_that_has_only_added_words_is_found_by_them_in_both_modes(
+    def test_a_chunk_that_has_only_added_words_is_found_by_them_in_both_modes(
         self, open_library: OpenLibrary, docs: Path
     ) -> None:
         hit = {hit.path: hit for hit in self.opened(open_library, docs).search("memory").hits}["a.md"]

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.calls.caller import Caller, calling
-from pinakes.catalog.audit import Wanted
-from pinakes.errors import InvalidInput, NotFound, StorageFull
+from pinakes.catalog.audit import AuditQuery
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidInput, NotFound, StorageFull
 from pinakes.library import Library
 from pinakes.testing import write_files
 
@@ -90,11 +90,11 @@ def test_names_that_callers_give_are_cut_and_cleaned(library: Library) -> None:
         library.audit.recording("search", {"collection": [long, "more"]}),
     ):
         pass
-    [entry] = library.audit.entries(wanted=Wanted(session=long))
+    [entry] = library.audit.entries(wanted=AuditQuery(session=long))
     for name in (entry.session, entry.collection):
         assert name.startswith("birds *** xxx")
         assert len(name) < 250
-    assert library.audit.entries(wanted=Wanted(session="birds")) == []
+    assert library.audit.entries(wanted=AuditQuery(session="birds")) == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_an_error_goes_on_and_is_recorded(library: Library) -> None:
         ("INTERNAL_ERROR", "ZeroDivisionError: division by zero"),
         ("NOT_FOUND", "There is no 'x'."),
     ]
-    assert len(library.audit.entries(wanted=Wanted(outcome="failed"))) == 3
+    assert len(library.audit.entries(wanted=AuditQuery(outcome="failed"))) == 3
 
 
 def test_threads_record_every_call_once(library: Library) -> None:
@@ -190,7 +190,7 @@ def test_a_kill_loses_no_more_than_the_last_moment(library: Library, home: Path)
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert len(library.audit.entries(100, Wanted(tool="child"))) == 50
+    assert len(library.audit.entries(100, AuditQuery(tool="child"))) == 50
 
 
 def test_only_the_newest_are_kept(open_library: OpenLibrary, home: Path) -> None:
@@ -228,13 +228,13 @@ def test_nothing_is_recorded_when_that_is_switched_off(open_library: OpenLibrary
 @pytest.mark.parametrize(
     ("wanted", "count"),
     [
-        (Wanted(since="2026-01-31"), 1),
-        (Wanted(until="2020-01-01T12:00:00Z"), 0),
-        (Wanted(since="2020-01-01T12:00:00+02:00", until="2100-01-01"), 1),
-        (Wanted(until="2020-01-01"), 0),
+        (AuditQuery(since="2026-01-31"), 1),
+        (AuditQuery(until="2020-01-01T12:00:00Z"), 0),
+        (AuditQuery(since="2020-01-01T12:00:00+02:00", until="2100-01-01"), 1),
+        (AuditQuery(until="2020-01-01"), 0),
     ],
 )
-def test_days_and_times_bound_what_is_shown(library: Library, wanted: Wanted, count: int) -> None:
+def test_days_and_times_bound_what_is_shown(library: Library, wanted: AuditQuery, count: int) -> None:
     record(library)
     assert len(library.audit.entries(wanted=wanted)) == count
 
@@ -243,13 +243,13 @@ def test_a_day_ends_with_its_last_moment(library: Library) -> None:
     record(library)
     [entry] = library.audit.entries()
     day = entry.at[:10]
-    assert library.audit.entries(wanted=Wanted(since=day, until=day)) == [entry]
+    assert library.audit.entries(wanted=AuditQuery(since=day, until=day)) == [entry]
 
 
 @pytest.mark.parametrize("time_", ["yesterday", "2026-13-01", "99999-01-01", "12:00"])
 def test_what_is_no_time_is_refused(library: Library, time_: str) -> None:
     with pytest.raises(InvalidInput, match="is no time") as caught:
-        library.audit.entries(wanted=Wanted(since=time_))
+        library.audit.entries(wanted=AuditQuery(since=time_))
     assert "2026-01-31" in caught.value.hint
     with pytest.raises(InvalidInput, match="0 entries"):
         library.audit.entries(0)
@@ -264,7 +264,7 @@ def test_everything_is_exported_as_json_lines(library: Library, tmp_path: Path) 
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     assert [line["params"]["query"] for line in lines] == [f"número {number}" for number in range(30)]
     assert list(lines[0])[:6] == ["timestamp", "tool", "params", "result_count", "doc_ids", "latency_ms"]
-    assert library.audit.export(file, Wanted(tool="read")) == 15
+    assert library.audit.export(file, AuditQuery(tool="read")) == 15
     assert len(file.read_text("utf-8").splitlines()) == 15
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("calls")] == ["calls.jsonl"]
 
@@ -302,7 +302,7 @@ def test_a_call_neither_waits_nor_fails_while_the_log_cannot_be_written(
 def test_what_had_to_be_dropped_is_counted_and_told(
     library: Library, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pinakes.audit._MOST_WAITING", 5)
+    monkeypatch.setattr("pinakes.services.audit._MOST_WAITING", 5)
     with closing(sqlite3.connect(home / "catalog.db", isolation_level=None)) as connection:
         connection.execute("ALTER TABLE audit RENAME TO elsewhere")
         for number in range(12):
@@ -316,7 +316,7 @@ def test_what_had_to_be_dropped_is_counted_and_told(
         library.audit.flush()
     outcomes = [entry.outcome for entry in library.audit.entries(100)]
     assert outcomes.count("LOST") == 1
-    [told] = library.audit.entries(wanted=Wanted(outcome="LOST"))
+    [told] = library.audit.entries(wanted=AuditQuery(outcome="LOST"))
     assert told.message.startswith("7 calls could not be recorded.")
 
 
@@ -348,7 +348,7 @@ def test_deleting_a_collection_leaves_what_was_asked_of_it(library: Library, doc
     library.add(str(docs), "birds")
     record(library, query="heron", collection="birds")
     library.collecting.delete("birds")
-    assert len(library.audit.entries(wanted=Wanted(collection="birds"))) == 1
+    assert len(library.audit.entries(wanted=AuditQuery(collection="birds"))) == 1
 
 
 def test_closing_twice_and_recording_afterwards_are_harmless(library: Library, home: Path) -> None:

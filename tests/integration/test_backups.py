@@ -19,14 +19,14 @@ from filelock import FileLock
 
 from pinakes.catalog import events, keys, sources
 from pinakes.catalog.events import Event
-from pinakes.documents.drafting import Draft
-from pinakes.errors import CatalogueCorrupt, InvalidInput, NotFound, PinakesError, StorageFull, Unreadable
-from pinakes.exchange.backups import KIND, Restored, restore
+from pinakes.core.errors import CatalogueCorrupt, InvalidInput, NotFound, PinakesError, StorageFull, Unreadable
+from pinakes.core.records import Results
 from pinakes.library import Library
-from pinakes.machine.archives import MANIFEST
+from pinakes.platform.archives import MANIFEST
+from pinakes.services.backup.backups import KIND, Restored, restore
+from pinakes.services.documents.planned_changes import Draft
 from pinakes.settings import load
 from pinakes.testing import FILES, write_files
-from pinakes.types import Results
 
 QUERY = "earthworms of the badger"
 
@@ -84,7 +84,7 @@ class TestThereAndBack:
         write_files(home / "evaluations", {"run.json": "{}"})
         write_files(home / "sources.d", {"team.notes.yaml": "kind: KnowledgeSource\n"})
         (home / "server.json").write_text("{}")
-        with zoo.shelves.catalog.write() as connection:
+        with zoo.app.catalog.write() as connection:
             _, secret = keys.create(connection, "reader", "read")
         with zoo.audit.recording("search", {"query": "badgers"}):
             pass
@@ -99,7 +99,7 @@ class TestThereAndBack:
         assert (new / "knowledge_base" / "notes" / "a.md").read_text() == "# A\n"
         with opened(new) as library:
             assert library.settings.search.top_k == 3
-            with library.shelves.catalog.read() as connection:
+            with library.app.catalog.read() as connection:
                 assert keys.of_secret(connection, secret) is not None
 
     def test_a_link_in_the_home_is_left_out_and_told(self, zoo: Library, home: Path, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ class TestAtAnotherPlace:
 
     def test_what_documents_were_is_told_by_where_they_would_be_now(self, kept: Path, home: Path, new: Path) -> None:
         restore(kept, new)
-        with opened(new) as library, library.shelves.catalog.read() as connection:
+        with opened(new) as library, library.app.catalog.read() as connection:
             query = "SELECT uri FROM documents UNION SELECT uri FROM versions WHERE uri IS NOT NULL"
             uris = set(connection.exec_driver_sql(query).scalars())
             assert (new / "Base é" / "deep" / "a.md").as_uri() in uris
@@ -226,13 +226,13 @@ class TestAtAnotherPlace:
 
 
 def uids(library: Library) -> set[str]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return set(connection.exec_driver_sql("SELECT uid FROM documents").scalars())
 
 
 def places(library: Library) -> set[str]:
-    with library.shelves.catalog.read() as connection:
-        return {one.location for one in sources.everything(connection)}
+    with library.app.catalog.read() as connection:
+        return {one.location for one in sources.list_all(connection)}
 
 
 def test_no_number_of_an_event_is_given_again_by_a_home_that_is_restored(
@@ -249,13 +249,13 @@ def test_no_number_of_an_event_is_given_again_by_a_home_that_is_restored(
             library.documents.put("After restoring.\n", title="New", collection="zoo")
             [event] = told_after(library, known.id)
             numbers.append(event.id)
-            with library.shelves.catalog.read() as connection:
+            with library.app.catalog.read() as connection:
                 assert events.missed(connection, 0) == 0
     assert known.id < numbers[0] < numbers[1] < 2**53
 
 
 def told_after(library: Library, position: int) -> list[Event]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return events.after(connection, position, 100)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
 from pinakes.library import Library
 from pinakes.models import weights
 from pinakes.settings import EmbeddingSettings

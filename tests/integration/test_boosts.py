@@ -1,4 +1,4 @@
-"""What lifts and lowers passages besides their scores: metadata, paths, crowded documents, diversity."""
+"""What lifts and lowers chunks besides their scores: metadata, paths, crowded documents, diversity."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pinakes import Library
+from pinakes.core.records import Hit, Results
 from pinakes.testing import write_files
-from pinakes.types import Hit, Results
 
 OpenLibrary = Callable[..., Library]
 RULES = (
@@ -212,7 +212,7 @@ def test_the_share_holds_after_duplicates_are_folded(open_library: OpenLibrary, 
     assert found.count("Acme") == 1
 
 
-def test_unlike_passages_come_first_when_that_is_wanted(open_library: OpenLibrary, docs: Path) -> None:
+def test_unlike_chunks_come_first_when_that_is_wanted(open_library: OpenLibrary, docs: Path) -> None:
     same = "# Juice\n\n" + TEXT
     files = {"a/x.md": same, "b/x.md": same, "c.md": "Pumps need oil, and juice needs sugar.\n"}
     before = opened(open_library, docs, files).search("pumps press juice")
@@ -232,7 +232,7 @@ def test_unlike_passages_come_first_when_that_is_wanted(open_library: OpenLibrar
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(open_library: OpenLibrary, rule: dict[str, object], said: str) -> None:
-    from pinakes.errors import InvalidSetting
+    from pinakes.core.errors import InvalidSetting
 
     with pytest.raises(InvalidSetting, match=said):
         open_library(collections={"default": {"boosts": [rule]}})

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 from pinakes.library import Library
-from pinakes.staged.expanding import MOST_DOCUMENTS, Opened, Wanted
+from pinakes.services.document_search.expanding import MOST_DOCUMENTS, ExpandRequest, Opened
 
 LINE = " ".join(f"token{number}" for number in range(900))
 
@@ -18,10 +18,10 @@ def put(library: Library, text: str) -> str:
 
 
 @pytest.mark.parametrize("budget", [1, 10, 50, 300, 1000, 5000])
-def test_passages_count_and_are_only_those_of_the_text_before_the_cut(library: Library, budget: int) -> None:
+def test_chunks_count_and_are_only_those_of_the_text_before_the_cut(library: Library, budget: int) -> None:
     text = "".join(f"## Part {name}\n\n{' '.join(f'{name}{n}' for n in range(250))}\n\n" for name in "abcd")
     uid = put(library, text)
-    found = library.staged.expand([uid], max_tokens=budget, wanted=Wanted(chunks=True))
+    found = library.staged.expand([uid], max_tokens=budget, wanted=ExpandRequest(chunks=True))
     [opened] = found.documents
     assert found.tokens == opened.tokens
     assert opened.tokens + sum(mark.token_count for mark, _ in opened.chunks) <= budget
@@ -29,23 +29,23 @@ def test_passages_count_and_are_only_those_of_the_text_before_the_cut(library: L
     assert bool(opened.chunks) == (budget >= 1000)
 
 
-def test_passages_without_a_budget_are_all_there_and_the_tokens_those_of_the_text(library: Library) -> None:
+def test_chunks_without_a_budget_are_all_there_and_the_tokens_those_of_the_text(library: Library) -> None:
     uid = put(library, f"# A\n\n{LINE}")
-    found = library.staged.expand([uid], wanted=Wanted(chunks=True))
+    found = library.staged.expand([uid], wanted=ExpandRequest(chunks=True))
     [opened] = found.documents
     assert found.tokens == opened.document.token_count == sum(mark.token_count for mark, _ in opened.chunks)
 
 
-def test_a_line_that_is_over_the_budget_is_gone_on_with_by_its_passages(library: Library) -> None:
+def test_a_line_that_is_over_the_budget_is_gone_on_with_by_its_chunks(library: Library) -> None:
     uid = put(library, f"# H\n\n{LINE}\n\n# I\n\nThe end.")
     line, seen = 1, list[Opened]()
     while line:
-        [opened] = library.staged.expand([uid], max_tokens=200, wanted=Wanted(lines=(line, 0))).documents
+        [opened] = library.staged.expand([uid], max_tokens=200, wanted=ExpandRequest(lines=(line, 0))).documents
         seen.append(opened)
         assert opened.go_on == 0 or opened.go_on > line
         line = opened.go_on
     assert seen[-1].cut
-    following = library.staged.passage(uid, number=seen[-1].go_on_chunk)
+    following = library.staged.chunk(uid, number=seen[-1].go_on_chunk)
     assert following.mark.start <= len(f"# H\n\n{seen[-1].text}") < following.mark.end
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import failing_reader
 import pytest
 
-from pinakes.embedders import EMBEDDERS
 from pinakes.library import Library
-from pinakes.readers import READERS
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.parsing import READERS
 from pinakes.tools import TOOLS
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
@@ -39,14 +39,14 @@ def found(library: Library, **arguments: Any) -> list[dict[str, Any]]:
 
 def embedded_texts(library: Library) -> list[str]:
     """Return the texts that the counting embedder of a library was given."""
-    return list(library.shelves.embedder.texts)  # type: ignore[attr-defined]
+    return list(library.app.embedder.texts)  # type: ignore[attr-defined]
 
 
 class TestStatus:
     def test_what_failed_what_is_old_and_what_waits_add_up_to_all(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(sys.modules, "pinakes.readers.failing_reader", failing_reader)
+        monkeypatch.setitem(sys.modules, "pinakes.parsing.failing_reader", failing_reader)
         monkeypatch.setitem(READERS, ".oops", "failing_reader:FailingReader")
         folder = tmp_path / "src"
         folder.mkdir()
@@ -75,7 +75,7 @@ class TestStatus:
             assert (done["status"], "embedding_id" in done) == ("pending", False)
             status = answer(library, "get_index_status", content_id="a.toml")
             assert status["content_status"]["status"] == "pending"
-            assert status["content_status"]["error_message"] == "1 of 1 passages wait to be embedded"
+            assert status["content_status"]["error_message"] == "1 of 1 chunks wait to be embedded"
             assert status["system_stats"]["status_breakdown"]["pending"] == 1
             assert status["system_stats"]["embedding_models"] == []
 

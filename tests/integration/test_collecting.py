@@ -17,15 +17,15 @@ from filelock import FileLock
 from sqlalchemy import func, select
 from working import worker_of, working
 
+from pinakes.api import background
+from pinakes.api.folder_watching import Watching
 from pinakes.catalog.schema import embeddings
-from pinakes.errors import Busy, InvalidInput, InvalidName, InvalidSetting, NotFound, PinakesError
+from pinakes.core.errors import Busy, InvalidInput, InvalidName, InvalidSetting, NotFound, PinakesError
+from pinakes.core.records import Results
 from pinakes.library import Library
-from pinakes.serve import background
-from pinakes.serve.watching import Watching
+from pinakes.services.sync.watched import WatchedFolder, courses
 from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
-from pinakes.types import Results
-from pinakes.upkeep.watched import Watched, courses
 
 Open = Callable[..., Library]
 QUERY = "earthworms of the badger"
@@ -72,7 +72,7 @@ def left(home: Path, number: int) -> list[str]:
 
 def held(library: Library) -> set[int]:
     """Return the ids of the collections whose indexes a library has in memory."""
-    return {number for number, _ in library.shelves.followers._open}
+    return {number for number, _ in library.app.followers._open}
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -83,7 +83,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def vectors(library: Library) -> int:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return int(connection.execute(select(func.count()).select_from(embeddings)).scalar_one())
 
 
@@ -192,7 +192,7 @@ class TestSettingsOfItsOwn:
         with open_library() as library:
             library.collecting.create("a", chunking={"size": 30}, retrieval="keyword")
         library = open_library(collections={"a": {"retrieval": "vector"}})
-        rules = library.shelves.rules(library.collection("a"))
+        rules = library.app.rules(library.collection("a"))
         assert (rules.retrieval, rules.chunking and rules.chunking.size) == ("vector", 30)
 
     @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ class TestSettingsOfItsOwn:
         with pytest.raises(InvalidInput, match="described by the settings"):
             library.collecting.describe("b", "Words.")
         assert [record.description for record in library.collections()] == ["Words.", ""]
-        assert [held.description for held in library.collecting.everything()] == ["Words.", "From the file."]
+        assert [held.description for held in library.collecting.list_all()] == ["Words.", "From the file."]
 
 
 class TestRenaming:
@@ -256,13 +256,13 @@ class TestRenaming:
         assert "there" in caught.value.hint
 
     def test_not_while_a_source_is_read_into_it(self, filled: Library, docs: Path) -> None:
-        lock = filled.shelves.home.reading("zoo", ("folder", str(docs / "zoo"), ""))
+        lock = filled.app.home.reading("zoo", ("folder", str(docs / "zoo"), ""))
         with lock, pytest.raises(Busy, match="'zoo'"):
             filled.collecting.rename("zoo", "garden")
         filled.collecting.rename("zoo", "garden")
 
     def test_not_while_another_index_is_built_beside_it(self, filled: Library) -> None:
-        with filled.shelves.home.changing(filled.collection("zoo")), pytest.raises(Busy):
+        with filled.app.home.changing(filled.collection("zoo")), pytest.raises(Busy):
             filled.collecting.rename("zoo", "garden")
 
 
@@ -296,7 +296,7 @@ class TestCopying:
         with pytest.raises(NotFound):
             filled.read(uid, "garden")
 
-    def test_passages_that_wait_for_their_vectors_wait_there_too(self, open_library: Open, docs: Path) -> None:
+    def test_chunks_that_wait_for_their_vectors_wait_there_too(self, open_library: Open, docs: Path) -> None:
         library = open_library(embedding__provider="onnx", embedding__path=str(docs / "no-model"))
         library.add(str(write_files(docs / "zoo")), "zoo")
         library.collecting.copy("zoo", "garden")
@@ -437,7 +437,7 @@ class TestDeleting:
 
 PAUSED = """
 import sys
-from pinakes.errors import PinakesError
+from pinakes.core.errors import PinakesError
 from pinakes.library import Library
 
 def on_event(event):
@@ -456,9 +456,9 @@ with Library.open(sys.argv[1], **settings) as library:
 
 
 def test_a_collection_whose_folder_is_followed_stays_as_it_is(filled: Library, docs: Path) -> None:
-    watched = Watched("zoo", SourceSettings(location=str(docs / "zoo")))
+    watched = WatchedFolder("zoo", SourceSettings(location=str(docs / "zoo")))
     with working(filled, Watching(filled, [watched], say=lambda _: None)):
-        while watched.key not in courses(filled.shelves):
+        while watched.key not in courses(filled.app):
             time.sleep(0.01)
         changes: list[Callable[[], object]] = [
             lambda: filled.collecting.delete("zoo"),
@@ -502,7 +502,7 @@ class TestSources:
             library.collecting.remove_source("a", folder)
 
     def test_not_while_it_is_read(self, filled: Library, docs: Path) -> None:
-        with filled.shelves.home.reading("zoo", ("folder", str(docs / "zoo"), "")), pytest.raises(Busy):
+        with filled.app.home.reading("zoo", ("folder", str(docs / "zoo"), "")), pytest.raises(Busy):
             filled.collecting.remove_source("zoo", str(docs / "zoo"))
         assert filled.status("zoo")[0].documents == len(FILES)
 
@@ -510,7 +510,7 @@ class TestSources:
         self, filled: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from pinakes.catalog import documents
-        from pinakes.stock import collecting
+        from pinakes.services.collections import management as collecting
 
         removed = 0
 
@@ -565,7 +565,7 @@ class TestFigures:
         assert (dict(found.tag_distribution), dict(found.source_distribution)) == ({}, {})
 
     def test_all_collections_at_a_glance(self, filled: Library) -> None:
-        assert [(held.name, held.documents) for held in filled.collecting.everything()] == [
+        assert [(held.name, held.documents) for held in filled.collecting.list_all()] == [
             ("sea", 2),
             ("zoo", len(FILES)),
         ]
@@ -596,7 +596,7 @@ def test_ten_at_once_make_and_delete_and_nothing_is_mixed(filled: Library, home:
 
 
 def test_a_lock_that_somebody_holds_stays(filled: Library, docs: Path) -> None:
-    lock = filled.shelves.home.reading("zoo", ("folder", str(docs / "zoo"), ""))
+    lock = filled.app.home.reading("zoo", ("folder", str(docs / "zoo"), ""))
     with lock:
         filled.collecting.delete("zoo")
         assert Path(lock.lock_file).exists()

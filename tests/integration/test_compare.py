@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 import pytest
 from scipy import stats
 
-from pinakes.errors import InvalidInput, NotFound, ServerUnreachable
-from pinakes.evaluation import compare_page, records
-from pinakes.evaluation.asking import Asker
+from pinakes.core.errors import InvalidInput, NotFound, ServerUnreachable
+from pinakes.evaluation import compare_page, runs
 from pinakes.evaluation.compare import check_corpora, compare, trouble
-from pinakes.evaluation.pairs import Report
+from pinakes.evaluation.pairs import ComparisonReport
+from pinakes.evaluation.querying import SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
 from pinakes.evaluation.replies import Replies
-from pinakes.evaluation.sides import AwaySide, CollectionSide, RunSide, Side, Way
-from pinakes.evaluation.statistics import paired_p
+from pinakes.evaluation.resampling import paired_p
+from pinakes.evaluation.systems import CollectionSystem, QueryMode, RunSystem, System, UnreachableSystem
 from pinakes.library import Library
 from pinakes.testing import write_files
 
@@ -59,22 +59,24 @@ def open_home(tmp_path: Path) -> Iterator[OpenHome]:
 
 def side(
     library: Library, label: str, *, by: str | None = None, deep: bool = True, collection: str = "default"
-) -> Side:
+) -> System:
     record = library.collection(collection)
-    way = Way("hybrid", 10, 300 if deep else None, by)
-    configuration = records.configuration_of(library.settings, record)
-    return CollectionSide(
-        label, library.search, library.rank, library.shelves.catalog, record, way, configuration
+    way = QueryMode("hybrid", 10, 300 if deep else None, by)
+    configuration = runs.configuration_of(library.settings, record)
+    return CollectionSystem(
+        label, library.search, library.rank, library.app.catalog, record, way, configuration
     )  # fmt: skip
 
 
-def run_side(path: Path, text: str) -> Side:
+def run_side(path: Path, text: str) -> System:
     path.write_text(text)
-    return RunSide(path.name, path)
+    return RunSystem(path.name, path)
 
 
-def compared(a: Side, b: Side, golden: GoldenSet = GOLDEN, *, anyway: bool = False, by_field: bool = False) -> Report:
-    return compare(Asker(a, {}), Asker(b, {}), golden, anyway=anyway, by_field=by_field)
+def compared(
+    a: System, b: System, golden: GoldenSet = GOLDEN, *, anyway: bool = False, by_field: bool = False
+) -> ComparisonReport:
+    return compare(SystemQuerier(a, {}), SystemQuerier(b, {}), golden, anyway=anyway, by_field=by_field)
 
 
 class TestTwoLibraries:
@@ -148,7 +150,7 @@ class TestTwoLibraries:
         a = side(open_home("one", ORCHARD), "one", by="vendor")
         path = tmp_path / "vendors.run"
         path.write_text("pollen Q0 ACME 1 2 x\npollen Q0 Pomona 2 1 x\n")
-        report = compared(a, RunSide("vendors", path, by="vendor"), by_field=True)
+        report = compared(a, RunSystem("vendors", path, by="vendor"), by_field=True)
         [pair] = [pair for pair in report.pairs if pair.id == "pollen"]
         assert pair.a[0] == pair.b[0] == "acme"
         assert set(pair.b) <= set(pair.a)
@@ -172,7 +174,7 @@ class TestTwoLibraries:
 
 class TestFiguresByHand:
     @pytest.fixture
-    def report(self, tmp_path: Path) -> Report:
+    def report(self, tmp_path: Path) -> ComparisonReport:
         lines_a = [f"q Q0 d{number} {number} {20 - number} a\n" for number in range(1, 11)]
         order_b = ["d2", "d1", "d3", "x1", "x2", "d4", "d10"]
         lines_b = [f"q Q0 {name} {number} {20 - number} b\n" for number, name in enumerate(order_b, start=1)]
@@ -181,7 +183,7 @@ class TestFiguresByHand:
             run_side(tmp_path / "a.run", "".join(lines_a)), run_side(tmp_path / "b.run", "".join(lines_b)), golden
         )
 
-    def test_overlaps_and_what_only_one_side_has(self, report: Report) -> None:
+    def test_overlaps_and_what_only_one_side_has(self, report: ComparisonReport) -> None:
         [pair] = report.pairs
         assert pair.overlap_5 == pytest.approx(3 / 5)  # d1, d2, d3
         assert pair.overlap_20 == pytest.approx(5 / 10)
@@ -190,22 +192,22 @@ class TestFiguresByHand:
         assert pair.flagged
         assert (report.flagged, report.a.unique, report.b.unique) == (1, 5, 2)
 
-    def test_tau_over_the_common_documents(self, report: Report) -> None:
+    def test_tau_over_the_common_documents(self, report: ComparisonReport) -> None:
         # d1 d2 d3 d4 d10 in A; d2 d1 d3 d4 d10 in B: one of ten pairs is turned round.
         assert report.pairs[0].tau == pytest.approx(0.8)
         assert report.pairs[0].tau == pytest.approx(stats.kendalltau([1, 2, 3, 4, 5], [2, 1, 3, 4, 5]).statistic)
 
-    def test_rank_biased_overlap(self, report: Report) -> None:
+    def test_rank_biased_overlap(self, report: ComparisonReport) -> None:
         # Common documents at depths 1 to 7; then B is taken to go on with 5 of 7.
         shares = [0 / 1, 2 / 2, 3 / 3, 3 / 4, 3 / 5, 4 / 6, 4 / 7]
         shares += [(4 + 4 / 7) / 8, (4 + 8 / 7) / 9, (5 + 12 / 7) / 10]
         by_hand = 0.1 * sum(share * 0.9**depth for depth, share in enumerate(shares)) + 0.9**10 * shares[-1]
         assert report.pairs[0].rbo == pytest.approx(by_hand)
 
-    def test_judged_documents_count_by_their_places(self, report: Report) -> None:
+    def test_judged_documents_count_by_their_places(self, report: ComparisonReport) -> None:
         assert (report.metrics["mrr@10"].a, report.metrics["mrr@10"].b) == (1.0, 0.5)
 
-    def test_the_page_has_every_question_and_escapes_it(self, report: Report, tmp_path: Path) -> None:
+    def test_the_page_has_every_question_and_escapes_it(self, report: ComparisonReport, tmp_path: Path) -> None:
         text = compare_page.render(report)
         assert "<svg" in text
         assert "a question" in text
@@ -219,8 +221,8 @@ class TestFiguresByHand:
 class TestWithoutAnswers:
     def test_questions_that_a_run_lacks_are_left_out_and_told(self, open_home: OpenHome, tmp_path: Path) -> None:
         a = side(open_home("one", ORCHARD), "one")
-        b = Asker(run_side(tmp_path / "b.run", "pollen Q0 bees 1 1 x\n"), {})
-        report = compare(Asker(a, {}), b, GOLDEN)
+        b = SystemQuerier(run_side(tmp_path / "b.run", "pollen Q0 bees 1 1 x\n"), {})
+        report = compare(SystemQuerier(a, {}), b, GOLDEN)
         assert (report.compared, report.b.asked, report.b.unanswered) == (1, 1, 3)
         assert [pair.overlap_5 is None for pair in report.pairs] == [False, True, True, True]
         error = trouble(b, report.b)
@@ -233,10 +235,10 @@ class TestWithoutAnswers:
         a, b = side(open_home("one", ORCHARD), "one"), side(open_home("two", ORCHARD), "two")
         error = ServerUnreachable("The disk is gone.", hint="Mount it.")
         with Replies(tmp_path / "kept.jsonl") as replies:
-            compare(Asker(a, {}), Asker(b, {}, replies), GoldenSet("some", Path("x"), QUESTIONS[:3]))
+            compare(SystemQuerier(a, {}), SystemQuerier(b, {}, replies), GoldenSet("some", Path("x"), QUESTIONS[:3]))
         with Replies(tmp_path / "kept.jsonl") as replies:
-            away = Asker(AwaySide("two", "away", error), {}, replies)
-            report = compare(Asker(a, {}), away, GOLDEN)
+            away = SystemQuerier(UnreachableSystem("two", "away", error), {}, replies)
+            report = compare(SystemQuerier(a, {}), away, GOLDEN)
             assert (report.b.asked, report.b.kept, report.b.unanswered) == (0, 3, 1)
             assert report.agreement["overlap_20"].mean == 1
             assert report.b.latency is None
@@ -244,12 +246,12 @@ class TestWithoutAnswers:
             assert report.pairs[0].why == "B: The disk is gone."
             assert any("B: kept answers, " in words and "for 3 of 4" in words for words in report.cautions)
             assert trouble(away, report.b) is not None
-            fresh = Asker(AwaySide("three", "away", error), {}, replies)
+            fresh = SystemQuerier(UnreachableSystem("three", "away", error), {}, replies)
             with pytest.raises(ServerUnreachable, match=r"The disk is gone\. Mount it\."):
-                compare(Asker(a, {}), fresh, GOLDEN)
+                compare(SystemQuerier(a, {}), fresh, GOLDEN)
 
     def test_a_side_is_given_up_after_three_failures_in_a_row(self) -> None:
-        away = Asker(AwaySide("two", "away", ServerUnreachable("gone")), {})
+        away = SystemQuerier(UnreachableSystem("two", "away", ServerUnreachable("gone")), {})
         whys = [away.ask(question).why for question in (*QUESTIONS, *QUESTIONS)]
         assert whys[:3] == ["gone"] * 3
         assert set(whys[3:]) == {"not asked: 3 questions before had no answer"}

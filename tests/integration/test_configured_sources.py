@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pinakes.catalog import documents
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 from pinakes.library import Library
 from pinakes.testing import write_files
 
@@ -30,7 +30,7 @@ def configured(*folders: Path, include: tuple[str, ...] = ("*.md",)) -> dict[str
 
 
 def paths(library: Library) -> list[str]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return sorted(documents.paths(connection, library.collection().id))
 
 
@@ -54,7 +54,7 @@ def test_a_folder_is_one_source_however_it_is_written(
     library.sync()
     monkeypatch.chdir(places["two"])
     for location in ("../one", "~/one/", str(places["one"]), str(above / "two" / ".." / "one")):
-        assert (library.add(location).unchanged, len(library.syncing.everything())) == (1, 1)
+        assert (library.add(location).unchanged, len(library.syncing.list_all())) == (1, 1)
     assert paths(library) == ["one.md"]
 
 
@@ -65,7 +65,7 @@ def test_a_typed_path_names_a_source_wherever_it_is_typed(
     library.add("../one")
     assert library.syncing.find("../one").location == str(places["one"])
     assert library.collecting.remove_source("default", "../one").documents == 2
-    assert library.syncing.everything() == []
+    assert library.syncing.list_all() == []
 
 
 def test_a_link_that_is_pointed_elsewhere_stays_the_same_source(
@@ -89,7 +89,7 @@ def test_the_folder_of_the_knowledge_base_is_one_source_however_it_is_written(
     library = open_library(knowledge_base__enabled=True, knowledge_base__folder="../one")
     library.sync()
     assert library.add(f"{home}/../one").unchanged == 2
-    assert [one.location for one in library.syncing.everything()] == [str(places["one"])]
+    assert [one.location for one in library.syncing.list_all()] == [str(places["one"])]
 
 
 def test_a_place_is_told_where_the_working_directory_is_gone(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pinakes import Library
-from pinakes.search.duplicates import numbers_in
-from pinakes.text.versions import versions_in, without_versions
+from pinakes.search.ranking.duplicates import numbers_in
+from pinakes.text.version_numbers import versions_in, without_versions
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from pinakes.catalog import schema
 from pinakes.library import Library
-from pinakes.stock.credentials import purge, scan
+from pinakes.services.collections.credentials import purge, scan
 
 TOKEN = "glpat-" + Maker(11).of("abcdefABCDEF0123456789", 20)
 OTHER = "npm_" + Maker(12).of("abcdefABCDEF0123456789", 36)
@@ -25,7 +25,7 @@ def in_files(folder: Path, secret: str) -> list[str]:
 
 
 def in_versions(library: Library, secret: str) -> bool:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         texts = connection.scalars(select(schema.versions.c.text).where(schema.versions.c.text.is_not(None)))
         return any(secret in zlib.decompress(text).decode() for text in texts)
 
@@ -133,26 +133,26 @@ def old_home(open_library: Any, docs: Path) -> Library:
     library.documents.put(
         f"Pushed {TOKEN}", title=f"About {TOKEN}", tags=[OTHER], summary=f"Of {TOKEN}", collection="zoo"
     )
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         connection.execute(update(schema.sources).values(report={"degraded": f"refused {TOKEN}"}))
     return library
 
 
 def test_a_scan_names_what_an_old_home_holds_and_changes_nothing(old_home: Library, open_library: Any) -> None:
-    found = scan(open_library().shelves)
+    found = scan(open_library().app)
     assert {one.where for one in found} >= {"documents", "versions", "sources", "events"}
     assert ("zoo", "a.md", 3) in {(one.collection, one.path, one.line) for one in found}
     assert TOKEN not in str(found)
-    assert found == scan(open_library().shelves)
+    assert found == scan(open_library().app)
 
 
 def test_a_purge_leaves_nothing_in_the_bytes_of_a_home_and_all_can_be_searched(
     old_home: Library, open_library: Any, home: Path
 ) -> None:
     library = open_library()
-    done = purge(library.shelves)
+    done = purge(library.app)
     assert (done.rebuilt, done.degraded) == (("zoo",), None)
-    assert scan(library.shelves) == []
+    assert scan(library.app) == []
     assert not in_versions(library, TOKEN)
     assert [hit.path for hit in library.search("second", collection="zoo").hits][:1] == ["a.md"]
     assert library.search("glpat", mode="keyword", collection="zoo").hits == ()
@@ -164,6 +164,6 @@ def test_a_purge_leaves_nothing_in_the_bytes_of_a_home_and_all_can_be_searched(
 def test_a_purge_that_was_killed_is_done_by_the_next_one(old_home: Library, open_library: Any, home: Path) -> None:
     library = open_library()
     (home / "purging.json").write_text('["zoo", "gone"]')
-    assert purge(library.shelves).rebuilt == ("gone", "zoo")
-    assert purge(library.shelves).found == ()
+    assert purge(library.app).rebuilt == ("gone", "zoo")
+    assert purge(library.app).found == ()
     assert not (home / "purging.json").exists()

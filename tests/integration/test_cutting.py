@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.cutting import Beside, Here, Recipe, cutting, read
-from pinakes.cutting.workers import Process, Workers
-from pinakes.embedders import open_embedder
-from pinakes.errors import Binary, Unreadable
+from pinakes.core.errors import Binary, Unreadable
+from pinakes.core.ports import Embedder
+from pinakes.core.records import Item
 from pinakes.library import Library
-from pinakes.ports import Embedder
+from pinakes.models.embedders import open_embedder
+from pinakes.parsing.pool import InProcess, ParseOptions, ProcessPool, cutting, read
+from pinakes.parsing.workers import Process, WorkerProcesses
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
-from pinakes.types import Item
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other processes are used on POSIX systems only")
 
@@ -28,9 +28,9 @@ SLOW = ("# A\n\n" + "- one\n  - two\n    - three\n" * 80_000).encode()
 """Takes seconds to cut."""
 
 
-def recipe(tmp_path: Path, **limits: object) -> Recipe:
+def recipe(tmp_path: Path, **limits: object) -> ParseOptions:
     embedding = EmbeddingSettings(provider="deterministic")
-    return Recipe(IngestSettings.model_validate(limits), ChunkingSettings(), embedding, tmp_path, counted=True)
+    return ParseOptions(IngestSettings.model_validate(limits), ChunkingSettings(), embedding, tmp_path, counted=True)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def embedder(tmp_path: Path) -> Embedder:
     return open_embedder(EmbeddingSettings(provider="deterministic"), tmp_path)
 
 
-class Counted(Workers):
+class Counted(WorkerProcesses):
     """Knows every process that was ever lent."""
 
     def __init__(self, limits: IngestSettings) -> None:
@@ -53,12 +53,12 @@ class Counted(Workers):
 
 
 @contextmanager
-def started(recipe: Recipe, embedder: Embedder, processes: int = 1) -> Iterator[tuple[Beside, Counted]]:
+def started(options: ParseOptions, embedder: Embedder, processes: int = 1) -> Iterator[tuple[ProcessPool, Counted]]:
     """Give what has everything read by processes, and these."""
-    limits = recipe.limits.model_copy(update={"processes": processes})
+    limits = options.limits.model_copy(update={"processes": processes})
     with (
         closing(Counted(limits)) as workers,
-        closing(Beside(recipe, Here(recipe, embedder), workers, all_of_it=True)) as beside,
+        closing(ProcessPool(options, InProcess(options, embedder), workers, all_of_it=True)) as beside,
     ):
         yield beside, workers
 
@@ -79,7 +79,7 @@ def test_other_processes_cut_as_this_one_does(tmp_path: Path, embedder: Embedder
     with started(recipe(tmp_path), embedder, 2) as (beside, _):
         results = {path: beside.begin(data, path) for path, data in texts.items()}
         for path, result in results.items():
-            here, there = Here(recipe(tmp_path), embedder).cut(texts[path], path), result()
+            here, there = InProcess(recipe(tmp_path), embedder).cut(texts[path], path), result()
             assert (there.document, list(there.chunks)) == (here.document, list(here.chunks))
 
 
@@ -88,7 +88,7 @@ def test_what_is_wrong_with_a_file_is_told_as_it_is_here(tmp_path: Path, embedde
         with pytest.raises(Binary) as told:
             beside.begin(b"\0\1\2" * 100, "x.md")()
         with pytest.raises(Binary) as expected:
-            Here(recipe(tmp_path), embedder).cut(b"\0\1\2" * 100, "x.md")
+            InProcess(recipe(tmp_path), embedder).cut(b"\0\1\2" * 100, "x.md")
         assert (told.value.message, told.value.hint) == (expected.value.message, expected.value.hint)
 
 
@@ -149,7 +149,7 @@ def test_closing_does_not_wait_for_a_file_at_work(tmp_path: Path, embedder: Embe
 def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path, at_work: bool) -> None:
     script = f"""
 from pathlib import Path
-from pinakes.cutting import *
+from pinakes.parsing.pool import *
 from pinakes.settings import *
 
 embedding = EmbeddingSettings(provider="deterministic")

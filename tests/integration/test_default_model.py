@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinakes.chunking import Sizing, chunk
-from pinakes.embedders.bert import BertEmbedder
-from pinakes.errors import InvalidInput, ModelUnavailable
+from pinakes.core.errors import InvalidInput, ModelUnavailable
+from pinakes.core.records import Document
 from pinakes.models import weights
+from pinakes.models.embedders.bert import BertEmbedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Document
 
 REFERENCE = Path(__file__).parents[1] / "shared/bert_reference.py"
 TEXTS = [
@@ -86,8 +86,8 @@ def test_what_is_known_before_loading_is_true_of_the_model(cache: Path) -> None:
 
 def test_meaning_is_found_across_words(cache: Path) -> None:
     embedder = BertEmbedder(EmbeddingSettings(), cache)
-    passages = embedder.embed(["The cat sat on the mat.", "Interest rates rose again.", "def quicksort(items): ..."])
-    best = [int((passages @ embedder.embed_query(query)).argmax()) for query in ("kitten", "central bank", "sorting")]
+    chunks = embedder.embed(["The cat sat on the mat.", "Interest rates rose again.", "def quicksort(items): ..."])
+    best = [int((chunks @ embedder.embed_query(query)).argmax()) for query in ("kitten", "central bank", "sorting")]
     assert best == [0, 1, 2]
 
 

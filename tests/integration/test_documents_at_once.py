@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from counting_embedder import CountingEmbedder
 
-from pinakes.documents.editing import Draft, Written
-from pinakes.errors import Conflict, InvalidInput, NotFound
+from pinakes.core.errors import Conflict, InvalidInput, NotFound
+from pinakes.core.records import Float32
 from pinakes.library import Library
-from pinakes.types import Float32
+from pinakes.services.documents.editing import Draft, WrittenDocument
 
 OpenLibrary = Callable[..., Library]
 
@@ -112,10 +112,10 @@ def test_vectors_that_go_with_another_collection_are_made_again(library: Library
                 library.collecting.delete(name)
             return super().embed(texts)
 
-    embedder = library.shelves.embedder = Deleting()
+    embedder = library.app.embedder = Deleting()
     drafts = [Draft(text, title) for title, text in texts.items()]
     written = library.documents.put_many([*drafts, Draft("Terns dive.", "Terns")], collection="birds")
-    assert [one.outcome for one in written if isinstance(one, Written)] == ["created"] * 3
+    assert [one.outcome for one in written if isinstance(one, WrittenDocument)] == ["created"] * 3
     assert library.status("birds")[0].pending == 0
     assert [text.split("\n")[0] for text in embedder.texts] == ["Terns", "Herons"]
     assert library.verify() == {"birds": []}
@@ -135,7 +135,7 @@ def test_a_collection_that_goes_while_it_is_written_to_is_not_found_unless_it_wa
                 library.collecting.delete("birds")
             return super().embed(texts)
 
-    library.shelves.embedder = Deleting()
+    library.app.embedder = Deleting()
     if is_filled:
         with pytest.raises(NotFound, match="was deleted meanwhile"):
             library.documents.put("Terns dive.", title="Terns", collection="birds")

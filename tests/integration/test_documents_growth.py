@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import event
 
 from pinakes.catalog import Catalog
-from pinakes.documents.drafting import Draft
 from pinakes.library import Library
+from pinakes.services.documents.planned_changes import Draft
 
 FEW = ("collections", "beside")
 """Tables with a row a collection: looking through them costs nothing."""
@@ -39,7 +39,7 @@ def largest(home: Path, part: str) -> str:
 
 
 def test_the_database_looks_through_no_table_that_grows(library: Library) -> None:
-    catalog = library.shelves.catalog
+    catalog = library.app.catalog
     library.documents.put("Herons fish.", title="First")
     seen = statements(catalog)
     for text in ("Herons fish by night.", "Herons fish by day."):

@@ -16,10 +16,10 @@ from sqlalchemy import select
 from pinakes.catalog import schema
 from pinakes.catalog.documents import summary_key
 from pinakes.catalog.summaries import summary_vectors
-from pinakes.documents.editing import Documents, Draft
-from pinakes.errors import Conflict, InvalidInput, NotFound, PinakesError, Refused
-from pinakes.filters import parse
+from pinakes.core.errors import Conflict, InvalidInput, NotFound, PinakesError, Refused
+from pinakes.core.filters import parse
 from pinakes.library import Library
+from pinakes.services.documents.editing import Documents, Draft
 
 TEXT = "# Herons\n\nHerons stand in shallow water and wait for fish.\n\n## Nests\n\nThey nest in trees.\n"
 OTHER = "# Storks\n\nStorks fly to Africa in autumn.\n"
@@ -72,7 +72,7 @@ class TestPutting:
         assert (kept.tags, dict(kept.metadata)) == (("b",), {"x": 1}), "what is not given stays"
 
     def test_a_uri_is_replaced_and_nothing_is_embedded_twice(self, library: Library, documents: Documents) -> None:
-        embedder = library.shelves.embedder = CountingEmbedder()
+        embedder = library.app.embedder = CountingEmbedder()
         uri = "https://example.org/docs/birds.md"
         first = documents.put(TEXT, title="Birds", uri=uri, metadata={"x": 1})
         embedded = len(embedder.texts)
@@ -163,7 +163,7 @@ class TestPutting:
 
     def test_without_a_model_words_are_found_and_vectors_follow(self, open_library: Any, tmp_path: Path) -> None:
         library = open_library()
-        library.shelves.embedder = LateEmbedder(tmp_path)
+        library.app.embedder = LateEmbedder(tmp_path)
         written = library.documents.put(TEXT, title="Herons", summary="On ardeidae.")
         assert written.degraded
         assert titles(library, "fish") == ["Herons"]
@@ -172,7 +172,7 @@ class TestPutting:
         library.embed_pending()
         assert library.status()[0].pending == 0
         record = library.collection()
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             assert len(summary_vectors(connection, record.id, record.model_id)[0]) == 1
 
 
@@ -192,7 +192,7 @@ class TestSummariesByAModel:
             library.documents.update(first.uid, text="Herons fly, too.")
             assert len(chat.seen) == 2
             record = library.collection()
-            with library.shelves.catalog.read() as connection:
+            with library.app.catalog.read() as connection:
                 ids, vectors = summary_vectors(connection, record.id, record.model_id)
             assert (len(ids), len(vectors)) == (2, 2)
 
@@ -216,12 +216,12 @@ class TestUpdating:
         assert documents.update(old.uid, metadata={"z": 3}).outcome == "unchanged"
         assert [version.changed for version in documents.history(old.uid)] == [("metadata",), ()]
 
-    def test_a_new_title_is_found_by_words_and_in_the_passages(self, library: Library, documents: Documents) -> None:
+    def test_a_new_title_is_found_by_words_and_in_the_chunks(self, library: Library, documents: Documents) -> None:
         uid = documents.put(TEXT, title="Herons").document.uid
         document = documents.update(uid, title="Waders").document
         assert (document.title, document.path) == ("Waders", "Waders")
         assert titles(library, "waders") == ["Waders"]
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             assert all("Waders" in header for header in connection.scalars(select(schema.chunks.c.header)))
         assert library.verify() == {"default": []}
 
@@ -232,10 +232,10 @@ class TestUpdating:
         assert (document.summary, document.summary_by) == ("Everything about ardeidae.", "given")
         assert titles(library, "ardeidae") == ["Herons"]
         record = library.collection()
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             ids, vectors = summary_vectors(connection, record.id, record.model_id)
         assert (len(ids), vectors.shape[0]) == (1, 1)
-        expected = library.shelves.embedder.embed(["Everything about ardeidae."])[0]
+        expected = library.app.embedder.embed(["Everything about ardeidae."])[0]
         assert np.abs(vectors[0] - expected).max() < 1e-3
         assert summary_key(document.summary) != summary_key("")
         documents.update(uid, text=OTHER)
@@ -244,10 +244,10 @@ class TestUpdating:
 
     def test_nothing_is_cut_or_embedded_for_tags_alone(self, library: Library, documents: Documents) -> None:
         uid = documents.put(TEXT, title="Herons").document.uid
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             before = list(connection.scalars(select(schema.chunks.c.id)))
         documents.update(uid, tags=["new"])
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             assert list(connection.scalars(select(schema.chunks.c.id))) == before
 
     def test_another_version_is_a_conflict_that_says_which(self, documents: Documents) -> None:
@@ -291,7 +291,7 @@ class TestDeletingAndRestoring:
         assert (found, version.op, version.title) == (uid, "deleted", "Herons")
 
     def test_restored_is_the_same_and_nothing_is_embedded(self, library: Library, documents: Documents) -> None:
-        embedder = library.shelves.embedder = CountingEmbedder()
+        embedder = library.app.embedder = CountingEmbedder()
         before = documents.put(TEXT, title="Herons", tags=["a"], summary="About ardeidae.", source="s").document
         documents.delete(before.uid)
         embedded = len(embedder.texts)
@@ -365,7 +365,7 @@ class TestDeletingAndRestoring:
         documents.delete(gone)
         changed = documents.put("One.", title="Changed").document.uid
         documents.update(changed, text="Two.")
-        with library.shelves.catalog.write() as connection:
+        with library.app.catalog.write() as connection:
             then = "2020-01-01T00:00:00.000+00:00"
             versions = schema.versions.update()
             connection.execute(versions.values(at=then))
@@ -445,7 +445,7 @@ class TestDocumentsOfFiles:
     def test_one_that_is_restored_belongs_to_its_file_again(
         self, uid: str, file: Path, library: Library, documents: Documents
     ) -> None:
-        embedder = library.shelves.embedder = CountingEmbedder()
+        embedder = library.app.embedder = CountingEmbedder()
         documents.delete(uid)
         restored = documents.restore(uid).document
         assert (restored.of_file, embedder.texts) == (True, [])

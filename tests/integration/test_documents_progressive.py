@@ -13,9 +13,9 @@ from bert_reference import WORDS, make_tiny_bert
 from progressive_support import small_steps, waiting
 from working import working
 
-from pinakes.documents.editing import Draft, Written
+from pinakes.api import background
 from pinakes.library import Library
-from pinakes.serve import background
+from pinakes.services.documents.editing import Draft, WrittenDocument
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_it_is_embedded_when_the_call_returns_where_nothing_else_does_that(libra
 
 
 def test_a_server_embeds_it_later_and_it_is_found_by_meaning_meanwhile(library: Library) -> None:
-    library.shelves.embeds_later = True
+    library.app.embeds_later = True
     written = library.documents.put(long_text(2), title="Long")
     [about] = library.status()
     assert 0 < about.pending < written.document.chunk_count
@@ -57,7 +57,7 @@ class TestLongOnesInAServer:
         model = make_tiny_bert(tmp_path / "model" / "tiny")
         more = {"embedding__progressive_chunks": 2000, "documents__embed_at_once": 20}
         opened: Library = open_library(**small_steps(model) | more)
-        opened.shelves.embeds_later = True
+        opened.app.embeds_later = True
         return opened
 
     def test_they_are_kept_and_found_when_the_call_returns_and_embedded_behind_it(self, library: Library) -> None:
@@ -77,7 +77,7 @@ class TestLongOnesInAServer:
 
     def test_short_ones_of_the_same_call_are_embedded_at_once(self, library: Library) -> None:
         drafts = [Draft(long_text(seed, lines), f"{seed}") for seed, lines in ((1, 5), (2, 120), (3, 5))]
-        written = [one for one in library.documents.put_many(drafts) if isinstance(one, Written)]
+        written = [one for one in library.documents.put_many(drafts) if isinstance(one, WrittenDocument)]
         shorts = sum(one.document.chunk_count for one in (written[0], written[2]))
         [about] = library.status()
         assert about.exact >= shorts
@@ -94,7 +94,7 @@ class TestLongOnesInAServer:
     def test_the_mode_full_lets_nothing_wait(self, library: Library) -> None:
         settings = library.settings
         full = settings.embedding.model_copy(update={"mode": "full"})
-        library.shelves.settings = settings.model_copy(update={"embedding": full})
+        library.app.settings = settings.model_copy(update={"embedding": full})
         assert library.documents.put(long_text(2), title="Long").degraded is None
         assert waiting(library) == 0
 

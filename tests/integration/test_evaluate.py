@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InvalidInput, NotFound, StorageFull
-from pinakes.evaluation import baseline, beir, comparison, golden, names, page, records
+from pinakes.core.errors import InvalidInput, NotFound, StorageFull
+from pinakes.core.records import Condition, Results, SearchMode
+from pinakes.evaluation import baseline, beir, comparison, golden, html_report, names, runs
 from pinakes.evaluation.figures import Miss, Row
-from pinakes.evaluation.names import Names
+from pinakes.evaluation.messages import cautions, miss_words
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import GoldenSet, Question
-from pinakes.evaluation.records import Run
 from pinakes.evaluation.run import Subject, measure, measure_run
-from pinakes.evaluation.words import cautions, miss_words
+from pinakes.evaluation.runs import Run
 from pinakes.library import Library
 from pinakes.testing import write_files
-from pinakes.types import Condition, Results, SearchMode
 
 OpenLibrary = Callable[..., Library]
 ZOO = {
@@ -39,14 +39,14 @@ def zoo(open_library: OpenLibrary, docs: Path) -> Library:
     return library
 
 
-def resolve(library: Library, *wanted: str, by: str | None = None) -> Names:
-    with library.shelves.catalog.read() as connection:
+def resolve(library: Library, *wanted: str, by: str | None = None) -> DocumentNames:
+    with library.app.catalog.read() as connection:
         return names.resolve(connection, library.collection().id, wanted, by)
 
 
 def subject(library: Library, questions: Sequence[Question], **options: Any) -> Subject:
     called = resolve(library, *(document for question in questions for document in question.relevant))
-    return Subject(library.search, library.rank, library.shelves.catalog, library.collection(), called, **options)
+    return Subject(library.search, library.rank, library.app.catalog, library.collection(), called, **options)
 
 
 def rows(library: Library, *questions: Question, mode: SearchMode = "hybrid", **options: Any) -> dict[str, Row]:
@@ -57,10 +57,10 @@ def rows(library: Library, *questions: Question, mode: SearchMode = "hybrid", **
 def run_of(library: Library, questions: Sequence[Question], *modes: SearchMode, name: str = "zoo") -> Run:
     about = subject(library, questions)
     measured = {mode: measure(about, questions, mode)[0] for mode in modes or ("keyword",)}
-    corpus = records.corpus_of(library.shelves.catalog, library.collection())
-    configuration = records.configuration_of(library.settings, library.collection())
+    corpus = runs.corpus_of(library.app.catalog, library.collection())
+    configuration = runs.configuration_of(library.settings, library.collection())
     golden_set = GoldenSet(name, Path("zoo.jsonl"), tuple(questions))
-    return records.new_run(golden_set, about.names, corpus, configuration, ("ndcg@10", "hit@5"), measured)
+    return runs.new_run(golden_set, about.names, corpus, configuration, ("ndcg@10", "hit@5"), measured)
 
 
 QUESTIONS = (
@@ -254,12 +254,12 @@ class TestDepth:
 
 class TestRuns:
     def test_a_run_is_read_as_it_was_stored(self, zoo: Library, home: Path) -> None:
-        run = records.save(run_of(zoo, QUESTIONS, "keyword", "hybrid"), home)
-        assert records.find(run.name, home) == run
-        assert records.find(str(home / "evaluations" / f"{run.name}.json"), home) == run
-        assert records.last(home, "zoo", "default", ["vector", "hybrid"]) == run
-        assert records.last(home, "zoo", "default", ["vector"]) is None
-        assert records.last(home, "zoo", "other", ["hybrid"]) is None
+        run = runs.save(run_of(zoo, QUESTIONS, "keyword", "hybrid"), home)
+        assert runs.find(run.name, home) == run
+        assert runs.find(str(home / "evaluations" / f"{run.name}.json"), home) == run
+        assert runs.last(home, "zoo", "default", ["vector", "hybrid"]) == run
+        assert runs.last(home, "zoo", "default", ["vector"]) is None
+        assert runs.last(home, "zoo", "other", ["hybrid"]) is None
         assert (run.corpus.documents, run.corpus.pending, run.golden.answerable) == (5, 0, 3)
         assert run.configuration["search.semantic_weight"] == 0.7
         assert run.configuration["chunking.unit"] == "tokens"
@@ -267,30 +267,30 @@ class TestRuns:
 
     def test_runs_of_one_second_get_names_of_their_own(self, zoo: Library, home: Path) -> None:
         run = run_of(zoo, QUESTIONS, name="zoo & more/../golden")
-        stored = [records.save(run, home).name for _ in range(3)]
+        stored = [runs.save(run, home).name for _ in range(3)]
         assert len(set(stored)) == 3
-        assert records.names_of_runs(home) == sorted(stored)
+        assert runs.names_of_runs(home) == sorted(stored)
         assert all("/" not in name and " " not in name for name in stored)
 
     def test_a_run_that_is_not_there_or_is_none_is_refused(self, zoo: Library, home: Path) -> None:
-        assert records.last(home, "zoo", "default", ["keyword", "vector", "hybrid"]) is None
+        assert runs.last(home, "zoo", "default", ["keyword", "vector", "hybrid"]) is None
         with pytest.raises(NotFound, match=r"no run '\.\./catalog'.*None was stored yet"):
-            records.find("../catalog", home)
+            runs.find("../catalog", home)
         (home / "evaluations").mkdir()
         (home / "evaluations" / "mine.json").write_text('{"name": 1}')
         with pytest.raises(InvalidInput, match=r"mine\.json is no run"):
-            records.find("mine", home)
-        run = records.save(run_of(zoo, QUESTIONS), home)
-        assert records.last(home, "zoo", "default", list(run.modes)) == run
+            runs.find("mine", home)
+        run = runs.save(run_of(zoo, QUESTIONS), home)
+        assert runs.last(home, "zoo", "default", list(run.modes)) == run
 
     def test_a_run_that_cannot_be_written_is_an_error(self, zoo: Library, home: Path) -> None:
         (home / "evaluations").write_text("in the way")
         with pytest.raises(StorageFull, match="evaluations"):
-            records.save(run_of(zoo, QUESTIONS), home)
+            runs.save(run_of(zoo, QUESTIONS), home)
 
     def test_the_fingerprint_of_a_corpus_changes_with_its_contents_only(self, zoo: Library, docs: Path) -> None:
         def fingerprint() -> str:
-            return records.corpus_of(zoo.shelves.catalog, zoo.collection()).fingerprint
+            return runs.corpus_of(zoo.app.catalog, zoo.collection()).fingerprint
 
         before = fingerprint()
         (docs / "notes" / "fence.txt").rename(docs / "notes" / "storm.txt")
@@ -307,7 +307,7 @@ class TestRuns:
         words = "\n".join(cautions(waiting))
         assert "1 documents of the questions are not in the collection: yeti.md" in words
         assert "heron.md (2)" in words
-        assert "2 of 5 passages had no exact vector yet" in words
+        assert "2 of 5 chunks had no exact vector yet" in words
 
 
 class TestComparing:
@@ -419,7 +419,7 @@ class TestPage:
         )
         run = run_of(zoo, questions, "keyword", "hybrid")
         file = tmp_path / "page.html"
-        page.write(file, run, comparison.compare(run, run), baseline.verdict(baseline.of_run(run), run, 0.05))
+        html_report.write(file, run, comparison.compare(run, run), baseline.verdict(baseline.of_run(run), run, 0.05))
         text = file.read_text("utf-8")
         assert "<script" not in text
         assert "&lt;script&gt;alert(1)" in text
@@ -433,10 +433,8 @@ class TestPage:
     def test_a_page_of_a_run_file_has_no_latency(self, tmp_path: Path) -> None:
         measured = measure_run({"fish": ["animals/otter.md"]}, QUESTIONS, "theirs")
         about = GoldenSet("zoo", Path("zoo.jsonl"), QUESTIONS)
-        run = records.new_run(
-            about, None, records.CorpusInfo("theirs.run", "0"), {}, ("ndcg@10",), {"theirs": measured}
-        )
-        assert "Latency" not in page.render(run)
+        run = runs.new_run(about, None, runs.CorpusInfo("theirs.run", "0"), {}, ("ndcg@10",), {"theirs": measured})
+        assert "Latency" not in html_report.render(run)
 
 
 class TestBeir:

@@ -19,14 +19,14 @@ from counting_embedder import CountingEmbedder
 from small_pdf import pdf
 from sqlalchemy import func, select
 
-from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import events, schema, sources
 from pinakes.catalog.engine import now
-from pinakes.errors import InvalidInput, InvalidName, NotFound, StorageFull, Unreadable
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidInput, InvalidName, NotFound, StorageFull, Unreadable
+from pinakes.core.records import Results
 from pinakes.library import Library
-from pinakes.machine.archives import MANIFEST
+from pinakes.platform.archives import MANIFEST
 from pinakes.testing import FILES, write_files
-from pinakes.types import Results
 
 QUERY = "earthworms of the badger"
 OWLS = "# Owls\n\nOwls hunt mice in the dark, and hear them under snow.\n"
@@ -62,7 +62,7 @@ def answer(found: Results) -> list[tuple[str, int, float, str]]:
 
 
 def count(library: Library, *tables: str) -> dict[str, int]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         found = {name: select(func.count()).select_from(schema.metadata.tables[name]) for name in tables}
         return {name: int(connection.execute(query).scalar_one()) for name, query in found.items()}
 
@@ -72,7 +72,7 @@ def rows(library: Library, name: str, collection: str) -> Lines:
     record, table, own = library.collection(collection), schema.metadata.tables[name], schema.documents
     query = select(table).where(own.c.collection_id == record.id)
     query = query.select_from(table if table is own else table.join(own, own.c.id == table.c.document_id))
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         found = connection.execute(query.order_by(table.c.id)).mappings().all()
     ids = {"id", "collection_id", "document_id", "source_id"}
     return [{key: value for key, value in row.items() if key not in ids} for row in found]
@@ -132,8 +132,8 @@ class TestThereAndBack:
         assert (line["status"], line["code"]) == ("skipped", "LOCKED")
         line["code"] = code  # archives from before there were codes have none
         done = other.exchange.take_in(changed(tmp_path / "locked.zip", {"files.jsonl": json.dumps(line).encode()}))
-        with other.shelves.catalog.read() as connection:
-            [source] = sources.everything(connection, other.collection(done.collection).id)
+        with other.app.catalog.read() as connection:
+            [source] = sources.list_all(connection, other.collection(done.collection).id)
             [record] = sources.manifest(connection, source.id).values()
         assert (record.code, bool(record.fingerprint)) == (code, code is not None)
 
@@ -142,12 +142,12 @@ class TestThereAndBack:
     ) -> None:
         monkeypatch.setenv("HOME", str(docs.parent))
         done = other.exchange.take_in(with_line(file, "sources.jsonl", lambda line: line.update(location="~/docs")))
-        assert [one.location for one in other.syncing.everything()] == [str(docs)]
+        assert [one.location for one in other.syncing.list_all()] == [str(docs)]
         assert other.sync(done.collection)[0].unchanged == len(FILES)
 
     def test_nothing_is_embedded(self, other: Library, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         counting = CountingEmbedder()
-        monkeypatch.setattr(other.shelves, "embedder", counting)
+        monkeypatch.setattr(other.app, "embedder", counting)
         assert other.exchange.take_in(file).vectors > 0
         assert counting.texts == []
 
@@ -287,7 +287,7 @@ class TestModels:
             manifest["collection"]["counts"]["vectors"] += 1
 
         other.exchange.take_in(changed(file, members, one_more))
-        with other.shelves.catalog.read() as connection:
+        with other.app.catalog.read() as connection:
             assert key not in set(connection.scalars(select(schema.embeddings.c.key)))
 
 
@@ -485,7 +485,7 @@ def test_an_import_is_told_at_its_own_time_and_by_whom_it_is_made(zoo: Library, 
     before = now()
     with calling(Caller("agent", "mcp")):
         other.exchange.take_in(tmp_path / "all.zip")
-    with other.shelves.catalog.read() as connection:
+    with other.app.catalog.read() as connection:
         told = [one for one in events.after(connection, 0, 100) if one.operation == "copied"]
     assert len(told) == len(FILES) + 2
     assert all(one.at >= before and one.by == "agent (mcp)" and not one.changed for one in told)
@@ -527,7 +527,7 @@ def test_memory_does_not_grow_with_the_collection(library: Library, other: Libra
         library.exchange.export(name, place)
         written = tracemalloc.get_traced_memory()[1]
         tracemalloc.reset_peak()
-        other.shelves.index = _no_index  # type: ignore[method-assign]
+        other.app.index = _no_index  # type: ignore[method-assign]
         with pytest.raises(_Taken):
             other.exchange.take_in(place)
         peaks.append((written, tracemalloc.get_traced_memory()[1]))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.library import Library
 from pinakes.search.explaining import Explanation
 from pinakes.testing import write_files
@@ -64,9 +64,9 @@ def test_the_numbers_of_what_is_found_are_those_of_the_hits(filled: Library, mod
     for one in found:
         hit = best[one.document_id]
         assert one.candidate
-        assert one.passage is not None
+        assert one.chunk is not None
         assert one.score == hit.score
-        assert (one.passage.chunk_id, one.passage.scores, one.passage.boosts) == (hit.chunk_id, hit.scores, hit.boosts)
+        assert (one.chunk.chunk_id, one.chunk.scores, one.chunk.boosts) == (hit.chunk_id, hit.scores, hit.boosts)
         assert f" documents, score {hit.score:.3f}" in one.text
 
 
@@ -156,11 +156,11 @@ def test_what_a_filter_leaves_out_is_told_with_what_it_would_score(filled: Libra
 def test_phrases_and_excluded_words_are_told_too(filled: Library) -> None:
     assert explained(filled, '"krill fish" heron', "herons.md")[0].left_out == ()
     where = '"krill fish" plan'
-    assert explained(filled, where, "plan.md")[0].left_out == ('no passage has "krill fish"',)
+    assert explained(filled, where, "plan.md")[0].left_out == ('no chunk has "krill fish"',)
     nowhere = filled.explain('"fish krill" heron', ["herons.md"])
     assert nowhere.documents[0].left_out == ()
-    assert nowhere.notes[0].startswith('no passage has "fish krill"')
-    assert explained(filled, "heron -krill", "herons.md")[0].left_out == ('every passage has "krill"',)
+    assert nowhere.notes[0].startswith('no chunk has "fish krill"')
+    assert explained(filled, "heron -krill", "herons.md")[0].left_out == ('every chunk has "krill"',)
     [one] = explained(filled, "heron status:alpha", "herons.md")
     assert one.left_out == ("it does not pass status = 'alpha'",)
 
@@ -180,7 +180,7 @@ def test_what_no_half_of_the_search_came_upon_gets_the_score_it_would_have(
     assert one.score < first.score
     assert one.keyword is not None
     assert (one.keyword.rank, one.keyword.of) == (None, 40)
-    assert one.text.startswith("Not found: no passage is among the best by words or by meaning. It would score ")
+    assert one.text.startswith("Not found: no chunk is among the best by words or by meaning. It would score ")
     assert "not among the 40 best by words" in one.text
     assert found.candidates < 160
 
@@ -250,20 +250,20 @@ def test_scores_of_a_reranker_are_among_the_numbers(open_library: OpenLibrary, d
 
         def load(self) -> None: ...
 
-        def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
+        def score(self, query: str, chunks: Any, *, within_s: float | None = None) -> Any:
             import numpy as np
 
-            return np.array([1 / len(passage) for passage in passages], np.float32)
+            return np.array([1 / len(chunk) for chunk in chunks], np.float32)
 
         def close(self) -> None: ...
 
     settings = library.settings.rerank.model_copy(update={"enabled": True})
-    library.shelves.reranking = Reranking.opened(settings, Shortest)
+    library.app.reranking = Reranking.opened(settings, Shortest)
     hits = library.search("heron krill").hits
     for one, hit in zip(explained(library, "heron krill", *(hit.document_id for hit in hits)), hits, strict=True):
-        assert one.passage is not None
+        assert one.chunk is not None
         assert one.score == hit.score
-        assert one.passage.scores == hit.scores
+        assert one.chunk.scores == hit.scores
     assert hits[0].scores.rerank is not None
 
 

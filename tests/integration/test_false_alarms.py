@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.text.suspicion import signs
+from pinakes.text.injection import signs
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data")
-PASSAGE_CHARS = 1000
+CHUNK_CHARS = 1000
 MOST_US = 200
 """A generous bound for a machine under load; ``docs/agents.md`` has what was measured on a quiet one."""
 
@@ -36,12 +36,10 @@ def texts(corpus: Path) -> Iterator[str]:
 def test_ordinary_documents_raise_no_alarm(name: str) -> None:
     if not (DATA / name).is_file():
         pytest.skip(f"{DATA / name} is not there; set PINAKES_TEST_DATA")
-    passages = [
-        text[at : at + PASSAGE_CHARS] for text in texts(DATA / name) for at in range(0, len(text), PASSAGE_CHARS)
-    ]
-    assert len(passages) > 5000
+    chunks = [text[at : at + CHUNK_CHARS] for text in texts(DATA / name) for at in range(0, len(text), CHUNK_CHARS)]
+    assert len(chunks) > 5000
     start = time.process_time()
-    flagged = [passage for passage in passages if signs(passage)]
-    spent_us = (time.process_time() - start) * 1e6 / len(passages)
+    flagged = [chunk for chunk in chunks if signs(chunk)]
+    spent_us = (time.process_time() - start) * 1e6 / len(chunks)
     assert flagged == []
     assert spent_us < MOST_US

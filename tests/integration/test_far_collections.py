@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.embedders import EMBEDDERS
+from pinakes.core.records import Results
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import write_files
-from pinakes.types import Results
 
 QUESTION = "how is the database restored from a backup"
 TEXTS = {

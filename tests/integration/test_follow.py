@@ -17,19 +17,20 @@ import tantivy
 from counting_embedder import CountingEmbedder
 from filelock import FileLock
 
-from pinakes.embedders import EMBEDDERS
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.errors import Busy, ModelMismatch, ModelUnavailable
-from pinakes.follow import Superseded, catch_up
-from pinakes.indexes import checksums, keyword
+from pinakes.core.errors import Busy, ModelMismatch, ModelUnavailable
+from pinakes.core.ports import Index
+from pinakes.indexes.keyword import tantivy_engine
 from pinakes.indexes.local import LocalIndex
-from pinakes.indexes.vectors import VectorIndex
-from pinakes.ingest import Event
+from pinakes.indexes.storage import checksums
+from pinakes.indexes.updater import Superseded, catch_up
+from pinakes.indexes.vector.faiss_engine import VectorIndex
+from pinakes.indexes.verification import compare
+from pinakes.ingestion import Event
 from pinakes.library import Library
-from pinakes.ports import Index
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.settings import SourceSettings
 from pinakes.testing import FILES, write_files
-from pinakes.verification import compare
 
 OpenLibrary = Callable[..., Library]
 
@@ -135,7 +136,7 @@ class TestVectorsThatComeLate:
     def test_a_model_that_arrives_while_the_index_is_built_anew(
         self, open_late: OpenLibrary, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("pinakes.follow._DOCUMENTS_PER_STEP", 2)
+        monkeypatch.setattr("pinakes.indexes.updater._DOCUMENTS_PER_STEP", 2)
         library = open_late()
         chunks = library.add(str(write_files(docs))).chunks
 
@@ -156,13 +157,13 @@ class TestVectorsThatComeLate:
     ) -> None:
         library = open_late()
         chunks = library.add(str(write_files(docs))).chunks
-        record, index = library.shelves.index("default")
+        record, index = library.app.index("default")
         (tmp_path / "model/arrived").touch()
         with Library(library.settings) as other:
             other.embed_pending()
         with pytest.raises(Superseded):
-            list(catch_up(library.shelves.catalog, record, index))
-        after, index = library.shelves.followers.current(replace(record, head=0))
+            list(catch_up(library.app.catalog, record, index))
+        after, index = library.app.followers.current(replace(record, head=0))
         assert after.fingerprint == "late/16"
         assert len(index.contents()["vector"]) == chunks
         assert status(open_late()) == (chunks, 0, chunks), "what was saved at the end has the vectors"
@@ -188,7 +189,7 @@ class TestVectorsThatComeLate:
 
 
 class TestVerify:
-    def test_a_passage_missing_from_the_keyword_index(self, filled: Library, home: Path) -> None:
+    def test_a_chunk_missing_from_the_keyword_index(self, filled: Library, home: Path) -> None:
         def remove(writer: tantivy.IndexWriter) -> None:
             schema = tantivy.Index.open(str(folder(home) / "keyword")).schema
             writer.delete_documents_by_query(tantivy.Query.term_set_query(schema, "chunk_id", [2]))
@@ -197,7 +198,7 @@ class TestVerify:
         assert problems(filled) == [("keyword", "missing from the index")]
         assert filled.verify()["default"][0].examples == (2,)
 
-    def test_a_passage_that_should_not_be_there_and_one_twice(self, filled: Library, home: Path) -> None:
+    def test_a_chunk_that_should_not_be_there_and_one_twice(self, filled: Library, home: Path) -> None:
         def add(writer: tantivy.IndexWriter) -> None:
             for chunk_id in (1, 777):
                 document = tantivy.Document()
@@ -243,7 +244,7 @@ class TestVerify:
         library.__init__(library.settings)  # type: ignore[misc]
 
     def test_a_vector_that_is_not_the_catalogues(self, filled: Library, home: Path) -> None:
-        filled.shelves.index("default")[1].vectors(np.array([1]))
+        filled.app.index("default")[1].vectors(np.array([1]))
         catalogue = sqlite3.connect(home / "catalog.db")
         other = np.zeros(384, np.float16)
         other[0] = 1
@@ -305,7 +306,7 @@ class TestVerify:
             assert len(library.search("lynx", mode="keyword").hits) == 8
             assert problems(library) == []
 
-    def test_the_catalogue_may_be_an_older_copy_in_which_passages_are_embedded_at_once(
+    def test_the_catalogue_may_be_an_older_copy_in_which_chunks_are_embedded_at_once(
         self, open_library: OpenLibrary, home: Path, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(EMBEDDERS, "late", "late_embedder:LateEmbedder")
@@ -332,8 +333,8 @@ class TestVerify:
                 with Library(filled.settings) as other:
                     other.add(str(docs))
 
-        record, index = filled.shelves.index("default")
-        assert compare(filled.shelves.catalog, record, cast("Index", Interrupted(index, change))) == []
+        record, index = filled.app.index("default")
+        assert compare(filled.app.catalog, record, cast("Index", Interrupted(index, change))) == []
         assert filled.search("newts", mode="keyword").hits[0].path == "new.md"
 
     def test_changes_beside_it_that_never_end_are_no_difference(self, filled: Library, docs: Path) -> None:
@@ -344,9 +345,9 @@ class TestVerify:
             with Library(filled.settings) as other:
                 other.add(str(docs))
 
-        record, index = filled.shelves.index("default")
+        record, index = filled.app.index("default")
         with pytest.raises(Busy, match="changed each of the"):
-            compare(filled.shelves.catalog, record, cast("Index", Interrupted(index, change)))
+            compare(filled.app.catalog, record, cast("Index", Interrupted(index, change)))
         assert problems(filled) == []
 
 
@@ -396,7 +397,7 @@ class TestDamage:
         assert library.search("earthworms").hits[0].path == "animals/badger.md"
         assert status(library) == (chunks, 0, chunks)
         assert problems(library) == []
-        embedder = library.shelves.embedder
+        embedder = library.app.embedder
         assert isinstance(embedder, CountingEmbedder)
         assert embedder.texts == []
 
@@ -411,13 +412,13 @@ class TestDamage:
         assert problems(filled) == []
 
     def test_verify_reports_damage_that_shows_while_comparing(self, filled: Library, home: Path) -> None:
-        record, index = filled.shelves.index("default")
-        assert compare(filled.shelves.catalog, record, index) == []
+        record, index = filled.app.index("default")
+        assert compare(filled.app.catalog, record, index) == []
         for path in (folder(home) / "keyword").glob("*"):
             if path.suffix in (".idx", ".term", ".fast") or path.name == "meta.json":
                 path.write_bytes(b"\xa5" * 50)
         (folder(home) / "keyword/position.json").write_text(json.dumps({"position": 6}))
-        [found] = compare(filled.shelves.catalog, record, index)
+        [found] = compare(filled.app.catalog, record, index)
         assert (found.part, found.count) == ("keyword", status(filled)[0])
         assert "cannot be read" in found.problem
 
@@ -429,7 +430,7 @@ class TestReindex:
         monkeypatch.setitem(EMBEDDERS, "counting", "counting_embedder:CountingEmbedder")
         library = open_library(embedding__provider="counting")
         library.add(str(write_files(docs)))
-        embedder = library.shelves.embedder
+        embedder = library.app.embedder
         assert isinstance(embedder, CountingEmbedder)
         before = [(hit.chunk_id, hit.score) for hit in library.search("heron fish").hits]
         embedder.texts.clear()
@@ -470,7 +471,7 @@ class TestReindex:
             docs, {f"{name}.txt": "word " * count for name, count in zip("abcde", (8, 8, 8, 90, 8), strict=True)}
         )
         library.add(str(docs))
-        monkeypatch.setattr("pinakes.follow._CHARS_PER_STEP", 100)
+        monkeypatch.setattr("pinakes.indexes.updater._CHARS_PER_STEP", 100)
         events: list[Event] = []
         library.reindex(on_event=events.append)
         assert [event.done for event in events] == [0, 2, 3, 4, 5], "at least one each time"
@@ -557,9 +558,9 @@ class TestAnotherModel:
                 catalogue.close()
                 return "looking"
 
-        other.shelves.embedder = Looking(16)
+        other.app.embedder = Looking(16)
         with pytest.raises(ModelMismatch, match="the settings name looking"):
-            other.shelves.remember("default", SourceSettings(location=str(docs / "more")))
+            other.app.remember("default", SourceSettings(location=str(docs / "more")))
         [about] = other.status()
         assert len(about.sources) == 1, "nothing was remembered"
 
@@ -583,7 +584,7 @@ class TestAnotherModel:
         monkeypatch.setitem(EMBEDDERS, "counting", "counting_embedder:CountingEmbedder")
         library = open_library(embedding__provider="counting")
         library.reindex(embed=True)
-        embedder = library.shelves.embedder
+        embedder = library.app.embedder
         assert isinstance(embedder, CountingEmbedder)
         assert embedder.texts == []
         assert problems(library) == []
@@ -623,8 +624,8 @@ class TestSharing:
         ("owner", "step"),
         [
             (LocalIndex, "apply"),
-            (keyword.KeywordIndex, "_write"),
-            (keyword, "_replace"),
+            (tantivy_engine.KeywordIndex, "_write"),
+            (tantivy_engine, "_replace"),
             (VectorIndex, "apply"),
         ],
         ids=["all", "words", "position", "vectors"],
@@ -649,7 +650,7 @@ class TestSharing:
         with Library(filled.settings) as other:
             other.reindex()
         with Library(filled.settings) as late:
-            found, _ = late.shelves.followers.current(record)
+            found, _ = late.app.followers.current(record)
             assert found.generation == 2
         assert folder(home).name == "1-2"
 
@@ -657,7 +658,7 @@ class TestSharing:
         self, filled: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         filled.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
-        embedder = filled.shelves.embedder
+        embedder = filled.app.embedder
         assert isinstance(embedder, DeterministicEmbedder)
         with Library(filled.settings) as other:
 

@@ -47,7 +47,7 @@ def test_an_operator_finds_just_what_it_allows(filled: Library, query: str) -> N
         assert {hit.path for hit in hits} <= {f"{place}.txt" for place in allowed}
 
 
-def test_a_phrase_that_most_passages_have_does_not_shorten_the_page(
+def test_a_phrase_that_most_chunks_have_does_not_shorten_the_page(
     open_library: Callable[..., Library], docs: Path
 ) -> None:
     text = "\n\n".join(f"## Part {number}\n\nthe same words and word{number} here\n" for number in range(2500))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes import readers
-from pinakes.ingest import Event, Report
+from pinakes import parsing
+from pinakes.ingestion import Event, Report
 from pinakes.library import Library
 from pinakes.testing import FILES, write_files
 
@@ -181,7 +181,7 @@ def test_a_sync_reads_what_older_readers_read_although_nothing_was_committed(
 ) -> None:
     library.add(repository.as_uri())
     assert sync(library)[1] == []
-    monkeypatch.setitem(readers.VERSIONS, "markdown", readers.VERSIONS["markdown"] + 1)
+    monkeypatch.setitem(parsing.VERSIONS, "markdown", parsing.VERSIONS["markdown"] + 1)
     report, read = sync(library)
     assert report.reread == len(read) == sum(name.endswith(".md") for name in FILES)
     assert (report.embedded, report.removed) == (0, 0)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import Blame
 from pinakes.library import Library
 from pinakes.settings import SourceSettings
 from pinakes.sources.git import GitSource
-from pinakes.types import Blame
 
 OpenLibrary = Callable[..., Library]
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -170,7 +170,7 @@ def test_hits_tell_who_wrote_their_lines_and_fetch_the_history_for_that(
 def test_blame_is_remembered_for_a_file_that_stays_the_same(library: Library, repository: Repository) -> None:
     library.add(repository.uri)
     first = library.search("earthworms", blame=True).hits[0]
-    shutil.rmtree(library.shelves.home.path / "sources")
+    shutil.rmtree(library.app.home.path / "sources")
     assert library.search("earthworms", blame=True).hits[0].blame == first.blame
 
 
@@ -260,7 +260,7 @@ def test_lines_that_reading_cleans_are_blamed_as_well(
     assert who(told) == lines.get(path, [(1, 3, "Ann", "2020-03-03")])
 
 
-def test_a_passage_that_is_a_part_of_a_line_is_blamed(library: Library, repository: Repository) -> None:
+def test_a_chunk_that_is_a_part_of_a_line_is_blamed(library: Library, repository: Repository) -> None:
     words = " ".join(f"word{number}" for number in range(3000))
     repository.commit({"long.txt": f"{words} unicorn\n"}, "Cy", "2022-05-06")
     library.add(repository.uri)

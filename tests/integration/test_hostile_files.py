@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from small_docx import docx, paragraph, zipped
 
-from pinakes.cutting.workers import Process
-from pinakes.ingest import Report
+from pinakes.ingestion import Report
 from pinakes.library import Library
+from pinakes.parsing.workers import Process
 
 MEMORY_MB = 512
 TIMEOUT_S = 12
@@ -178,9 +178,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
             start = time.monotonic()
             report = library.add(str(folder))
             seconds = time.monotonic() - start
-            free = library.shelves.workers.take()
+            free = library.app.workers.take()
             peaks = [peak_mb(free)]
-            library.shelves.workers.give(free)
+            library.app.workers.give(free)
             paths = {hit.path for hit in library.search("stand words", top_k=50).hits}
             indexed = paths | {
                 path for path in (*HARMLESS, *BOUNDED) if not _left_out(report, path) and library.read(path).document

@@ -12,10 +12,10 @@ import pytest
 from counting_embedder import CountingEmbedder
 
 from pinakes.catalog import documents, events
-from pinakes.embedders import EMBEDDERS
-from pinakes.errors import InvalidName, NotFound, SourceError
-from pinakes.ingest import Event
+from pinakes.core.errors import InvalidName, NotFound, SourceError
+from pinakes.ingestion import Event
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import FILES, write_files
 
 OpenLibrary = Callable[..., Library]
@@ -28,25 +28,25 @@ def counting(open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch) -> Libr
 
 
 def embedded(library: Library) -> list[str]:
-    embedder = library.shelves.embedder
+    embedder = library.app.embedder
     assert isinstance(embedder, CountingEmbedder)
     texts, embedder.texts = embedder.texts, []
     return texts
 
 
 def paths(library: Library, collection: str = "default") -> list[str]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return sorted(documents.paths(connection, library.collection(collection).id))
 
 
 def ids(library: Library) -> dict[str, int]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         rows = [documents.find(connection, library.collection().id, path)[0] for path in paths(library)]
     return {row.path: row.id for row in rows}
 
 
 def chunk_ids(library: Library) -> list[int]:
-    return [int(chunk_id) for chunk_id in library.shelves.index("default")[1].contents()["keyword"]]
+    return [int(chunk_id) for chunk_id in library.app.index("default")[1].contents()["keyword"]]
 
 
 def whole(library: Library) -> bool:
@@ -244,7 +244,7 @@ def test_other_sizes_mean_reading_everything_again(open_library: OpenLibrary, do
     assert library.add(str(docs)).unchanged == 2
 
 
-def test_batches_may_be_as_small_as_one_passage(open_library: OpenLibrary, docs: Path) -> None:
+def test_batches_may_be_as_small_as_one_chunk(open_library: OpenLibrary, docs: Path) -> None:
     library = open_library(ingest__batch_chunks=1)
     report = library.add(str(write_files(docs)))
     assert report.added == len(FILES)
@@ -370,7 +370,7 @@ class TestGroups:
         assert hit.chunk_id == f"sig-auth/1_{hit.chunk_index}"
         assert keps.status()[0].groups == 2
 
-    def test_ranked_for_measuring_passages_have_the_ids_that_search_gives_them(self, keps: Library) -> None:
+    def test_ranked_for_measuring_chunks_have_the_ids_that_search_gives_them(self, keps: Library) -> None:
         hits = keps.search("tokens", top_k=50).hits
         bare = keps.rank("tokens", depth=50).hits
         assert {hit.chunk_index for hit in hits} > {0}, "some follow others of their group"
@@ -461,6 +461,6 @@ def test_one_unreachable_source_does_not_keep_the_others_from_a_sync(
 def test_files_that_are_read_anew_for_other_patterns_are_the_versions_they_were(library: Library, docs: Path) -> None:
     read = library.add(str(docs)).added
     assert library.add(str(docs), exclude=["nothing.md"]).changed == read, "all were read again"
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         told = events.after(connection, 0, 1000, ("indexed", "updated", "deleted"))
     assert [(event.operation, event.version) for event in told] == [("created", 1)] * read

@@ -10,10 +10,10 @@ import failing_reader
 import pytest
 
 from pinakes.catalog import documents
-from pinakes.embedders import EMBEDDERS
-from pinakes.errors import SourceError
+from pinakes.core.errors import SourceError
 from pinakes.library import Library
-from pinakes.readers import READERS
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.parsing import READERS
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]
@@ -22,20 +22,20 @@ OpenLibrary = Callable[..., Library]
 @pytest.fixture
 def buggy(open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch) -> Library:
     """A library with a reader that has bugs, for files called ``*.oops``; other processes would not know it."""
-    monkeypatch.setitem(sys.modules, "pinakes.readers.failing_reader", failing_reader)
+    monkeypatch.setitem(sys.modules, "pinakes.parsing.failing_reader", failing_reader)
     monkeypatch.setitem(READERS, ".oops", "failing_reader:FailingReader")
     return open_library(ingest__processes=0)
 
 
 @pytest.fixture
 def strict(open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """A library whose model refuses passages with the word "unreadable"."""
+    """A library whose model refuses chunks with the word "unreadable"."""
     monkeypatch.setitem(EMBEDDERS, "strict", "strict_embedder:StrictEmbedder")
     return open_library(embedding__provider="strict")
 
 
 def paths(library: Library) -> list[str]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return sorted(documents.paths(connection, library.collection().id))
 
 
@@ -73,12 +73,12 @@ def test_running_out_of_memory_is_no_fault_of_the_file(buggy: Library, docs: Pat
         buggy.add(str(docs))
 
 
-def test_a_passage_the_model_refuses_waits_alone_and_is_found_by_words(strict: Library, docs: Path) -> None:
+def test_a_chunk_the_model_refuses_waits_alone_and_is_found_by_words(strict: Library, docs: Path) -> None:
     write_files(docs, {f"{number}.md": f"# {number}\n\nsome words {number}\n" for number in range(5)})
     (docs / "bad.md").write_text("# Bad\n\nan unreadable text\n")
     report = strict.add(str(docs))
     assert paths(strict) == [*(f"{number}.md" for number in range(5)), "bad.md"]
-    assert "1 passage has no vector (bad.md:1-3): A text is too long" in str(report.degraded)
+    assert "1 chunk has no vector (bad.md:1-3): A text is too long" in str(report.degraded)
     assert (report.added, report.embedded, report.pending, report.failed) == (6, 5, 1, [])
     assert strict.search("unreadable").hits[0].path == "bad.md"
     assert strict.search("some words 3", mode="vector").hits

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import pinakes
-from pinakes.installation import NAME, install_command
+from pinakes.core.installation import NAME, install_command
 
 EXTRAS = ("ocr", "passwords")
 """Those that the tests have. What is told of the others comes from the same line."""
-HINT = "from pinakes.installation import install_command; print(install_command('ocr'))"
+HINT = "from pinakes.core.installation import install_command; print(install_command('ocr'))"
 
 
 def environment(folder: Path, *, pip: bool) -> Path:

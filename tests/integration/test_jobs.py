@@ -14,7 +14,7 @@ from sqlalchemy import update
 
 from pinakes.catalog import Catalog, jobs, schema
 from pinakes.catalog.jobs import Job
-from pinakes.errors import StorageFull
+from pinakes.core.errors import StorageFull
 from pinakes.jobs.queue import Queue, Stopped, open_queue
 from pinakes.jobs.worker import Running, Task, Worker
 

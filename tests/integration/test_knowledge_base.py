@@ -14,12 +14,12 @@ import pytest
 from small_pdf import pdf
 from working import worker_of
 
+from pinakes.api.folder_watching import Watching
 from pinakes.compat.staged.watching import kb_resync, kb_status
-from pinakes.errors import SourceError
+from pinakes.core.errors import SourceError
 from pinakes.library import Library
-from pinakes.serve.watching import Watching
+from pinakes.services.sync.watched import read_again, watched_in
 from pinakes.testing import write_files
-from pinakes.upkeep.watched import read_again, watched_in
 
 LONG_S = 30.0
 ON = {"knowledge_base__enabled": True, "watch__settle_ms": 100}
@@ -70,7 +70,7 @@ def resync(library: Library) -> dict[str, Any]:
 def read(library: Library) -> None:
     """Read the folder once, without following it."""
     (watched,) = watched_in(library.settings)
-    read_again(library.shelves, watched)
+    read_again(library.app, watched)
 
 
 def test_what_is_put_into_the_folder_is_found_with_tags_and_metadata(library: Library, folder: Path) -> None:

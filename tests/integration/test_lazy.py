@@ -12,10 +12,10 @@ from progressive_support import vectors, waiting, write_folder
 from remote_embedder import RemoteEmbedder
 
 from pinakes.catalog import summaries
-from pinakes.embedders import EMBEDDERS
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
 from pinakes.library import Library
 from pinakes.models import weights
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.settings import EmbeddingSettings
 
 NAMES = [f"file{number}" for number in range(40)]
@@ -73,8 +73,8 @@ def folder(docs: Path) -> Path:
 
 
 def paid(library: Library) -> list[str]:
-    assert isinstance(library.shelves.embedder, RemoteEmbedder)
-    return library.shelves.embedder.texts
+    assert isinstance(library.app.embedder, RemoteEmbedder)
+    return library.app.embedder.texts
 
 
 def test_a_sample_is_paid_for_and_everything_is_found_by_meaning(lazy: Open, folder: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_a_search_meets_is_paid_for_once(lazy: Open, folder: Path) -> None:
     assert 0 < len(paid(library)) - SAMPLE <= HEAD
     assert not any(hit.approximate for hit in first.hits)
     before = len(paid(library))
-    library.shelves.refiner.settle()  # until all of them are kept, an answer is ranked among slightly other candidates
+    library.app.refiner.settle()  # until all of them are kept, an answer is ranked among slightly other candidates
     assert [hit.chunk_id for hit in library.search(QUERY).hits] == [hit.chunk_id for hit in first.hits]
     assert len(paid(library)) == before
     library = lazy()
@@ -138,11 +138,11 @@ def test_a_small_collection_is_embedded_at_once(lazy: Open, docs: Path) -> None:
 def test_while_the_service_is_down_answers_are_by_what_there_is(lazy: Open, folder: Path, service: Path) -> None:
     library = lazy()
     library.add(str(folder))
-    library.shelves.query_vectors.of(QUERY)
+    library.app.query_vectors.vector_of(QUERY)
     (service / "down").touch()
     known = library.search(QUERY)
     assert any(hit.approximate for hit in known.hits)
-    assert known.notes == ("the best passages are ranked by approximate vectors: The service does not answer.",)
+    assert known.notes == ("the best chunks are ranked by approximate vectors: The service does not answer.",)
     unknown = library.search("maple north")
     assert unknown.hits
     assert unknown.degraded == "keyword search only: The service does not answer."
@@ -179,7 +179,7 @@ def test_a_given_summary_gets_its_vector_though_no_search_met_it(lazy: Open, fol
     before = waiting(library)
     library.documents.put("heron krill", title="List", summary="ember fjord grove islet lotus maple")
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         assert summaries.pending(connection, record.id, record.model_id) == []
         assert len(summaries.summary_vectors(connection, record.id, record.model_id)[0]) == 1
-    assert waiting(library) == before + 1, "its passage waits like the others"
+    assert waiting(library) == before + 1, "its chunk waits like the others"

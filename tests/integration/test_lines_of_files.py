@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pinakes import Library
-from pinakes.cli.passage import blocks
-from pinakes.staged.expanding import Wanted
+from pinakes.cli.hit_lines import blocks
+from pinakes.services.document_search.expanding import ExpandRequest
 from pinakes.tools.retrieve import read
 
 SERVICE = """{
@@ -62,7 +62,7 @@ def test_hits_reading_and_explanations_name_the_same_line(filled: Library, word:
     assert (text.start_line, text.end_line) == (number, number)
     [explained] = filled.explain(word, [path]).documents
     assert [match.lines for match in explained.matches] == [(number,)]
-    opened = filled.staged.expand([hit.document_id], wanted=Wanted(lines=(number, number))).documents[0]
+    opened = filled.staged.expand([hit.document_id], wanted=ExpandRequest(lines=(number, number))).documents[0]
     assert word in opened.text
     assert (opened.start_line, opened.end_line) == (number, number)
 

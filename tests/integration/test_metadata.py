@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 from pinakes.library import Library
 from pinakes.metadata import ERRORS
 from pinakes.tools.describe import metadata_report

@@ -17,10 +17,9 @@ from progressive_support import StoppedError, stop_at, write_folder
 from small_disk import small_file_system
 from sqlalchemy import select
 
+from pinakes.app.collection_models import recorded
 from pinakes.catalog.schema import embeddings, models
-from pinakes.embedders import EMBEDDERS
-from pinakes.embedding.own_models import recorded
-from pinakes.errors import (
+from pinakes.core.errors import (
     Busy,
     InvalidInput,
     InvalidSetting,
@@ -29,10 +28,11 @@ from pinakes.errors import (
     NotFound,
     StorageFull,
 )
-from pinakes.ingest import Event
+from pinakes.core.records import Results
+from pinakes.ingestion import Event
 from pinakes.library import Library
-from pinakes.stock.standing import CollectionStatus
-from pinakes.types import Results
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.services.collections.status import CollectionStatus
 
 Open = Callable[..., Library]
 Answer = tuple[tuple[str, int, float], ...]
@@ -84,13 +84,13 @@ def answers(library: Library, **how: Any) -> list[Answer]:
 
 
 def by_meaning(library: Library) -> list[Answer]:
-    """Return answers that the history of an index has no part in; the weight of a word knows of removed passages."""
+    """Return answers that the history of an index has no part in; the weight of a word knows of removed chunks."""
     return [answer(library.search(query, mode="vector")) for query in QUERIES]
 
 
 def embedder(library: Library, *, of_beside: bool = False) -> NamedEmbedder:
-    shelves = library.shelves
-    found = shelves.embedder_of(shelves.beside("default") if of_beside else shelves.record("default"))
+    app = library.app
+    found = app.embedder_of(app.beside("default") if of_beside else app.record("default"))
     assert isinstance(found, NamedEmbedder)
     return found
 
@@ -242,7 +242,7 @@ def ready(state: CollectionStatus) -> bool:
 
 def embedder_texts(library: Library) -> list[str]:
     """Return what was embedded by the new model."""
-    found: Any = library.shelves.embedder_by({**recorded(library.settings.embedding), "model": NEW})
+    found: Any = library.app.embedder_by({**recorded(library.settings.embedding), "model": NEW})
     return list(found.texts)
 
 
@@ -377,7 +377,7 @@ class TestSwitching:
 
     def test_a_damaged_index_is_mended_wherever_it_stands(self, built: Library, home: Path, named: Open) -> None:
         new = answers(built, generation="beside")
-        record = built.shelves.beside("default")
+        record = built.app.beside("default")
         built.close()
         (home / "index" / f"{record.id}-{record.generation}" / "keyword" / "meta.json").write_text("{")
         library = named()
@@ -593,7 +593,7 @@ class TestDropping:
 def stored_models(library: Library) -> set[str]:
     """Return the models of which the catalogue has vectors."""
     query = select(models.c.fingerprint).where(models.c.id.in_(select(embeddings.c.model_id)))
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return set(connection.scalars(query))
 
 
@@ -627,8 +627,8 @@ class TestTroubles:
             filled.build_beside(str(model))
         assert filled.status()[0].beside is None
 
-    def test_passages_that_are_too_long_are_counted_before_anything_is_embedded(self, filled: Library) -> None:
-        with pytest.raises(InvalidInput, match=r"\d+ of \d+ passages .* longer than named/narrow/16 reads") as caught:
+    def test_chunks_that_are_too_long_are_counted_before_anything_is_embedded(self, filled: Library) -> None:
+        with pytest.raises(InvalidInput, match=r"\d+ of \d+ chunks .* longer than named/narrow/16 reads") as caught:
             filled.build_beside("narrow/16/20")
         assert "chunking.size" in caught.value.hint
         assert "--anyway" in caught.value.hint

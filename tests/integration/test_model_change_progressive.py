@@ -14,10 +14,10 @@ from counting_bert import CountingBert
 from progressive_support import StoppedError, small_steps, stop_at, stopped_at_searchable, write_folder
 from working import worker_of
 
-from pinakes.approximation import Map
-from pinakes.embedders import EMBEDDERS
+from pinakes.api.background import Background
 from pinakes.library import Library
-from pinakes.serve.background import Background
+from pinakes.models.approximation import ApproximateMap
+from pinakes.models.embedders import EMBEDDERS
 
 SOME = [f"file{number}" for number in range(12)]
 MORE = [f"other{number}" for number in range(20)]
@@ -65,20 +65,20 @@ def partly(switched: Library, docs: Path) -> Library:
 
 
 def texts(library: Library, name: str = "default") -> list[str]:
-    found = library.shelves.embedder_of(library.collection(name))
+    found = library.app.embedder_of(library.collection(name))
     assert isinstance(found, CountingBert)
     return found.texts
 
 
 def usual_texts(library: Library) -> list[str]:
-    assert isinstance(library.shelves.embedder, CountingBert)
-    return library.shelves.embedder.texts
+    assert isinstance(library.app.embedder, CountingBert)
+    return library.app.embedder.texts
 
 
 def test_the_map_is_that_of_its_own_model(partly: Library, home: Path) -> None:
     record = partly.collection()
     assert "acme/second" in record.fingerprint
-    Map.load(home / "index" / f"map-{record.id}-{record.model_id}.npz", record.fingerprint)
+    ApproximateMap.load(home / "index" / f"map-{record.id}-{record.model_id}.npz", record.fingerprint)
     [about] = partly.status()
     assert 0 < about.approximate == about.pending
     assert partly.verify() == {"default": []}
@@ -90,7 +90,7 @@ def test_the_head_of_an_answer_is_embedded_by_its_own_model(partly: Library) -> 
     found = partly.search(QUERY)
     assert any(stage.name == "refine" and stage.detail["refined"] for stage in found.trace.stages)
     assert len(texts(partly)) > before
-    partly.shelves.refiner_of(partly.collection()).settle()
+    partly.app.refiner_of(partly.collection()).settle()
     assert usual_texts(partly) == []
     assert partly.verify() == {"default": []}
 
@@ -121,7 +121,7 @@ def test_after_going_back_the_rest_is_embedded_by_the_first_model(partly: Librar
 
 
 def test_a_run_that_embeds_the_rest_goes_on_with_the_model_it_is_switched_to(partly: Library) -> None:
-    rest = partly.shelves.embed_waiting("default")
+    rest = partly.app.embed_waiting("default")
     while next(rest).stage != "index":
         pass
     with Library(partly.settings) as beside:

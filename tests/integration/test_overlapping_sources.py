@@ -15,14 +15,14 @@ from sqlalchemy import update
 
 from pinakes.catalog import documents, sources
 from pinakes.catalog.schema import documents as rows
-from pinakes.embedders import EMBEDDERS
-from pinakes.errors import InvalidInput, NotFound, WouldRemove
+from pinakes.core.errors import InvalidInput, NotFound, WouldRemove
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.services.sync.adding import AddRequest, addition
+from pinakes.services.sync.forecasting import Forecasts
+from pinakes.services.sync.staleness import stale
 from pinakes.settings import SourceSettings
 from pinakes.testing import write_files
-from pinakes.upkeep.adding import Wanted, addition
-from pinakes.upkeep.forecasting import Forecasts
-from pinakes.upkeep.staleness import stale
 
 OpenLibrary = Callable[..., Library]
 
@@ -38,7 +38,7 @@ def tree(docs: Path) -> Path:
 
 def standing(library: Library, collection: str = "default") -> dict[str, str]:
     """Return path → uid of the documents of a collection."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         found = documents.where(connection, library.collection(collection).id, rows.c.id > 0)
         return {one.path: one.uid for one in found}
 
@@ -186,7 +186,7 @@ def test_a_source_beside_another_leaves_it_what_it_holds(
     for _ in range(2):
         assert [(one.changed, one.embedded) for one in library.sync()] == [(0, 0), (0, 0)]
     (tree / "sub/x.txt").write_text("no heading, xylem\n", "utf-8")
-    embedder = library.shelves.embedder
+    embedder = library.app.embedder
     assert isinstance(embedder, counting_embedder.CountingEmbedder)
     embedder.texts.clear()
     assert [(one.changed, one.embedded) for one in library.sync()] == [(1, 1), (0, 0)]
@@ -246,9 +246,9 @@ def take_over(library: Library, tree: Path) -> None:
     """Make of two sources what older versions did: the second has taken the documents of the first."""
     library.add(str(tree))
     library.add(str(tree / "sub"), as_source=True)
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         record = library.collection()
-        outer, inner = sources.everything(connection, record.id)
+        outer, inner = sources.list_all(connection, record.id)
         known = sources.manifest(connection, outer.id)
         for path in ("sub/x.txt", "sub/y.txt"):
             file = known[path]
@@ -267,7 +267,7 @@ def test_overlapping_sources_of_older_homes_keep_working_and_are_named(library: 
     reports = library.sync()
     assert [(one.changed, one.removed, one.embedded) for one in reports] == [(0, 0, 0)] * 2
     assert [one.overlaps for one in reports] == [["sub"], ["docs"]]
-    assert {one.name: tuple(one.overlaps) for one in library.syncing.everything()} == {
+    assert {one.name: tuple(one.overlaps) for one in library.syncing.list_all()} == {
         "docs": ("sub",),
         "sub": ("docs",),
     }
@@ -297,14 +297,14 @@ def test_what_lies_inside_a_configured_source_is_read_as_that_source(open_librar
     (tree / "sub/x.txt").write_text("no heading, xylem\n", "utf-8")
     assert library.add(str(tree / "sub")).paths == ["sub"]
     assert library.read("sub/x.txt").document.metadata["tags"] == ["kept"]
-    assert library.syncing.everything()[0].by == "settings"
+    assert library.syncing.list_all()[0].by == "settings"
 
 
 def test_one_folder_may_be_in_two_collections(library: Library, tree: Path) -> None:
     library.add(str(tree), "one")
     assert library.add(str(tree / "sub"), "two").added == 2
     assert library.add(str(tree), "three").added == 3
-    assert [one.overlaps for one in library.syncing.everything()] == [(), (), ()]
+    assert [one.overlaps for one in library.syncing.list_all()] == [(), (), ()]
 
 
 @needs_git
@@ -330,23 +330,23 @@ def test_a_folder_that_is_a_source_and_the_repository_around_it(library: Library
 
 def test_one_repository_by_several_urls_is_one_source(library: Library, tmp_path: Path) -> None:
     known = "https://Git.example.org/team/handbook.git"
-    record, _ = library.shelves.remember("default", SourceSettings(kind="git", location=known))
+    record, _ = library.app.remember("default", SourceSettings(kind="git", location=known))
     for url in ("https://git.example.org/team/handbook", "https://git.example.org/team/handbook.git/", known):
-        assert addition(library.shelves, record.name, Wanted(url)).source.location == known
+        assert addition(library.app, record.name, AddRequest(url)).source.location == known
     other = "https://git.example.org/team/other"
-    assert addition(library.shelves, record.name, Wanted(other)).source.location == other
+    assert addition(library.app, record.name, AddRequest(other)).source.location == other
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(library: Library, tree: Path) -> None:
     library.add(str(tree / "sub"))
     with pytest.raises(InvalidInput):
-        addition(library.shelves, "default", Wanted(str(tree)))
-    beside = addition(library.shelves, "default", Wanted(str(tree), as_source=True))
-    told = Forecasts(library.shelves).of("default", beside.source, paths=beside.paths)
+        addition(library.app, "default", AddRequest(str(tree)))
+    beside = addition(library.app, "default", AddRequest(str(tree), as_source=True))
+    told = Forecasts(library.app).forecast("default", beside.source, paths=beside.paths)
     assert (told.new, told.skipped) == (1, {"Read by the source 'sub'": 2})
     (tree / "sub/z.txt").write_text("no heading, zinc\n", "utf-8")
-    inside = addition(library.shelves, "default", Wanted(str(tree / "sub/z.txt")))
-    told = Forecasts(library.shelves).of("default", inside.source, paths=inside.paths)
+    inside = addition(library.app, "default", AddRequest(str(tree / "sub/z.txt")))
+    told = Forecasts(library.app).forecast("default", inside.source, paths=inside.paths)
     assert (told.source, told.paths, told.new) == (str(tree / "sub"), ("z.txt",), 1)
     assert locations(library) == [str(tree / "sub")]
 
@@ -355,7 +355,7 @@ def test_what_another_source_holds_is_not_stale(library: Library, tree: Path) ->
     library.add(str(tree))
     library.add(str(tree / "sub"), as_source=True)
     (tree / "sub/x.txt").write_text("no heading, xylem\n", "utf-8")
-    assert [one.count for one in stale(library.shelves, library.collection())] == [1, 0]
+    assert [one.count for one in stale(library.app, library.collection())] == [1, 0]
 
 
 def test_other_patterns_are_said_before_they_remove_anything(library: Library, tree: Path) -> None:
@@ -371,7 +371,7 @@ def test_other_patterns_are_said_before_they_remove_anything(library: Library, t
     done = library.add(str(tree), exclude=["sub/"], remove=True)
     assert (done.removed, done.exclude) == (2, ["sub/"])
     assert done.before == {"include": ["*.md", "*.txt"], "exclude": []}
-    [one] = library.syncing.everything()
+    [one] = library.syncing.list_all()
     assert (list(one.include), list(one.exclude)) == ([], ["sub/"])
     wider = library.add(str(tree), include=["*"])
     assert (wider.added, wider.before) == (2, {"include": [], "exclude": ["sub/"]}), "what only adds does not ask"

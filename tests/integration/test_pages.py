@@ -1,4 +1,4 @@
-"""The pages on which passages stand: in hits, in what agents are told, through edits."""
+"""The pages on which chunks stand: in hits, in what agents are told, through edits."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_a_hit_in_a_pdf_has_its_page_and_others_have_none(paged: Library) -> Non
 def test_agents_are_told_the_page(paged: Library) -> None:
     answer = SearchAnswer(paged.search("cider barn", top_k=1))
     assert "press.pdf:1-1, p. 1 ·" in answer.as_text()
-    (passage,) = answer.as_data()["passages"]
-    assert (passage["page"], passage["page_end"]) == (1, 1)
+    (chunk,) = answer.as_data()["passages"]
+    assert (chunk["page"], chunk["page_end"]) == (1, 1)
     other = SearchAnswer(paged.search("honey kitchen", top_k=1)).as_data()["passages"][0]
     assert "page" not in other
 
@@ -47,7 +47,7 @@ def test_pages_outlive_an_edit_of_what_is_known_about_a_file(paged: Library) -> 
 
 def test_the_catalogue_keeps_where_pages_begin(paged: Library) -> None:
     record = paged.collection("default")
-    with paged.shelves.catalog.read() as connection:
+    with paged.app.catalog.read() as connection:
         (document,) = documents.find(connection, record.id, "press.pdf")
         assert documents.pages(connection, document.id) == [0]
         (plain,) = documents.find(connection, record.id, "plain.md")

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from counting_embedder import CountingEmbedder
 
-from pinakes.catalog.history import Keeping, sweep
-from pinakes.documents.past import Asked, Pasts, moment
-from pinakes.errors import InvalidFilter, InvalidInput, NotFound
+from pinakes.app import App
+from pinakes.catalog.history import Retention, sweep
+from pinakes.core.errors import InvalidFilter, InvalidInput, NotFound
+from pinakes.core.records import Results
 from pinakes.library import Library
 from pinakes.search import Request
-from pinakes.shelves import Shelves
-from pinakes.types import Results
+from pinakes.services.documents.as_of_snapshots import Asked, Snapshots, moment
 
 WAIT_S = 20
 HERONS = "# Herons\n\nHerons stand in shallow water and wait for fish.\n"
@@ -67,7 +67,7 @@ def test_filters_and_limits_hold_for_then(library: Library, times: list[str]) ->
 def test_the_answer_says_so_and_nothing_is_embedded_again(
     open_library: Any, library: Library, times: list[str]
 ) -> None:
-    embedder = library.shelves.embedder = CountingEmbedder()
+    embedder = library.app.embedder = CountingEmbedder()
     answer = library.search("herons", as_of=times[1])
     assert embedder.texts == []
     assert f"as of {times[1][:19]}Z, with 2 documents as they were then" in answer.notes
@@ -91,8 +91,8 @@ def test_what_was_put_together_follows_the_writers(
     answer = library.search("fly", as_of=times[1])
     assert f"as of {times[1][:19]}Z, with 3 documents as they were then" in answer.notes
     assert ("Terns", "Terns fly from pole to pole.") in found(library, "fly", times[1])
-    with library.shelves.catalog.write() as connection:
-        assert sweep(connection, library.shelves.record("default").id, Keeping(days=-1)) == 3
+    with library.app.catalog.write() as connection:
+        assert sweep(connection, library.app.record("default").id, Retention(days=-1)) == 3
     library.documents.put("Owls fly at night.", title="Owls")
     answer = library.search("fly", as_of=times[1])
     assert answer.hits == ()
@@ -112,14 +112,14 @@ def test_no_question_waits_for_another(library: Library, times: list[str]) -> No
     """One is held up while it asks; others are answered meanwhile, and what it needs stays though it is forgotten."""
     held, go = threading.Event(), threading.Event()
 
-    def ask(shelves: Shelves, asked: Asked, name: str, *, beside: bool) -> Results:
-        if shelves is not library.shelves and not held.is_set():
+    def ask(app: App, asked: Asked, name: str, *, beside: bool) -> Results:
+        if app is not library.app and not held.is_set():
             held.set()
             assert go.wait(WAIT_S)
-        with shelves.catalog.read():
+        with app.catalog.read():
             return library.search("fly")
 
-    pasts, request = Pasts(library.shelves), Request(query="fly", top_k=3)
+    pasts, request = Snapshots(library.app), Request(query="fly", top_k=3)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(pasts.answer, times[1], ask, request, "default")
         assert held.wait(WAIT_S)

@@ -41,7 +41,7 @@ def test_a_phrase_of_a_sentence_comes_first_in_every_mode(library: Library, mode
     found = library.search(SENTENCE, "first", mode=mode, fusion=fusion)  # type: ignore[arg-type]
     assert found.hits[0].path == "wysiwyg.md"
     assert {hit.path for hit in found.hits} >= {"wysiwyg.md", "other.md"}
-    assert 'passages with "what you see is what you get" come first' in found.notes
+    assert 'chunks with "what you see is what you get" come first' in found.notes
     first = found.hits[0]
     assert first.phrases == ("what you see is what you get",)
     assert "has the phrase 'what you see is what you get'" in first.explanation
@@ -50,7 +50,7 @@ def test_a_phrase_of_a_sentence_comes_first_in_every_mode(library: Library, mode
     assert all(0 <= score <= 1 for score in scores)
 
 
-def test_over_all_collections_passages_with_the_phrase_come_first(library: Library) -> None:
+def test_over_all_collections_chunks_with_the_phrase_come_first(library: Library) -> None:
     assert set(paths(library, SENTENCE, "*")[:2]) == {"wysiwyg.md", "draft.md"}
     documents = library.staged.summaries(SENTENCE, "first,second").documents
     assert {Path(one.document.path).name for one in documents[:2]} == {"wysiwyg.md", "draft.md"}
@@ -66,7 +66,7 @@ def test_a_required_phrase_that_is_in_one_collection_alone_is_required_of_all(li
     found = library.search('"blue herons"', "first,second")
     assert [hit.path for hit in found.hits] == ["wysiwyg.md"]
     assert found.required == ("blue herons",)
-    assert not any("no passage" in note for note in found.notes)
+    assert not any("no chunk" in note for note in found.notes)
     documents = library.staged.summaries('"blue herons"', "first,second")
     assert [one.document.path for one in documents.documents] == ["wysiwyg.md"]
 
@@ -74,7 +74,7 @@ def test_a_required_phrase_that_is_in_one_collection_alone_is_required_of_all(li
 def test_a_required_phrase_that_is_nowhere_is_answered_without_it_and_noted(library: Library) -> None:
     found = library.search('systems "red herons"', "first", mode="keyword")
     assert found.hits
-    assert found.notes[0] == 'no passage has "red herons": the answer is that of the words without quotation marks'
+    assert found.notes[0] == 'no chunk has "red herons": the answer is that of the words without quotation marks'
     plain = library.search("systems red herons", "first", mode="keyword")
     assert [hit.path for hit in found.hits] == [hit.path for hit in plain.hits]
 
@@ -82,7 +82,7 @@ def test_a_required_phrase_that_is_nowhere_is_answered_without_it_and_noted(libr
 def test_of_required_phrases_that_are_not_together_those_with_more_come_first(library: Library) -> None:
     found = library.search('"blue herons" "format text"', "first", mode="keyword")
     assert {hit.path for hit in found.hits[:2]} == {"wysiwyg.md", "other.md"}
-    assert found.notes[0].startswith("no passage has all of ")
+    assert found.notes[0].startswith("no chunk has all of ")
 
 
 def test_what_marks_mean_can_be_asked_for(library: Library) -> None:
@@ -96,7 +96,7 @@ def test_what_marks_mean_can_be_asked_for(library: Library) -> None:
 def test_filters_and_phrases_that_do_not_meet_are_told(library: Library) -> None:
     found = library.search(f"{SENTENCE} path:other.md", "first")
     assert [hit.path for hit in found.hits] == ["other.md"]
-    assert any(note.startswith("no passage that passes the filters has") for note in found.notes)
+    assert any(note.startswith("no chunk that passes the filters has") for note in found.notes)
 
 
 @pytest.mark.parametrize("query", ['"', "“", "\x00\x01\x02", "\x1b[31m", '"" ""', "?!", "‘", '"' * 1999, "「" * 1999])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bert_reference import WORDS, make_tiny_bert
 
-from pinakes.ingest import Event
+from pinakes.ingestion import Event
 from pinakes.library import Library
 
 FILES = 60
@@ -67,7 +67,7 @@ def stop_at(stage: str, times: int = 1) -> Callable[[Event], None]:
 
 def everything(library: Library) -> tuple[list[int], np.ndarray]:
     """Return the chunks of the index that have a vector, and the vectors."""
-    _, index = library.shelves.index(library.chosen())
+    _, index = library.app.index(library.chosen())
     ids = index.contents()["vector"]
     return ids.tolist(), index.vectors(ids).own
 
@@ -99,7 +99,7 @@ def test_when_all_is_done_the_vectors_are_those_of_the_model(progressive: Open, 
     exact(library, home, folder)
 
 
-def test_stopped_once_it_is_searchable_every_passage_is_found_by_meaning(
+def test_stopped_once_it_is_searchable_every_chunk_is_found_by_meaning(
     progressive: Open, home: Path, folder: Path
 ) -> None:
     library = progressive()
@@ -184,12 +184,12 @@ def test_little_is_embedded_at_once(progressive: Open, home: Path, folder: Path)
 
 
 def test_each_token_has_a_vector_of_its_own_kept_on_disk(progressive: Open) -> None:
-    embedder = progressive().shelves.embedder
+    embedder = progressive().app.embedder
     [quick], _ = embedder.token_ids(["quick"])
     prior = embedder.prior()
     assert np.allclose(np.linalg.norm(prior, axis=1), 1, atol=1e-2)
     assert prior[quick] @ embedder.embed(["quick"])[0] == pytest.approx(1, abs=0.02)
-    again = progressive().shelves.embedder.prior()
+    again = progressive().app.embedder.prior()
     assert np.array_equal(prior, again)
 
 

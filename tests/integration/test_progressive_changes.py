@@ -31,14 +31,15 @@ from progressive_support import (
     write_folder,
 )
 
-from pinakes import follow, ingest, shelves
-from pinakes.approximation import Map, Tokens
+from pinakes import app, ingestion
 from pinakes.catalog import changes
-from pinakes.indexes import checksums
-from pinakes.ingest import Event
+from pinakes.core.records import Float32, IndexEntry, VectorEntry
+from pinakes.indexes import updater
+from pinakes.indexes.storage import checksums
+from pinakes.ingestion import Event
 from pinakes.library import Library
+from pinakes.models.approximation import ApproximateMap, TokenRows
 from pinakes.testing import ReferenceIndex
-from pinakes.types import Float32, IndexEntry, VectorEntry
 
 NAMES = [f"file{number}" for number in range(20)]
 OTHER_NAMES = [f"other{number}" for number in range(30)]
@@ -100,7 +101,7 @@ class TestGrowth:
         library = progressive(embedding__sample_chunks=60)
         stopped_at_searchable(library, some)
         before = map_file(home).read_bytes()
-        old = Map.load(map_file(home), library.collection().fingerprint)
+        old = ApproximateMap.load(map_file(home), library.collection().fingerprint)
         stopped_at_searchable(library, other)
         assert map_file(home).read_bytes() != before
         assert approximate_is_all_that_waits(library)
@@ -119,10 +120,10 @@ class TestGrowth:
         self, partly: Library, folder: Path, tmp_path: Path, home: Path, settings: dict[str, Any], monkeypatch: Any
     ) -> None:
         """Another process adds it, and leaves embedding to the one that is at it."""
-        monkeypatch.setattr(shelves, "_BATCHES_IN_A_ROUND", 1)
+        monkeypatch.setattr(app, "_BATCHES_IN_A_ROUND", 1)
         other = write_folder(tmp_path / "other", OTHER_NAMES, OTHER_WORDS)
         stages: list[str] = []
-        rest = partly.shelves.embed_waiting("default")
+        rest = partly.app.embed_waiting("default")
         while next(rest).stage != "index":
             pass
         with Library.open(home, **settings) as beside:
@@ -132,7 +133,7 @@ class TestGrowth:
         assert seen.count("index") <= 2
         [about] = partly.status()
         assert (about.waiting, about.approximate) == (0, about.pending)
-        fitted = Map.load(map_file(home), partly.collection().fingerprint)
+        fitted = ApproximateMap.load(map_file(home), partly.collection().fingerprint)
         assert fitted.of_texts == about.chunks
         for _ in rest:
             pass
@@ -143,11 +144,11 @@ class TestGrowth:
     ) -> None:
         other = {**settings, "embedding__model": "acme/other"}
         other["embedding__path"] = str(make_tiny_bert(tmp_path / "other-model", seed=8))
-        rest = partly.shelves.embed_waiting("default")
+        rest = partly.app.embed_waiting("default")
         while next(rest).stage != "index":
             pass
         with Library.open(home, **other) as beside:
-            ingest.bind(beside.shelves.catalog, beside.collection(), beside.shelves.embedder)
+            ingestion.bind_model(beside.app.catalog, beside.collection(), beside.app.embedder)
             assert waiting(beside) == beside.status()[0].chunks
             for _ in rest:
                 pass
@@ -188,7 +189,7 @@ class TestGrowth:
         stopped_at_searchable(library, folder, "one")
         stopped_at_searchable(library, write_folder(tmp_path / "other", OTHER_NAMES, OTHER_WORDS), "two")
         assert library.verify() == {"one": [], "two": []}
-        first, second = (library.shelves.fill_of(library.collection(name)) for name in ("one", "two"))
+        first, second = (library.app.fill_of(library.collection(name)) for name in ("one", "two"))
         assert first is not None
         assert second is not None
         entry = IndexEntry(1, 1, "", "", "", "quick brown fox", (), None)
@@ -199,20 +200,22 @@ class TestGrowth:
     ) -> None:
         before = exact_places(partly)
         partly.add(str(write_folder(folder.with_name("copies"), NAMES[:3], lines=14)), "copies")
-        partly.shelves.refiner.settle()
+        partly.app.refiner.settle()
         assert {key for key in places(partly)[0] if key[0] in ("file0.md", "file1.md")} <= exact_places(partly)
         assert before < exact_places(partly)
         assert partly.verify() == {"copies": [], "default": []}
 
 
-def by_map(library: Library, fitted: Map, wanted: dict[tuple[str, int], Float32]) -> dict[tuple[str, int], Float32]:
-    """Return the vectors that a map gives to passages."""
+def by_map(
+    library: Library, fitted: ApproximateMap, wanted: dict[tuple[str, int], Float32]
+) -> dict[tuple[str, int], Float32]:
+    """Return the vectors that a map gives to chunks."""
     of, ids = places(library)
     place_of = dict(zip(ids.tolist(), of, strict=True))
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         entries = changes.entries_of(connection, [key for key in place_of if place_of[key] in wanted])
-    embedder: Any = library.shelves.embedder
-    found = fitted.apply(Tokens.of(*embedder.token_ids([entry.embedded_text for entry in entries])))
+    embedder: Any = library.app.embedder
+    found = fitted.apply(TokenRows.from_ids(*embedder.token_ids([entry.embedded_text for entry in entries])))
     return {place_of[entry.chunk_id]: vector for entry, vector in zip(entries, found, strict=True)}
 
 
@@ -271,12 +274,12 @@ class TestRebuilding:
 
 class TestVerify:
     def wrong(self, library: Library, exact: bool, *, told: bool, other: bool) -> list[tuple[str, str, int]]:
-        """Give one passage another vector, or call it what it is not; return what verify says."""
+        """Give one chunk another vector, or call it what it is not; return what verify says."""
         of, ids = places(library)
         known = exact_places(library)
         key = next(key for place, key in zip(of, ids.tolist(), strict=True) if (place in known) is exact)
-        _, index = library.shelves.index("default")
-        with library.shelves.catalog.read() as connection:
+        _, index = library.app.index("default")
+        with library.app.catalog.read() as connection:
             [entry] = changes.entries_of(connection, [key])
         vector = index.vectors(np.array([key])).own[0]
         part: Any = index
@@ -328,12 +331,12 @@ class TestVerify:
 
 class TestCatchingUp:
     @pytest.mark.parametrize("at_once", [500, 7, 1])
-    def test_a_passage_is_approximated_once_where_it_is_new_and_the_map_is_too(
+    def test_a_chunk_is_approximated_once_where_it_is_new_and_the_map_is_too(
         self, partly: Library, monkeypatch: pytest.MonkeyPatch, at_once: int
     ) -> None:
-        monkeypatch.setattr(follow, "_DOCUMENTS_PER_STEP", at_once)
+        monkeypatch.setattr(updater, "_DOCUMENTS_PER_STEP", at_once)
         record = partly.collection()
-        fill = partly.shelves.fill_of(record)
+        fill = partly.app.fill_of(record)
         assert fill is not None
         filled: Counter[int] = Counter()
 
@@ -342,15 +345,15 @@ class TestCatchingUp:
             return fill(entries)
 
         index = ReferenceIndex(record.dimension, lambda where: np.empty(0, np.int64))
-        with partly.shelves.catalog.read() as connection:
+        with partly.app.catalog.read() as connection:
             ops = Counter(change.op for change in changes.since(connection, record.id, 0, 10_000))
         assert ops["put"] == len(NAMES)
         assert 0 < ops["approximate"] <= len(NAMES)
-        for _ in follow.catch_up(partly.shelves.catalog, record, index, counted):
+        for _ in updater.catch_up(partly.app.catalog, record, index, counted):
             pass
         assert set(filled.values()) == {1}
         assert len(filled) == waiting(partly)
-        _, held = partly.shelves.index("default")
+        _, held = partly.app.index("default")
         for part, ids in held.contents().items():
             assert np.array_equal(index.contents()[part], ids)
         ids = held.contents()["vector"]
@@ -359,7 +362,7 @@ class TestCatchingUp:
     def test_an_index_that_saw_the_documents_takes_only_vectors(self, partly: Library, folder: Path) -> None:
         record = partly.collection()
         index = ReferenceIndex(record.dimension, lambda where: np.empty(0, np.int64))
-        for _ in follow.catch_up(partly.shelves.catalog, record, index, partly.shelves.fill_of(record)):
+        for _ in updater.catch_up(partly.app.catalog, record, index, partly.app.fill_of(record)):
             pass
         applied: list[tuple[int, int]] = []
 
@@ -371,11 +374,11 @@ class TestCatchingUp:
                 index.apply(removed, added, position, vectors)
 
         partly.add(str(folder))
-        for _ in follow.catch_up(partly.shelves.catalog, record, Watched(), partly.shelves.fill_of(record)):  # type: ignore[arg-type]
+        for _ in updater.catch_up(partly.app.catalog, record, Watched(), partly.app.fill_of(record)):  # type: ignore[arg-type]
             pass
         assert set(applied) == {(0, 0)}
         ids = index.contents()["exact"]
-        _, held = partly.shelves.index("default")
+        _, held = partly.app.index("default")
         assert np.array_equal(ids, held.contents()["exact"])
         assert np.array_equal(index.vectors(ids).own, held.vectors(ids).own)
 

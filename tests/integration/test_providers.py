@@ -17,13 +17,13 @@ from embedding_server import EmbeddingServer, Raw, serving
 from progressive_support import StoppedError, stop_at, write_folder
 from working import worker_of
 
-from pinakes.documents.drafting import Draft
-from pinakes.documents.editing import Written
-from pinakes.errors import InvalidInput, ModelMismatch, ModelUnavailable, TooCostly
+from pinakes.api import background as module
+from pinakes.api.background import Background
+from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable, TooCostly
 from pinakes.library import Library
-from pinakes.readers import READERS
-from pinakes.serve import background as module
-from pinakes.serve.background import Background
+from pinakes.parsing import READERS
+from pinakes.services.documents.editing import WrittenDocument
+from pinakes.services.documents.planned_changes import Draft
 
 Open = Callable[..., Library]
 
@@ -61,13 +61,13 @@ def pending(library: Library) -> int:
     return library.status()[0].pending
 
 
-def passages(server: EmbeddingServer) -> Counter[str]:
-    """Return how often each passage was paid for; the words that only ask whether the model is there left out."""
+def chunks(server: EmbeddingServer) -> Counter[str]:
+    """Return how often each chunk was paid for; the words that only ask whether the model is there left out."""
     return Counter(text for text in server.paid if "\n" in text)
 
 
 def paid_once(server: EmbeddingServer, library: Library) -> bool:
-    return set(passages(server).values()) == {1} and len(passages(server)) == library.status()[0].chunks
+    return set(chunks(server).values()) == {1} and len(chunks(server)) == library.status()[0].chunks
 
 
 def test_documents_are_found_by_the_vectors_of_a_provider(
@@ -101,7 +101,7 @@ def test_a_provider_that_is_killed_in_the_middle_is_gone_on_with_and_nothing_is_
     assert killed.is_set()
     assert report.degraded is not None
     assert 0 < report.pending < report.chunks
-    before = len(passages(server))
+    before = len(chunks(server))
     assert before >= 16
     assert report.chunks - report.pending == before
     answer = library.search("lazy dog")
@@ -123,7 +123,7 @@ def test_the_same_where_all_is_in_the_catalogue_before_it_is_embedded(
     library = provided(ingest__batch_chunks=40, embedding__connections=1)
     server.before = lambda texts: server.stop() if len(server.paid) >= 60 else None
     report = library.add(str(folder))
-    kept = len(passages(server))
+    kept = len(chunks(server))
     assert library.status()[0].exact == kept
     assert 57 <= kept <= 60
     assert (report.embedded, report.reused, report.pending) == (kept, 0, report.chunks - kept)
@@ -157,7 +157,7 @@ def test_a_server_embeds_what_waits_once_the_provider_is_back(
     assert paid_once(server, library)
 
 
-def test_a_source_says_no_longer_why_passages_wait_once_none_does(
+def test_a_source_says_no_longer_why_chunks_wait_once_none_does(
     provided: Open, server: EmbeddingServer, folder: Path, tmp_path: Path
 ) -> None:
     library = provided()
@@ -168,36 +168,36 @@ def test_a_source_says_no_longer_why_passages_wait_once_none_does(
     library.add(str(other))
     with pytest.raises(ModelUnavailable):
         library.reindex(embed=True)
-    assert all("answers 500" in (one.error or "") for one in library.syncing.everything())
+    assert all("answers 500" in (one.error or "") for one in library.syncing.list_all())
     server.reply = lambda texts, before: None
     library = provided()  # which did not see the provider fail a moment ago
     library.reindex(embed=True)
-    assert [one.error for one in library.syncing.everything()] == [None, None]
+    assert [one.error for one in library.syncing.list_all()] == [None, None]
 
 
-def test_what_else_is_wrong_with_a_source_is_told_after_passages_waited(
+def test_what_else_is_wrong_with_a_source_is_told_after_chunks_waited(
     provided: Open, server: EmbeddingServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(READERS, ".oops", "failing_reader:FailingReader")
-    monkeypatch.setitem(sys.modules, "pinakes.readers.failing_reader", failing_reader)
+    monkeypatch.setitem(sys.modules, "pinakes.parsing.failing_reader", failing_reader)
     library = provided(ingest__processes=0)
     (folder / "broken.oops").write_bytes(b"wrong")
     server.reply = lambda texts, before: Raw(500, b"oops")
     library.add(str(folder))
-    assert "answers 500" in (library.syncing.everything()[0].error or "")
+    assert "answers 500" in (library.syncing.list_all()[0].error or "")
     server.reply = lambda texts, before: None
     library = provided()
     library.embed_pending()
-    assert library.syncing.everything()[0].error == "1 file failed"
+    assert library.syncing.list_all()[0].error == "1 file failed"
 
 
 def test_who_stops_a_run_does_not_pay_twice(provided: Open, server: EmbeddingServer, folder: Path) -> None:
     with pytest.raises(StoppedError):
         provided().add(str(folder), on_event=stop_at("embed", 3))
-    assert len(passages(server)) > 0
+    assert len(chunks(server)) > 0
     library = provided()
     library.sync()
-    twice = [text for text, times in passages(server).items() if times > 1]
+    twice = [text for text, times in chunks(server).items() if times > 1]
     assert len(twice) <= 2 * 4, "more than the requests that were under way"
     assert pending(library) == 0
 
@@ -209,7 +209,7 @@ def test_a_refused_text_concerns_its_own_document_only(provided: Open, server: E
     server.reply = lambda texts, before: refused if any("badger" in text for text in texts) else None
     library = provided(embedding__ask_above=0.0, embedding__price_per_million=0.0)
     report = library.add(str(docs))
-    assert "1 passage has no vector (badger.md:1-3)" in str(report.degraded)
+    assert "1 chunk has no vector (badger.md:1-3)" in str(report.degraded)
     assert "answers 400: input is too long" in str(report.degraded)
     assert (report.added, report.embedded, report.pending, report.failed) == (3, 2, 1, [])
     assert (pending(library), len(library.search("heron", mode="vector").hits)) == (1, 2)
@@ -226,7 +226,7 @@ def test_a_refused_text_is_named_though_a_server_embeds_what_waits(
     (docs / "badger.md").write_text("# badger\n\nThe badger lives near the river.\n")
     server.reply = lambda texts, before: Raw(400, b"no") if any("badger" in text for text in texts) else None
     library = provided()
-    library.shelves.embeds_later = True
+    library.app.embeds_later = True
     assert "(badger.md:1-3)" in str(library.add(str(docs)).degraded)
 
 
@@ -235,9 +235,9 @@ def test_a_refused_text_of_a_large_run_is_found_by_words(provided: Open, server:
     refused = Raw(400, b"input is too long")
     server.reply = lambda texts, before: refused if any("badger" in text for text in texts) else None
     library = provided(embedding__price_per_million=1.0, embedding__ask_above=0.02)
-    library.shelves.agreed = True
+    library.app.agreed = True
     report = library.add(str(folder))
-    assert "1 passage has no vector (badger.md:1-3)" in str(report.degraded)
+    assert "1 chunk has no vector (badger.md:1-3)" in str(report.degraded)
     assert pending(library) == 1
     assert library.search("badger").hits[0].path == "badger.md"
 
@@ -258,7 +258,7 @@ def test_a_server_does_not_ask_for_a_refused_text_again_and_again(
     background = worker_of(library, Background(library))
     background.start()
     deadline = time.monotonic() + LONG_S
-    while "1 passage has no vector" not in caplog.text and time.monotonic() < deadline:
+    while "1 chunk has no vector" not in caplog.text and time.monotonic() < deadline:
         time.sleep(0.02)
     asked, deadline = server.requests, time.monotonic() + 0.5
     while server.requests == asked and time.monotonic() < deadline:
@@ -272,23 +272,23 @@ def test_much_is_not_spent_unasked(provided: Open, server: EmbeddingServer, fold
     library = provided(embedding__price_per_million=1.0, embedding__ask_above=0.0)
     report = library.add(str(folder))
     assert "more than is spent unasked" in str(report.degraded)
-    assert passages(server) == {}
+    assert chunks(server) == {}
     assert report.pending == report.chunks
     assert library.search("lazy dog", mode="keyword").hits
     with pytest.raises(TooCostly) as caught:
         library.embed_pending()
     assert "--yes" in caught.value.hint
-    bill = library.shelves.bill(library.collection())
+    bill = library.app.bill(library.collection())
     assert bill is not None
     assert (bill.texts, bill.asks) == (report.chunks, True)
 
-    library.shelves.agreed = True
+    library.app.agreed = True
     library.embed_pending()
     assert pending(library) == 0
-    words = sum(len(text.split()) for text in passages(server))
+    words = sum(len(text.split()) for text in chunks(server))
     assert words <= bill.tokens <= 3 * words
     assert bill.dollars == pytest.approx(bill.tokens / 1_000_000)
-    assert library.shelves.bill(library.collection()) is None
+    assert library.app.bill(library.collection()) is None
 
 
 def test_what_costs_little_is_not_asked_for(provided: Open, server: EmbeddingServer, folder: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_server_does_not_spend_unasked_either(
         time.sleep(0.02)
     assert background.stop()
     assert "spent unasked" in caplog.text
-    assert passages(server) == {}
+    assert chunks(server) == {}
 
 
 def test_a_collection_is_built_by_a_provider_beside_a_local_model_and_goes_back(
@@ -349,8 +349,8 @@ def test_building_beside_asks_too_and_goes_on_afterwards(
     library = provided(embedding__max_tokens=400, embedding__price_per_million=1.0, embedding__ask_above=0.0)
     with pytest.raises(TooCostly):
         library.build_beside()
-    assert passages(server) == {}
-    library.shelves.agreed = True
+    assert chunks(server) == {}
+    library.app.agreed = True
     state = library.build_beside()
     assert state.beside is not None
     assert state.beside.state == "ready"
@@ -420,7 +420,7 @@ def test_without_its_key_nothing_is_lost(provided: Open, folder: Path, monkeypat
 
 
 def with_summaries(provided: Open, server: EmbeddingServer) -> Library:
-    """Return a library with four documents whose passages are embedded and whose summaries wait."""
+    """Return a library with four documents whose chunks are embedded and whose summaries wait."""
     library = provided(embedding__dimension=48, embedding__batch=1, embedding__connections=1)
     uids = [
         library.documents.put(f"Straw and hay {number}.", title=f"List {number}").document.uid for number in range(4)
@@ -471,7 +471,7 @@ def test_what_a_provider_answered_for_documents_before_it_went_down_is_paid_once
     library = provided(embedding__dimension=48, embedding__batch=1, embedding__connections=1)
     server.reply = lambda texts, before: Raw(503) if len(server.paid) == 2 else None
     drafts = [Draft(f"Straw and hay {number}.", title=f"List {number}") for number in range(4)]
-    assert all(isinstance(one, Written) and one.degraded for one in library.documents.put_many(drafts))
+    assert all(isinstance(one, WrittenDocument) and one.degraded for one in library.documents.put_many(drafts))
     assert pending(library) == 2
     server.reply = lambda texts, before: None
     library.embed_pending()

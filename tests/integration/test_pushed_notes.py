@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from planted import Maker
 
-from pinakes import readers
+from pinakes import parsing
+from pinakes.core.records import JSON
 from pinakes.library import Library
 from pinakes.testing import write_files
 from pinakes.tools import TOOLS
-from pinakes.types import JSON
 
 TOKEN = "glpat-" + Maker(21).of("abcdefABCDEF0123456789", 20)
 OTHER = "npm_" + Maker(22).of("abcdefABCDEF0123456789", 36)
@@ -98,7 +98,7 @@ def test_embedded_data_of_a_push_is_left_out_as_that_of_files_is(
     text = f"# Gauge\n\nThe gauge of the river stands at the bridge.\n\n{DATA[kind]}\n\nIt was built in May.\n"
     report = library.add(str(write_files(docs, {"gauge.md": text})), "files")
     assert push(library, text)["notes"] == [str(note) for _, note in report.notes]
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         from pinakes.catalog import schema
 
         texts = list(connection.scalars(schema.documents.select().with_only_columns(schema.documents.c.text)))
@@ -162,7 +162,7 @@ def test_documents_of_files_that_are_gone_are_not_to_be_read_for_ever(
     library.sync()
     (docs / "tea.md").unlink()
     library.sync()
-    monkeypatch.setitem(readers.VERSIONS, "markdown", readers.VERSIONS["markdown"] + 1)
+    monkeypatch.setitem(parsing.VERSIONS, "markdown", parsing.VERSIONS["markdown"] + 1)
     [now] = library.status()
     assert now.upgrade is not None
     assert (now.upgrade.to_read, now.upgrade.kept) == (3, 0), "whether the file is there is not known before a sync"

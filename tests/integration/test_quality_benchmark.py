@@ -54,7 +54,7 @@ def test_of_a_copy_only_the_sample_is_embedded_and_the_full_library_stays_as_it_
         before, after = full.status()[0], library.status()[0]
         assert (before.chunks, before.pending) == (after.chunks, 0)
         assert after.chunks - after.pending == SAMPLE
-        _, index = library.shelves.index(library.chosen())
+        _, index = library.app.index(library.chosen())
         held = index.contents()
         assert len(held["vector"]) == after.chunks
         assert len(held["exact"]) == SAMPLE
@@ -64,7 +64,7 @@ def test_of_a_copy_only_the_sample_is_embedded_and_the_full_library_stays_as_it_
 
 def test_each_question_is_answered_as_if_none_was_asked_before(full: Library, reopen: Reopen) -> None:
     with progressive.sampled(full, SAMPLE, reopen) as library:
-        refiner = library.shelves.refiner = progressive.FirstAnswer(full, library)
+        refiner = library.app.refiner = progressive.FirstAnswer(full, library)
         for most in (0, 3, 10):
             answers = []
             for _ in range(2):
@@ -86,7 +86,7 @@ def test_what_is_refined_is_scored_as_in_the_full_library(full: Library, reopen:
 
     right = cosines(full)
     with progressive.sampled(full, SAMPLE, reopen) as library:
-        refiner = library.shelves.refiner = progressive.FirstAnswer(full, library)
+        refiner = library.app.refiner = progressive.FirstAnswer(full, library)
         refiner.begin(20)
         found = cosines(library)
         assert len(found) == SAMPLE + refiner.refined[0] > SAMPLE

@@ -11,7 +11,7 @@ from benchmarks.quality import __main__ as quality
 from benchmarks.quality import targets
 from benchmarks.quality.sets import QuestionSet
 
-from pinakes.evaluation.figures import Measured
+from pinakes.evaluation.figures import ModeFigures
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import measure_run
 from pinakes.testing import FILES, write_files
@@ -24,7 +24,7 @@ ASKED = (
 RunEval = Callable[..., int]
 
 
-def measured(right: int, of: int = 10, no_answer: int = 0) -> Measured:
+def measured(right: int, of: int = 10, no_answer: int = 0) -> ModeFigures:
     """Return what a ranking with ``right`` perfect answers measures, none of ``no_answer`` recognised."""
     questions = [Question(str(number), "q", {"d": 1}) for number in range(of)]
     questions += [Question(f"none-{number}", "q", {}) for number in range(no_answer)]
@@ -32,7 +32,7 @@ def measured(right: int, of: int = 10, no_answer: int = 0) -> Measured:
     return measure_run(rankings, questions, "hybrid")
 
 
-def modes(hybrid: int, keyword: int = 0, vector: int = 0, no_answer: int = 0) -> dict[str, Measured]:
+def modes(hybrid: int, keyword: int = 0, vector: int = 0, no_answer: int = 0) -> dict[str, ModeFigures]:
     return {"hybrid": measured(hybrid, no_answer=no_answer), "keyword": measured(keyword), "vector": measured(vector)}
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pinakes import Library
-from pinakes.errors import InvalidInput
-from pinakes.search.confidence import confidence
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import Hit
+from pinakes.search.ranking.confidence import confidence
 from pinakes.testing import write_files
-from pinakes.types import Hit
 
 OpenLibrary = Callable[..., Library]
 LICENCE = "".join(f"Section {n}: whoever waters tree {n} may keep the fruit of branch {n}.\n" for n in range(12))
@@ -104,7 +104,7 @@ def test_more_neighbours_than_three_are_refused(filled: Library, number: int) ->
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
-def test_passages_that_say_the_same_are_shown_once(filled: Library, mode: str) -> None:
+def test_chunks_that_say_the_same_are_shown_once(filled: Library, mode: str) -> None:
     hits = filled.search("who may keep the fruit of branch 5", top_k=20, mode=mode).hits  # type: ignore[arg-type]
     licences = [hit for hit in hits if hit.path.endswith("LICENCE.txt")]
     assert len({hit.path for hit in licences}) == 1
@@ -116,7 +116,7 @@ def test_passages_that_say_the_same_are_shown_once(filled: Library, mode: str) -
             assert one.score <= hit.score
 
 
-def test_places_of_repeated_passages_go_to_the_next(filled: Library) -> None:
+def test_places_of_repeated_chunks_go_to_the_next(filled: Library) -> None:
     hits = filled.search("fruit of branch 5", top_k=3, mode="vector").hits
     assert len(hits) == 3
     assert len({hit.text for hit in hits}) == 3

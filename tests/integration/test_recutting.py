@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.documents.editing import Draft
-from pinakes.embedders import EMBEDDERS
-from pinakes.ingest import Event
+from pinakes.ingestion import Event
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.services.documents.editing import Draft
 from pinakes.testing import write_files
 
 TEXT = "# Long\n\n" + "".join(f"Line {number} of the heron is here.\n\n" for number in range(60))
@@ -23,9 +23,9 @@ def put(library: Library, title: str = "Long") -> str:
     return library.documents.put(TEXT, title=title).document.uid
 
 
-def test_it_has_other_passages_then_and_is_the_same_document_otherwise(library: Library) -> None:
+def test_it_has_other_chunks_then_and_is_the_same_document_otherwise(library: Library) -> None:
     uid = put(library)
-    before, passages = library.documents.get(uid), library.documents.chunks(uid)
+    before, chunks = library.documents.get(uid), library.documents.chunks(uid)
     library.collecting.configure("default", chunking=SMALL)
     library.reindex()
     after = library.documents.get(uid)
@@ -41,7 +41,7 @@ def test_it_has_other_passages_then_and_is_the_same_document_otherwise(library: 
     assert library.search("line 17", mode="keyword").hits[0].document_id == uid
     library.collecting.configure("default", chunking=None)
     library.reindex()
-    assert library.documents.chunks(uid) == passages
+    assert library.documents.chunks(uid) == chunks
 
 
 def test_what_is_cut_as_it_would_be_now_stays(library: Library) -> None:

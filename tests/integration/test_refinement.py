@@ -30,15 +30,15 @@ from progressive_support import (
 )
 
 from pinakes.catalog import documents, sources
-from pinakes.embedders import EMBEDDERS
+from pinakes.core.records import Float32, Hit, Results
 from pinakes.library import Library
-from pinakes.types import Float32, Hit, Results
+from pinakes.models.embedders import EMBEDDERS
 
 NAMES = [f"file{number}" for number in range(20)]
 QUERY = "quick brown fox"
 PLENTY_MS = 60_000
 MOST = 20
-"""Passages that one search embeds; the made-up model is so hard to approximate that it may take more for a head."""
+"""Chunks that one search embeds; the made-up model is so hard to approximate that it may take more for a head."""
 
 Open = Callable[..., Library]
 
@@ -84,7 +84,7 @@ def partly(counting: Open, filled: Path, home: Path) -> Open:
 
 
 def embedder(library: Library) -> CountingBert:
-    found = library.shelves.embedder
+    found = library.app.embedder
     assert isinstance(found, CountingBert)
     return found
 
@@ -170,29 +170,29 @@ class TestTheSecondSearch:
     def test_it_embeds_nothing_and_answers_the_same_even_before_all_is_written(self, partly: Open, fusion: str) -> None:
         library = partly()
         waiting_before = waiting(library)
-        with library.shelves.catalog.write():  # nobody else can write now
+        with library.app.catalog.write():  # nobody else can write now
             first = library.search(QUERY, fusion=fusion)
             embedded = len(embedder(library).texts)
             second = library.search(QUERY, fusion=fusion)
             assert len(embedder(library).texts) == embedded > 0
-        library.shelves.refiner.settle()
+        library.app.refiner.settle()
         third = library.search(QUERY, fusion=fusion)
         assert len(embedder(library).texts) == embedded
         assert order(first.hits) == order(second.hits) == order(third.hits)
         assert waiting(library) + embedded == waiting_before
 
-    def test_sources_say_no_longer_why_passages_wait_once_searches_embedded_the_last(self, partly: Open) -> None:
+    def test_sources_say_no_longer_why_chunks_wait_once_searches_embedded_the_last(self, partly: Open) -> None:
         library = partly()
-        with library.shelves.catalog.write() as connection:  # as a run ends whose model fails
-            [record] = sources.everything(connection, library.collection().id)
+        with library.app.catalog.write() as connection:  # as a run ends whose model fails
+            [record] = sources.list_all(connection, library.collection().id)
             sources.finished(connection, record.id, None, "It does not answer.")
-            sources.told(connection, record.id, {"degraded": "It does not answer."})
+            sources.save_report(connection, record.id, {"degraded": "It does not answer."})
         for name in NAMES:
-            assert [one.error for one in library.syncing.everything()] == ["It does not answer."]
+            assert [one.error for one in library.syncing.list_all()] == ["It does not answer."]
             library.search(QUERY, mode="vector", top_k=50, filters={"path": f"{name}.md"})
-            library.shelves.refiner.settle()
+            library.app.refiner.settle()
         assert waiting(library) == 0
-        assert [one.error for one in library.syncing.everything()] == [None]
+        assert [one.error for one in library.syncing.list_all()] == [None]
 
     def test_after_closing_another_process_finds_them(self, partly: Open) -> None:
         library = partly()
@@ -209,7 +209,7 @@ class TestTheSecondSearch:
     def test_they_survive_building_the_index_anew(self, partly: Open, expected: dict[tuple[str, int], Float32]) -> None:
         library = partly()
         first = library.search(QUERY)
-        library.shelves.refiner.settle()
+        library.app.refiner.settle()
         exact, held = exact_places(library), vectors(library)
         library.reindex()
         assert exact_places(library) == exact
@@ -225,7 +225,7 @@ class TestTheSecondSearch:
         library = partly()
         for query in ("lazy dog", "search engines index", "every word of it", "the quick fox jumps"):
             library.search(query)
-        library.shelves.refiner.settle()
+        library.app.refiner.settle()
         assert len(set(embedder(library).texts)) == len(embedder(library).texts)
         assert library.verify() == {"default": []}
         library.add(str(folder))
@@ -233,7 +233,7 @@ class TestTheSecondSearch:
 
 
 class TestSeveralAtOnce:
-    def test_threads_that_refine_the_same_passages_leave_one_vector_each(
+    def test_threads_that_refine_the_same_chunks_leave_one_vector_each(
         self, partly: Open, folder: Path, expected: dict[tuple[str, int], Float32]
     ) -> None:
         library = partly()
@@ -246,13 +246,13 @@ class TestSeveralAtOnce:
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(search, range(4)))
         assert len({tuple(order(one.hits)) for one in found}) == 1
-        library.shelves.refiner.settle()
+        library.app.refiner.settle()
         assert library.verify() == {"default": []}
         assert len(set(embedder(library).texts)) <= 20
         library.add(str(folder))
         assert_sound(library, expected)
 
-    def test_processes_that_refine_the_same_passages_leave_one_vector_each(
+    def test_processes_that_refine_the_same_chunks_leave_one_vector_each(
         self, partly: Open, home: Path, settings: dict[str, Any]
     ) -> None:
         children = [
@@ -277,13 +277,13 @@ class TestSeveralAtOnce:
         library.search(QUERY)
         assert embedder(library).texts == []
 
-    def test_documents_that_go_while_their_passages_are_embedded_are_no_error(self, partly: Open) -> None:
+    def test_documents_that_go_while_their_chunks_are_embedded_are_no_error(self, partly: Open) -> None:
         library = partly()
         library.search("warm", mode="keyword")
 
         def remove_most() -> None:
             embedder(library).before = lambda: None
-            with library.shelves.catalog.write() as connection:
+            with library.app.catalog.write() as connection:
                 found = documents.paths(connection, library.collection().id)[:-2]
                 for path in found:
                     [record] = documents.find(connection, library.collection().id, path)
@@ -292,19 +292,19 @@ class TestSeveralAtOnce:
         embedder(library).before = remove_most
         found = library.search(QUERY, mode="vector", top_k=50)
         left = set(NAMES[-2:])
-        library.shelves.refiner.settle()
+        library.app.refiner.settle()
         assert {hit.path for hit in found.hits} <= {f"{name}.md" for name in NAMES}
         assert len({path for path, _ in places(library)[0]}) == len(left)
         assert library.verify() == {"default": []}
         again = library.search(QUERY, mode="vector", top_k=50)
         assert {hit.path for hit in again.hits} == {path for path, _ in places(library)[0]}
 
-    def test_passages_that_are_gone_have_no_vector_and_those_beside_them_have(self, partly: Open) -> None:
+    def test_chunks_that_are_gone_have_no_vector_and_those_beside_them_have(self, partly: Open) -> None:
         library = partly()
         of, ids = places(library)
         exact = exact_places(library)
         some = [key for where, key in zip(of, ids.tolist(), strict=True) if where not in exact][:3]
-        found = library.shelves.refiner.vectors(library.collection(), [10**9, *some, 10**9 + 1])
+        found = library.app.refiner.vectors(library.collection(), [10**9, *some, 10**9 + 1])
         assert sorted(found) == sorted(some)
 
 
@@ -328,14 +328,14 @@ class TestOddCollections:
         assert "refine" not in [stage.name for stage in found.trace.stages]
         assert not any(hit.approximate for hit in found.hits)
 
-    def test_a_few_passages_are_embedded_at_once(self, counting: Open, docs: Path) -> None:
+    def test_a_few_chunks_are_embedded_at_once(self, counting: Open, docs: Path) -> None:
         library = counting()
         library.add(str(write_folder(docs, NAMES[:2], lines=8)))
         assert 0 < len(places(library)[0]) <= 10
         assert waiting(library) == 0
         assert "refine" not in [stage.name for stage in library.search(QUERY).trace.stages]
 
-    def test_passages_that_are_all_the_same_are_embedded_once(self, counting: Open, docs: Path) -> None:
+    def test_chunks_that_are_all_the_same_are_embedded_once(self, counting: Open, docs: Path) -> None:
         write_folder(docs, ["same"])
         for number in range(30):
             shutil.copy(docs / "same.md", docs / f"copy{number}.md")
@@ -362,7 +362,7 @@ class TestOddCollections:
         library.add(str(docs))
         assert_sound(library, directly(home.with_name("direct"), [docs], settings))
 
-    def test_passages_without_a_single_token_do_no_harm(
+    def test_chunks_without_a_single_token_do_no_harm(
         self, counting: Open, docs: Path, home: Path, settings: dict[str, Any]
     ) -> None:
         write_folder(docs, NAMES[:8])

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import slow_reader
 
-from pinakes.calls.caller import Caller, calling
+from pinakes.core.caller import Caller, calling
+from pinakes.core.records import Hit, Results, SourceState
 from pinakes.library import Library
-from pinakes.readers import READERS
+from pinakes.parsing import READERS
+from pinakes.services.sync.staleness import stale
 from pinakes.testing import write_files
-from pinakes.types import Hit, Results, SourceState
-from pinakes.upkeep.staleness import stale
 
 Open = Callable[..., Library]
 WAIT_S = 30
@@ -211,7 +211,7 @@ class TestTheBudget:
         write_files(docs, {"a.md": "# A\n\nRotate.\n"})
         library.add(str(docs))
         (docs / "a.md").write_text("# A\n\nRotate twice.\n")
-        with library.shelves.home.reading("default", ("folder", str(docs), "")):
+        with library.app.home.reading("default", ("folder", str(docs), "")):
             start = time.perf_counter()
             answer = ask(library)
             took = time.perf_counter() - start
@@ -224,7 +224,7 @@ class TestTheBudget:
         write_files(docs, {"a.md": "# A\n\nRotate.\n"})
         library.add(str(docs))
         (docs / "a.md").write_text("# A\n\nRotate twice.\n")
-        with library.shelves.home.reading("default", ("folder", str(docs), "")):
+        with library.app.home.reading("default", ("folder", str(docs), "")):
             assert texts(ask(library)) == ["Rotate."]
             assert texts(ask(library)) == ["Rotate."]
         until(lambda: texts(library.search("rotate", mode="keyword")) == ["Rotate twice."])
@@ -232,7 +232,7 @@ class TestTheBudget:
     def test_a_slow_reader_keeps_no_answer_waiting_longer(
         self, open_library: Open, docs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(sys.modules, "pinakes.readers.slow_reader", slow_reader)
+        monkeypatch.setitem(sys.modules, "pinakes.parsing.slow_reader", slow_reader)
         monkeypatch.setitem(READERS, ".slow", "slow_reader:SlowReader")
         library = open_library(search__refresh_ms=200, ingest__processes=0)
         write_files(docs, {"a.slow": "Rotate."})
@@ -252,7 +252,7 @@ class TestTheBudget:
         write_files(docs, {"a.md": "# A\n\nRotate.\n"})
         library.add(str(docs))
         (docs / "a.md").write_text("# A\n\nRotate twice.\n")
-        with library.shelves.home.reading("default", ("folder", str(docs), "")):
+        with library.app.home.reading("default", ("folder", str(docs), "")):
             ask(library)
             start = time.perf_counter()
             library.close()
@@ -277,31 +277,31 @@ class TestWhatIsStale:
         keys.write_text("# First\n\nAnother text.\n")
         (docs / "second.md").unlink()
         write_files(docs, {"new/fourth.md": "# Fourth\n"})
-        [found] = stale(library.shelves, library.collection())
+        [found] = stale(library.app, library.collection())
         assert (found.changed, found.missing, found.new) == (("first.md",), ("second.md",), ("new/fourth.md",))
         assert (found.current, found.count, found.location) == (1, 3, str(docs))
 
     def test_looking_changes_nothing(self, library: Library, keys: Path) -> None:
         keys.write_text("# First\n\nAnother text.\n")
-        assert stale(library.shelves, library.collection()) == stale(library.shelves, library.collection())
+        assert stale(library.app, library.collection()) == stale(library.app, library.collection())
         [report] = library.sync()
         assert (report.changed, report.unchanged) == (1, 2)
-        [found] = stale(library.shelves, library.collection())
+        [found] = stale(library.app, library.collection())
         assert (found.current, found.count) == (3, 0)
 
     def test_a_file_that_was_only_touched_is_current(self, library: Library, keys: Path) -> None:
         keys.write_text(keys.read_text())
-        [found] = stale(library.shelves, library.collection())
+        [found] = stale(library.app, library.collection())
         assert (found.current, found.count) == (3, 0)
 
     def test_a_file_that_was_left_out_and_changed_since_counts_as_changed(self, library: Library, docs: Path) -> None:
         write_files(docs, {"a.md": "# A\n"})
         (docs / "b.md").write_bytes(b"\x00\x01" * 500)
         library.add(str(docs))
-        [found] = stale(library.shelves, library.collection())
+        [found] = stale(library.app, library.collection())
         assert found.count == 0
         (docs / "b.md").write_text("# B\n\nA text now.\n")
-        [found] = stale(library.shelves, library.collection())
+        [found] = stale(library.app, library.collection())
         assert found.changed == ("b.md",)
 
     def test_a_folder_that_is_not_there_is_told_and_the_others_are_looked_at(
@@ -310,7 +310,7 @@ class TestWhatIsStale:
         other = write_files(tmp_path / "other", {"a.md": "# A\n"})
         library.add(str(other))
         other.rename(tmp_path / "elsewhere")
-        here, there = stale(library.shelves, library.collection())
+        here, there = stale(library.app, library.collection())
         assert (here.error, here.current) == ("", 3)
         assert "does not exist" in there.error
 
@@ -323,7 +323,7 @@ class TestWhatIsStale:
         (docs / "b.md").unlink()
         write_files(docs, {"d.md": "# D\n"})
         commit(docs)
-        [found] = stale(library.shelves, library.collection())
+        [found] = stale(library.app, library.collection())
         assert (found.changed, found.missing, found.new, found.current) == (("a.md",), ("b.md",), ("d.md",), 1)
         [report] = library.sync()
         assert (report.added, report.changed, report.removed) == (1, 1, 1)

@@ -13,11 +13,11 @@ from bert_reference import make_tiny_bert
 from filelock import FileLock
 from progressive_support import small_steps, stopped_at_searchable, write_folder
 
-from pinakes.embedders import EMBEDDERS
-from pinakes.errors import Busy, InvalidInput, ModelUnavailable
+from pinakes.core.errors import Busy, InvalidInput, ModelUnavailable
+from pinakes.core.records import Results
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import FILES, write_files
-from pinakes.types import Results
 
 OpenLibrary = Callable[..., Library]
 QUERY = "earthworms of the badger"
@@ -160,7 +160,7 @@ class TestNeverStale:
             (docs / "animals/badger.md").unlink()
             with Library(library.settings) as other, pytest.raises(Busy):
                 other.add(str(docs))
-            assert library.collection().head > library.shelves.index("default", wait=False)[1].position()
+            assert library.collection().head > library.app.index("default", wait=False)[1].position()
             assert "animals/badger.md" not in paths(new(library)), "the catalogue knows that it is gone"
             ask(library, "something else")
         assert "animals/badger.md" not in paths(new(library))
@@ -179,7 +179,7 @@ class TestNeverStale:
         library.add(str(write_files(docs)))
         by_words = ask(library, mode="keyword")
         (tmp_path / "arrived").write_text("")
-        assert new(library).degraded == "none of these passages has a vector yet: keyword search only"
+        assert new(library).degraded == "none of these chunks has a vector yet: keyword search only"
         library.embed_pending()
         assert answer(new(library, mode="keyword")) == answer(by_words)
         found = ask(library)
@@ -242,7 +242,7 @@ class TestNotKept:
         def gone(texts: object) -> Any:
             raise ModelUnavailable("The model is gone.", hint="Wait.")
 
-        monkeypatch.setattr(library.shelves.embedder, "embed", gone)
+        monkeypatch.setattr(library.app.embedder, "embed", gone)
         every = library.search("quick brown fox", mode="vector", top_k=50).hits
         queries = [f"{hit.title}\n{hit.text}" for hit in every if not hit.approximate]
         firsts = {query: library.search(query, mode="vector", top_k=1) for query in queries}

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from pinakes import Library
-from pinakes.errors import InvalidSetting
-from pinakes.evaluation.records import configuration_of
-from pinakes.evaluation.sides import About
-from pinakes.evaluation.unlike import settings as unlike
+from pinakes.core.errors import InvalidSetting
+from pinakes.evaluation.caveats import settings as unlike
+from pinakes.evaluation.runs import configuration_of
+from pinakes.evaluation.systems import SystemInfo
 from pinakes.settings import REMOVED, load, table
 
 EVERY = Path(__file__).parents[1] / "shared" / "homes" / "every_setting.yaml"
@@ -134,5 +134,5 @@ def test_a_run_that_was_recorded_with_them_differs_where_they_had_another_value(
         library.documents.put("Rotate the keys.", title="Keys")
         now = configuration_of(library.settings, library.collection())
     then = {**now, **REMOVED, ONE: 50}
-    both = (About("then", "run", configuration=then), About("now", "run", configuration=now))
+    both = (SystemInfo("then", "run", configuration=then), SystemInfo("now", "run", configuration=now))
     assert unlike(*both) == [f"{ONE}: 50 in A, 30 in B"]

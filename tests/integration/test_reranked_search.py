@@ -12,16 +12,16 @@ import pytest
 from bert_reference import WORDS
 from cross_encoder_reference import make_tiny_cross_encoder, reference_score
 
-from pinakes.cutting import Here, Recipe
-from pinakes.embedders import open_embedder
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.records import JSON, Hit, Results
 from pinakes.library import Library
 from pinakes.models import weights
-from pinakes.rerankers import RERANKERS
-from pinakes.rerankers.cross_encoder import CrossEncoder
+from pinakes.models.embedders import open_embedder
+from pinakes.models.rerankers import RERANKERS
+from pinakes.models.rerankers.cross_encoder import CrossEncoder
+from pinakes.parsing.pool import InProcess, ParseOptions
 from pinakes.settings import ChunkingSettings, EmbeddingSettings, IngestSettings
 from pinakes.testing import write_files
-from pinakes.types import JSON, Hit, Results
 
 OpenLibrary = Callable[..., Library]
 QUERY = "which quick fox jumps over the dog"
@@ -84,7 +84,7 @@ class TestTheOrder:
         assert [logit(hit) for hit in hits] == pytest.approx(expected, abs=1e-4)
         assert expected == sorted(expected, reverse=True)
         before = reranked(rerank__enabled=False).search(QUERY, mode=mode, top_k=POOL)
-        assert {hit.path for hit in hits} == set(order(before)), "the same passages"
+        assert {hit.path for hit in hits} == set(order(before)), "the same chunks"
         assert [hit.path for hit in hits] != order(before), "in another order"
 
     def test_the_others_come_behind_in_their_order(self, reranked: OpenLibrary) -> None:
@@ -133,7 +133,7 @@ class TestTheOrder:
         scores = [hit.score for hit in hits]
         assert scores == sorted(scores, reverse=True)
         kept = library.search(QUERY, top_k=40, min_score=0.5).hits
-        assert 0 < len(kept) < POOL, "the least score tells passages apart"
+        assert 0 < len(kept) < POOL, "the least score tells chunks apart"
 
     def test_the_score_before_is_kept_beside(self, reranked: OpenLibrary) -> None:
         found = {hit.path: hit.scores.fused for hit in reranked().search(QUERY, top_k=40).hits}
@@ -250,8 +250,8 @@ class TestWithoutIt:
 class SternReranker(CrossEncoder):
     """Finds nothing good."""
 
-    def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
-        return super().score(query, passages, within_s=within_s) - 12
+    def score(self, query: str, chunks: Any, *, within_s: float | None = None) -> Any:
+        return super().score(query, chunks, within_s=within_s) - 12
 
 
 class SureReranker(CrossEncoder):
@@ -259,15 +259,15 @@ class SureReranker(CrossEncoder):
 
     logits = False
 
-    def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
-        found = super().score(query, passages, within_s=within_s)
+    def score(self, query: str, chunks: Any, *, within_s: float | None = None) -> Any:
+        found = super().score(query, chunks, within_s=within_s)
         return 1 / (1 + np.exp(-40 * (found - np.median(found))))
 
 
 class FailingReranker(CrossEncoder):
     """Loads as it should and then breaks."""
 
-    def score(self, query: str, passages: Any, *, within_s: float | None = None) -> Any:
+    def score(self, query: str, chunks: Any, *, within_s: float | None = None) -> Any:
         raise RuntimeError("out of order")
 
 
@@ -287,25 +287,25 @@ class TestPathsAsHeaders:
     """What has no title is known by its path, to the embedder and to the reranker."""
 
     @pytest.fixture
-    def here(self, tmp_path: Path) -> Here:
+    def here(self, tmp_path: Path) -> InProcess:
         embedding = EmbeddingSettings(provider="deterministic")
-        recipe = Recipe(IngestSettings(), ChunkingSettings(size=60), embedding, tmp_path, counted=True)
-        return Here(recipe, open_embedder(embedding, tmp_path))
+        recipe = ParseOptions(IngestSettings(), ChunkingSettings(size=60), embedding, tmp_path, counted=True)
+        return InProcess(recipe, open_embedder(embedding, tmp_path))
 
     CODE = "".join(f"def step_{number}(value):\n    return value + {number} * factor\n\n\n" for number in range(12))
 
-    def test_every_passage_of_code_carries_its_path(self, here: Here) -> None:
+    def test_every_chunk_of_code_carries_its_path(self, here: InProcess) -> None:
         cut = here.cut(self.CODE.encode(), "src/keys/rotation.py")
         assert len(cut.chunks) > 1
         assert all("src/keys/rotation.py" in chunk.header for chunk in cut.chunks)
         assert cut.document.title != "src/keys/rotation.py", "it is no title of the document"
 
-    def test_the_path_counts_to_what_a_passage_may_have(self, here: Here, tmp_path: Path) -> None:
+    def test_the_path_counts_to_what_a_chunk_may_have(self, here: InProcess, tmp_path: Path) -> None:
         embedder = open_embedder(EmbeddingSettings(provider="deterministic"), tmp_path)
         cut = here.cut(self.CODE.encode(), "a/very/deep/folder/of/many/parts/keys/rotation.py")
         assert max(len(embedder.token_starts(chunk.embedded_text)) for chunk in cut.chunks) <= 60
 
-    def test_what_has_a_title_is_known_by_that(self, here: Here) -> None:
+    def test_what_has_a_title_is_known_by_that(self, here: InProcess) -> None:
         cut = here.cut(b"# Signing keys\n\n## Rotation\n\nRotate them.\n", "guides/keys.md")
         assert not any("guides/keys.md" in chunk.header for chunk in cut.chunks)
         assert cut.chunks[-1].header.startswith("Signing keys")
@@ -368,18 +368,18 @@ def embedder_cache(request: pytest.FixtureRequest) -> Path:
 
 
 class TestThePool:
-    """How alike the first passages are, by the default model: other pools than the usual one hold all twelve."""
+    """How alike the first chunks are, by the default model: other pools than the usual one hold all twelve."""
 
     @pytest.mark.parametrize(
         ("texts", "pool", "reason"),
         [
-            (SUBJECTS, 12, "passages that differ: mean pairwise cosine"),
-            (ALIKE, 6, "a question and passages of the usual kind"),
-            (NOTICES, 12, "passages much alike: mean pairwise cosine"),
+            (SUBJECTS, 12, "chunks that differ: mean pairwise cosine"),
+            (ALIKE, 6, "a question and chunks of the usual kind"),
+            (NOTICES, 12, "chunks much alike: mean pairwise cosine"),
         ],
     )
     @pytest.mark.parametrize("mode", ["hybrid", "vector"])
-    def test_it_is_that_of_the_settings_unless_passages_differ_or_are_much_alike(
+    def test_it_is_that_of_the_settings_unless_chunks_differ_or_are_much_alike(
         self,
         open_library: OpenLibrary,
         model: Path,

@@ -22,11 +22,11 @@ from sqlalchemy import update
 
 from pinakes.catalog.schema import files
 from pinakes.catalog.sources import FileRecord, failing
-from pinakes.ingest import Event
+from pinakes.ingestion import Event
 from pinakes.library import Library
-from pinakes.readers import READERS
+from pinakes.parsing import READERS
+from pinakes.services.sync.forecasting import Forecasts
 from pinakes.settings import SourceSettings
-from pinakes.upkeep.forecasting import Forecasts
 
 OpenLibrary = Callable[..., Library]
 
@@ -34,7 +34,7 @@ OpenLibrary = Callable[..., Library]
 @pytest.fixture
 def flaky(open_library: OpenLibrary, docs: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     """A library that was given a folder with a file that cannot be read for now."""
-    monkeypatch.setitem(sys.modules, "pinakes.readers.flaky_reader", flaky_reader)
+    monkeypatch.setitem(sys.modules, "pinakes.parsing.flaky_reader", flaky_reader)
     monkeypatch.setitem(READERS, ".flaky", "flaky_reader:FlakyReader")
     monkeypatch.setattr(FlakyReader, "broken", True)
     monkeypatch.setattr(FlakyReader, "asked", 0)
@@ -47,14 +47,14 @@ def flaky(open_library: OpenLibrary, docs: Path, monkeypatch: pytest.MonkeyPatch
 
 def record(library: Library) -> FileRecord:
     """Return what is known of the file that failed."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         [one] = failing(connection, 1)
     return one
 
 
 def make_due(library: Library) -> None:
     """Let the time come at which the file is tried again."""
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         connection.execute(update(files).where(files.c.status == "error").values(retry_at="2020-01-01T00:00:00+00:00"))
 
 
@@ -94,7 +94,7 @@ def test_a_locked_file_is_read_when_it_is_added_again_and_its_password_known(
     assert "Set ingest.passwords_variable" in skipped.reason
     monkeypatch.setenv("PASSWORDS_OF_FILES", "first\nsecond")
     assert [one.path for one in library.sync()[0].skipped] == [name]
-    forecast = Forecasts(library.shelves).of("default", SourceSettings(location=str(docs)))
+    forecast = Forecasts(library.app).forecast("default", SourceSettings(location=str(docs)))
     assert (forecast.new, forecast.skipped) == (1, {})
     report = library.add(str(docs))
     assert (report.added, report.skipped) == (1, [])
@@ -140,7 +140,7 @@ def test_it_is_read_at_its_time_once_it_can_be(flaky: Library) -> None:
     [report] = flaky.sync()
     assert (report.added, report.failed) == (1, [])
     assert flaky.search("otters juggle", mode="keyword").hits[0].path == "a.flaky"
-    with flaky.shelves.catalog.read() as connection:
+    with flaky.app.catalog.read() as connection:
         assert failing(connection, 1) == []
     flaky.sync(retry=True)
     assert FlakyReader.asked == 2, "what was read is not read again"
@@ -179,7 +179,7 @@ def test_what_it_gave_before_stays_while_it_fails(flaky: Library, docs: Path) ->
 
 
 def test_how_it_stands_is_told(flaky: Library, docs: Path) -> None:
-    [one] = flaky.syncing.everything()
+    [one] = flaky.syncing.list_all()
     [file] = one.failing
     assert (one.name, one.state, one.documents, dict(one.files)) == ("docs", "read", 1, {"error": 1, "indexed": 1})
     assert (file.path, file.tries, file.retry_at) == ("a.flaky", 1, record(flaky).retry_at)

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from pinakes import filters
+from pinakes.core import filters
+from pinakes.core.ports import Index
+from pinakes.core.records import Filter, SearchMode
 from pinakes.library import Library
-from pinakes.ports import Index
 from pinakes.search import Request, search
-from pinakes.search.tracer import Tracer
+from pinakes.search.retrieval.tracer import Tracer
 from pinakes.testing import write_files
-from pinakes.types import Filter, SearchMode
 
 OpenLibrary = Callable[..., Library]
 ENGINE = {"keyword": "keyword", "vector": "vector", "vectors": "vector"}
@@ -56,10 +56,10 @@ def counting(index: Index) -> tuple[Index, Counter[str]]:
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 @pytest.mark.parametrize("where", [(), filters.parse({"path": {"glob": "*.md"}})], ids=["all", "filtered"])
 def test_each_engine_is_asked_twice_at_most(filled: Library, mode: SearchMode, fusion: str, where: Filter) -> None:
-    record, index = filled.shelves.index("default")
+    record, index = filled.app.index("default")
     for question in QUESTIONS:
         counted, asked = counting(index)
-        parts = replace(filled.shelves.parts(record, index, Tracer()), index=counted)
+        parts = replace(filled.app.parts(record, index, Tracer()), index=counted)
         found = search(Request(question, mode, where=where, fusion=fusion), parts)
         given = filled.search(question, mode=mode, fusion=fusion, filters=where)
         assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in given.hits]

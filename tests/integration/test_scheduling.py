@@ -17,10 +17,10 @@ from flaky_reader import FlakyReader
 from sqlalchemy import update
 from working import jobs_of, worker_of
 
+from pinakes.api.scheduling import Scheduling
 from pinakes.catalog.schema import sources
 from pinakes.library import Library
-from pinakes.readers import READERS
-from pinakes.serve.scheduling import Scheduling
+from pinakes.parsing import READERS
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]
@@ -55,11 +55,11 @@ class Scheduled:
     def until(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + LONG_S
         while not condition():
-            assert time.monotonic() < deadline, (self.said, self.library.syncing.everything())
+            assert time.monotonic() < deadline, (self.said, self.library.syncing.list_all())
             threading.Event().wait(0.01)
 
     def state(self) -> Any:
-        [one] = self.library.syncing.everything()
+        [one] = self.library.syncing.list_all()
         return one
 
     def states(self) -> list[str]:
@@ -103,7 +103,7 @@ def keep_time(open_library: OpenLibrary, notes: Path) -> Iterator[Callable[..., 
 
 def set_read_at(library: Library, at: datetime) -> str:
     text = at.isoformat(timespec="milliseconds")
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         connection.execute(update(sources).values(synced_at=text))
     return text
 
@@ -195,7 +195,7 @@ def test_a_source_is_read_by_one_process_at_a_time(
     keep_time: Callable[..., Scheduled], open_library: OpenLibrary, notes: Path
 ) -> None:
     library = _read(open_library, notes)
-    lock = library.shelves.home.reading("default", ("folder", str(notes), ""))
+    lock = library.app.home.reading("default", ("folder", str(notes), ""))
     before = set_read_at(library, datetime.now(UTC) - timedelta(hours=1))
     with lock:
         scheduled = keep_time("@every 1s")
@@ -240,7 +240,7 @@ def test_a_source_that_cannot_be_read_is_told_once_and_read_when_it_is_back(
 def test_a_file_that_failed_is_tried_again_without_a_schedule(
     keep_time: Callable[..., Scheduled], notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pinakes.readers.flaky_reader", flaky_reader)
+    monkeypatch.setitem(sys.modules, "pinakes.parsing.flaky_reader", flaky_reader)
     monkeypatch.setitem(READERS, ".flaky", "flaky_reader:FlakyReader")
     monkeypatch.setattr(FlakyReader, "broken", True)
     (notes / "a.flaky").write_text("otters juggle", "utf-8")
@@ -274,7 +274,7 @@ def test_trouble_with_one_source_does_not_keep_others_from_being_read(
     scheduled = Scheduled(open_library(sources=sources_, sync__jitter_s=0), Clock(), lambda: True)
     try:
         wanted = {"broken": "failed", "notes": "read"}
-        every = scheduled.library.syncing.everything
+        every = scheduled.library.syncing.list_all
         scheduled.until(lambda: {one.name: one.state for one in every()} == wanted)
     finally:
         assert scheduled.worker.stop()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pinakes.core.records import Hit
 from pinakes.library import Library
 from pinakes.settings import SearchSettings
 from pinakes.testing import write_files
 from pinakes.tools import TOOLS
-from pinakes.types import Hit
 
 OpenLibrary = Callable[..., Library]
 WORDS = "amber birch cedar delta ember fjord grove heron islet krill lotus maple north oasis pearl quartz".split()
@@ -71,7 +71,7 @@ def expected(hit: Hit, search: SearchSettings, weights: tuple[float, float]) -> 
     return {name: part for name, part in parts.items() if abs(part) > NEAR}
 
 
-class TestPassages:
+class TestChunks:
     @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
     @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
     def test_parts_add_up_to_the_score(self, filled: Library, mode: Any, fusion: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes import fusion
-from pinakes.errors import InvalidFilter, InvalidInput, NotFound
+from pinakes.core.errors import InvalidFilter, InvalidInput, NotFound
 from pinakes.library import Library
+from pinakes.search.ranking import fusion
 from pinakes.testing import FILES, ODD_QUERIES, write_files
 
 OpenLibrary = Callable[..., Library]
@@ -43,7 +43,7 @@ def vectors(library: Library) -> tuple[dict[int, str], dict[int, np.ndarray]]:
     from pinakes.catalog import embeddings, schema
 
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         rows = connection.execute(
             select(schema.chunks.c.id, schema.documents.c.path).select_from(schema.chunks.join(schema.documents))
         )
@@ -54,7 +54,7 @@ def vectors(library: Library) -> tuple[dict[int, str], dict[int, np.ndarray]]:
 def test_vector_results_are_those_of_brute_force(filled: Library) -> None:
     paths, held = vectors(filled)
     for query in ("heron", "nothing like it", "# File 3"):
-        asked = filled.shelves.embedder.embed_query(query)
+        asked = filled.app.embedder.embed_query(query)
         scores = {key: float(vector @ asked) for key, vector in held.items()}
         best = sorted(scores, key=lambda key: (-scores[key], key))[:20]
         found = filled.search(query, mode="vector", top_k=20)
@@ -73,7 +73,7 @@ def test_a_text_is_its_own_nearest(filled: Library) -> None:
 
 def test_every_candidate_has_both_scores(filled: Library) -> None:
     found = filled.search("heron lotus", top_k=50)
-    asked = filled.shelves.embedder.embed_query("heron lotus")
+    asked = filled.app.embedder.embed_query("heron lotus")
     paths, held = vectors(filled)
     by_path = {paths[key]: float(vector @ asked) for key, vector in held.items()}
     keyword = {h.path: h.scores.bm25 for h in filled.search("heron lotus", mode="keyword", top_k=50).hits}
@@ -226,7 +226,7 @@ def test_no_collection_means_all_there_are(library: Library, docs: Path) -> None
 
 @pytest.mark.parametrize("mode", MODES)
 def test_filters_apply_before_the_best_are_taken(mode: Any, filled: Library) -> None:
-    """The only passage that passes may lie far down both rankings."""
+    """The only chunk that passes may lie far down both rankings."""
     for name in ("file149.md", "file0.md", "file77.md"):
         found = filled.search("number", mode=mode, top_k=1, filters={"file_name": name})
         assert [hit.path.rpartition("/")[2] for hit in found.hits] == [name]
@@ -386,8 +386,8 @@ class TestReading:
 
 def test_a_question_asked_again_is_not_embedded_again(filled: Library) -> None:
     first = filled.search("heron lotus")
-    known = filled.shelves.query_vectors.of("heron lotus")
-    assert filled.shelves.query_vectors.of("heron lotus") is known
+    known = filled.app.query_vectors.vector_of("heron lotus")
+    assert filled.app.query_vectors.vector_of("heron lotus") is known
     again = filled.search("heron lotus")
     assert [(hit.chunk_id, hit.scores) for hit in again.hits] == [(hit.chunk_id, hit.scores) for hit in first.hits]
 
@@ -396,7 +396,7 @@ def test_nothing_is_remembered_where_that_is_turned_off(open_library: OpenLibrar
     library = open_library(search__remembered_queries=0)
     library.add(str(write_files(docs, texts(5))))
     assert library.search("heron").hits
-    assert library.shelves.query_vectors.of("heron") is not library.shelves.query_vectors.of("heron")
+    assert library.app.query_vectors.vector_of("heron") is not library.app.query_vectors.vector_of("heron")
 
 
 def test_a_filter_on_a_field_nobody_has_is_told(filled: Library) -> None:

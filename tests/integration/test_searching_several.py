@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pinakes.calls.caller import Caller, calling
-from pinakes.embedders import EMBEDDERS
-from pinakes.errors import InvalidInput, ModelUnavailable, NotFound
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidInput, ModelUnavailable, NotFound
+from pinakes.core.records import Results
 from pinakes.library import Library
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import FILES, write_files
-from pinakes.types import Results
 
 Open = Callable[..., Library]
 
@@ -127,7 +127,7 @@ def test_where_there_is_no_collection_all_of_them_are_not_found(named: Open) -> 
 def test_all_are_those_that_the_caller_may_use(library: Library) -> None:
     with calling(Caller(name="reader", collections=("sea",))):
         assert {name for name, _ in keys(library.search(QUERY, "*"))} == {"sea"}
-        assert [held.name for held in library.collecting.everything()] == ["sea"]
+        assert [held.name for held in library.collecting.list_all()] == ["sea"]
 
 
 class TestAnotherModel:

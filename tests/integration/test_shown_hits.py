@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pinakes.cli.entry import run as call
-from pinakes.cli.passage import breadcrumb
+from pinakes.cli.hit_lines import breadcrumb
 
 pytestmark = pytest.mark.usefixtures("logging_is_put_back")
 
@@ -30,7 +30,7 @@ def run(*words: str) -> int:
     return call(words)
 
 
-def test_five_passages_are_shown_and_the_others_are_counted(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_five_chunks_are_shown_and_the_others_are_counted(home: str, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     run("--home", home, "search", "apples", "--set", "embedding.provider=deterministic")
     told = capsys.readouterr()

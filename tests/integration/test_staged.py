@@ -1,4 +1,4 @@
-"""Search, then expand: documents by passages and summaries, then as much of them as is wanted."""
+"""Search, then expand: documents by chunks and summaries, then as much of them as is wanted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from chat_server import serving
 from sqlalchemy import delete
 
-from pinakes.catalog.records import DocumentRecord
+from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.schema import embeddings
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.library import Library
-from pinakes.search.own_summaries import OwnSummaries
-from pinakes.staged.expanding import Wanted
+from pinakes.search.statistics.summary_vectors import OwnSummaries
+from pinakes.services.document_search.expanding import ExpandRequest
 from pinakes.testing import write_files
 
 OpenLibrary = Callable[..., Library]
@@ -54,14 +54,14 @@ def titles(found: Any) -> list[str]:
     return [one.document.title for one in found.documents]
 
 
-def test_every_document_is_ranked_once_by_its_best_passage(zoo: Library) -> None:
+def test_every_document_is_ranked_once_by_its_best_chunk(zoo: Library) -> None:
     found = zoo.staged.summaries("what the keepers speak of gamma", top_k=10)
     assert titles(found)[0] == "Guide"
     assert len(set(titles(found))) == len(found.documents)
     assert found.total == 5
     best = found.documents[0]
-    assert best.passage is not None
-    assert "Part gamma" in best.passage.heading_path
+    assert best.chunk is not None
+    assert "Part gamma" in best.chunk.heading_path
     assert all(0 <= one.score <= 1 for one in found.documents)
     assert [one.score for one in found.documents] == sorted((one.score for one in found.documents), reverse=True)
 
@@ -192,9 +192,9 @@ def test_a_budget_is_kept_and_reading_on_gives_the_rest(zoo: Library, budget: in
     assert part.cut
     assert part.tokens <= budget
     assert GUIDE.startswith(part.text)
-    rest = zoo.staged.expand([uid], wanted=Wanted(lines=(part.go_on, 0))).documents[0]
+    rest = zoo.staged.expand([uid], wanted=ExpandRequest(lines=(part.go_on, 0))).documents[0]
     assert (part.text + rest.text).replace(part.text.rpartition("\n")[2], "", 1).endswith(rest.text)
-    assert zoo.staged.passage(uid, number=part.go_on_chunk).mark.end > len(part.text)
+    assert zoo.staged.chunk(uid, number=part.go_on_chunk).mark.end > len(part.text)
 
 
 def test_a_document_is_cut_before_a_heading_where_that_is_possible(zoo: Library) -> None:
@@ -216,17 +216,17 @@ def test_what_there_is_no_room_for_is_named(zoo: Library) -> None:
 def test_a_section_is_read_by_its_heading(zoo: Library) -> None:
     uid = by_path(zoo, "guide.md")
     for name in ("Part beta", "part BETA", "Guide > Part beta", "## Part beta", "Part bet", "Prat beta"):
-        [opened] = zoo.staged.expand([uid], wanted=Wanted(section=name)).documents
+        [opened] = zoo.staged.expand([uid], wanted=ExpandRequest(section=name)).documents
         assert opened.text.startswith("## Part beta\n")
         assert "gamma" not in opened.text
         assert GUIDE.split("\n")[opened.start_line - 1] == "## Part beta"
-    [nothing] = zoo.staged.expand([uid], wanted=Wanted(section="Costs of it all")).documents
+    [nothing] = zoo.staged.expand([uid], wanted=ExpandRequest(section="Costs of it all")).documents
     assert (nothing.text, nothing.tokens) == ("", 0)
     assert "Part alpha" in nothing.note
 
 
 def test_a_function_is_read_by_its_name(zoo: Library) -> None:
-    [opened] = zoo.staged.expand([by_path(zoo, "feeding.py")], wanted=Wanted(section="rest")).documents
+    [opened] = zoo.staged.expand([by_path(zoo, "feeding.py")], wanted=ExpandRequest(section="rest")).documents
     assert opened.text.strip() == "def rest():\n    return 8"
 
 
@@ -234,44 +234,44 @@ def test_a_function_is_read_by_its_name(zoo: Library) -> None:
     ("lines", "first", "last"), [((1, 1), 1, 1), ((2, 4), 2, 4), ((4, 0), 4, 9), ((4, 99), 4, 9), ((9, 9), 9, 9)]
 )
 def test_lines_are_read_by_their_numbers(zoo: Library, lines: tuple[int, int], first: int, last: int) -> None:
-    [opened] = zoo.staged.expand([by_path(zoo, "feeding.py")], wanted=Wanted(lines=lines)).documents
+    [opened] = zoo.staged.expand([by_path(zoo, "feeding.py")], wanted=ExpandRequest(lines=lines)).documents
     assert opened.text.rstrip("\n") == "\n".join(CODE.split("\n")[first - 1 : last]).rstrip("\n")
     assert (opened.start_line, opened.total_lines) == (first, 9)
 
 
 def test_lines_that_are_not_there_are_told(zoo: Library) -> None:
     uid = by_path(zoo, "feeding.py")
-    [nothing] = zoo.staged.expand([uid], wanted=Wanted(lines=(10, 12))).documents
+    [nothing] = zoo.staged.expand([uid], wanted=ExpandRequest(lines=(10, 12))).documents
     assert (nothing.text, nothing.note) == ("", "no line 10: it has 9 lines")
     for lines in ((0, 1), (3, 2), (-1, 0)):
         with pytest.raises(InvalidInput, match="There are no lines"):
-            zoo.staged.expand([uid], wanted=Wanted(lines=lines))
+            zoo.staged.expand([uid], wanted=ExpandRequest(lines=lines))
     with pytest.raises(InvalidInput, match="not both"):
-        zoo.staged.expand([uid], wanted=Wanted(section="x", lines=(1, 1)))
+        zoo.staged.expand([uid], wanted=ExpandRequest(section="x", lines=(1, 1)))
 
 
-def test_a_passage_is_read_by_number_or_by_question(zoo: Library) -> None:
+def test_a_chunk_is_read_by_number_or_by_question(zoo: Library) -> None:
     uid = by_path(zoo, "guide.md")
-    first = zoo.staged.passage(uid, number=0)
+    first = zoo.staged.chunk(uid, number=0)
     assert first.score is None
-    found = zoo.staged.passage(uid, query="what is said of gamma", neighbours=1)
+    found = zoo.staged.chunk(uid, query="what is said of gamma", neighbours=1)
     assert "gamma" in found.text
     assert found.score is not None
     assert 0 < found.score <= 1
     assert [mark.ordinal for mark, _ in found.neighbours] == [found.mark.ordinal - 1, found.mark.ordinal + 1]
-    assert zoo.staged.passage(uid, number=1, query="gamma").mark.ordinal == 1
-    assert zoo.staged.passage(uid, number=0, neighbours=2).neighbours[0][0].ordinal == 1
+    assert zoo.staged.chunk(uid, number=1, query="gamma").mark.ordinal == 1
+    assert zoo.staged.chunk(uid, number=0, neighbours=2).neighbours[0][0].ordinal == 1
 
 
 @pytest.mark.parametrize("number", [-1, 99])
-def test_a_passage_that_is_not_there_is_told(zoo: Library, number: int) -> None:
+def test_a_chunk_that_is_not_there_is_told(zoo: Library, number: int) -> None:
     with pytest.raises(InvalidInput, match="chunk_index out of range"):
-        zoo.staged.passage(by_path(zoo, "guide.md"), number=number)
+        zoo.staged.chunk(by_path(zoo, "guide.md"), number=number)
 
 
 def test_neither_number_nor_question_is_told(zoo: Library) -> None:
     with pytest.raises(InvalidInput, match="Provide chunk_index or chunk_query"):
-        zoo.staged.passage(by_path(zoo, "guide.md"), query="  ")
+        zoo.staged.chunk(by_path(zoo, "guide.md"), query="  ")
 
 
 def test_the_outline_names_headings_and_definitions(zoo: Library) -> None:
@@ -287,7 +287,7 @@ def test_ids_of_another_collection_are_not_found(zoo: Library) -> None:
     other = zoo.documents.put("Something else here.", title="Other", collection="others").document.uid
     assert zoo.staged.expand([other], "default").documents == ()
     with pytest.raises(NotFound, match="Document not found"):
-        zoo.staged.passage(other, "default", number=0)
+        zoo.staged.chunk(other, "default", number=0)
     assert zoo.staged.expand([other], "others").documents[0].document.title == "Other"
 
 
@@ -319,7 +319,7 @@ def test_without_a_model_words_answer_and_it_is_said(open_library: OpenLibrary, 
     assert found.degraded is not None
     assert found.degraded.startswith("keyword search only")
     uid = found.documents[0].document.uid
-    assert library.staged.passage(uid, query="earthworms").score == pytest.approx(1)
+    assert library.staged.chunk(uid, query="earthworms").score == pytest.approx(1)
     assert library.staged.similar(uid).degraded == "it has no vectors: compared by words only"
 
 
@@ -358,15 +358,15 @@ def test_a_summary_counts_once_it_has_a_vector(open_library: OpenLibrary, monkey
     library = open_library()
     library.documents.put("Straw, hay, lamps.", title="List", summary=GIVEN)
     record = library.collection()
-    own, connect = OwnSummaries(), library.shelves.catalog.read
-    assert len(own.of(connect, record).ids) == 1
-    with library.shelves.catalog.write() as connection:
+    own, connect = OwnSummaries(), library.app.catalog.read
+    assert len(own.vectors_for(connect, record).ids) == 1
+    with library.app.catalog.write() as connection:
         connection.execute(delete(embeddings))
     own = OwnSummaries()
-    assert len(own.of(connect, record).ids) == 0
+    assert len(own.vectors_for(connect, record).ids) == 0
     library.embed_pending()
-    monkeypatch.setattr("pinakes.search.own_summaries._LOOK_AGAIN_S", -1)
-    assert len(own.of(connect, library.collection()).ids) == 1
+    monkeypatch.setattr("pinakes.search.statistics.summary_vectors._LOOK_AGAIN_S", -1)
+    assert len(own.vectors_for(connect, library.collection()).ids) == 1
 
 
 def test_a_least_score_may_be_set_for_all(open_library: OpenLibrary, docs: Path) -> None:

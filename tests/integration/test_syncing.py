@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import documents
 from pinakes.catalog.schema import sources
-from pinakes.errors import InvalidInput, InvalidSetting, NotFound, SourceError
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound, SourceError
 from pinakes.library import Library
+from pinakes.services.sync.forecasting import Forecasts
+from pinakes.services.sync.staleness import stale
+from pinakes.services.sync.syncing import SourceStatus
 from pinakes.settings import SourceSettings
 from pinakes.sources.credentials import git_settings, token_of
 from pinakes.testing import write_files
-from pinakes.upkeep.forecasting import Forecasts
-from pinakes.upkeep.staleness import stale
-from pinakes.upkeep.syncing import Standing
 
 OpenLibrary = Callable[..., Library]
 
@@ -58,17 +58,17 @@ def with_sources(*given: dict[str, Any], **settings: Any) -> dict[str, Any]:
     return {"sources": list(given), "sync__jitter_s": 0, **settings}
 
 
-def standings(library: Library) -> dict[str, Standing]:
-    return {one.name: one for one in library.syncing.everything()}
+def standings(library: Library) -> dict[str, SourceStatus]:
+    return {one.name: one for one in library.syncing.list_all()}
 
 
 def paths(library: Library, collection: str = "default") -> list[str]:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return sorted(documents.paths(connection, library.collection(collection).id))
 
 
 def set_read_at(library: Library, at: datetime) -> None:
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         connection.execute(update(sources).values(synced_at=at.isoformat(timespec="milliseconds")))
 
 
@@ -182,7 +182,7 @@ def test_one_repository_may_be_read_as_several_parts(open_library: OpenLibrary, 
     with pytest.raises(InvalidInput, match="several sources"):
         library.collecting.remove_source("default", repository.as_uri())
     left = open_library(**with_sources(now, code))
-    [gone] = [one for one in left.syncing.everything() if one.state == "no longer configured"]
+    [gone] = [one for one in left.syncing.list_all() if one.state == "no longer configured"]
     assert (gone.part, gone.documents) == ("then", 1)
     assert left.collecting.remove_source("default", gone.location, gone.part).documents == 1
     assert paths(left) == ["docs/otter.md", "x.py"]
@@ -195,12 +195,12 @@ def test_parts_that_have_no_names_are_called_by_their_parts(open_library: OpenLi
     docs, code = {**place, "part": "docs", "include": ["docs/"]}, {**place, "part": "code", "include": ["*.py"]}
     open_library(**with_sources(docs, code)).sync()
     library = open_library(**with_sources({**docs, "name": "code"}, code))
-    assert [one.name for one in library.syncing.everything()] == [
+    assert [one.name for one in library.syncing.list_all()] == [
         f"{repository.as_uri()} (code)",
         f"{repository.as_uri()} (docs)",
     ]
     library = open_library()  # as in a home to which the collection was imported
-    assert [one.name for one in library.syncing.everything()] == ["code", "docs"]
+    assert [one.name for one in library.syncing.list_all()] == ["code", "docs"]
     assert [report.part for report in library.sync(names=["code"])] == ["code"]
 
 
@@ -223,7 +223,7 @@ def test_a_document_that_two_parts_read_stays_while_one_does(open_library: OpenL
     assert left.collecting.remove_source("default", repository.as_uri(), "rest").documents == 1
     assert paths(left) == ["docs/otter.md"]
     left.sync()
-    assert [one.documents for one in left.syncing.everything()] == [1]
+    assert [one.documents for one in left.syncing.list_all()] == [1]
     git(repository, "rm", "-q", "docs/otter.md")
     commit(repository)
     open_library(**with_sources(docs, every)).sync()
@@ -237,7 +237,7 @@ def test_what_was_read_before_there_were_parts_is_not_read_again(open_library: O
     library = open_library(**with_sources({**place, "part": "all"}))
     [report] = library.sync()
     assert (report.unchanged, report.added, report.changed) == (2, 0, 0)
-    [one] = library.syncing.everything()
+    [one] = library.syncing.list_all()
     assert (one.part, one.state, one.documents) == ("all", "read", 2)
     assert library.add(repository.as_uri()).part == "all", "it is the only one there"
 
@@ -247,14 +247,14 @@ def test_nobody_says_that_a_document_goes_which_is_kept(open_library: OpenLibrar
     library = open_library(**with_sources(source), search__refresh_ms=30_000)
     library.sync()
     (notes / "tea.md").unlink()
-    assert Forecasts(library.shelves).of("default", library.settings.sources[0]).removed == 0
-    [found] = stale(library.shelves, library.collection())
+    assert Forecasts(library.app).forecast("default", library.settings.sources[0]).removed == 0
+    [found] = stale(library.app, library.collection())
     assert (found.missing, found.kept, found.current, found.count) == ((), ("tea.md",), 1, 0)
     answer = library.search("green tea", mode="keyword", refresh="auto")
     assert any("its document stays" in note for note in answer.notes)
     deleting = open_library(**with_sources({"location": str(notes)}))
-    assert Forecasts(deleting.shelves).of("default", deleting.settings.sources[0]).removed == 1
-    [found] = stale(deleting.shelves, deleting.collection())
+    assert Forecasts(deleting.app).forecast("default", deleting.settings.sources[0]).removed == 1
+    [found] = stale(deleting.app, deleting.collection())
     assert found.missing == ("tea.md",)
 
 
@@ -263,7 +263,7 @@ def test_a_source_that_was_never_read_is_named_among_what_is_stale(
 ) -> None:
     open_library(**with_sources({"location": str(notes)})).sync()
     library = open_library(**with_sources({"location": str(notes)}, {"location": str(docs)}))
-    read, unread = stale(library.shelves, library.collection())
+    read, unread = stale(library.app, library.collection())
     assert (read.error, unread.location) == ("", str(docs))
     assert "was not read yet" in unread.error
 
@@ -279,7 +279,7 @@ def test_what_was_kept_of_a_repository_goes_once_the_settings_say_so(
     commit(repository)
     [report] = keeping.sync()
     assert (report.removed, paths(keeping)) == (0, ["docs/otter.md", "x.py"])
-    [found] = stale(keeping.shelves, keeping.collection())
+    [found] = stale(keeping.app, keeping.collection())
     assert (found.kept, found.current, found.count) == (("docs/otter.md",), 1, 0)
     deleting = open_library(**with_sources(source))
     [report] = deleting.sync()
@@ -450,10 +450,10 @@ def test_sources_of_a_collection_that_there_is_not_or_that_is_not_for_the_caller
     library = open_library(**with_sources({"location": str(notes), "collection": "drinks"}))
     library.sync()
     with pytest.raises(NotFound, match="no collection 'dishes'"):
-        library.syncing.everything("dishes")
+        library.syncing.list_all("dishes")
     with calling(Caller("guest", scope="read", collections=("dishes",))):
-        assert library.syncing.everything() == []
+        assert library.syncing.list_all() == []
         with pytest.raises(NotFound):
-            library.syncing.everything("drinks")
+            library.syncing.list_all("drinks")
         with pytest.raises(NotFound, match="There is none yet"):
             library.syncing.find("notes")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.embedders.bert import BertEmbedder
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
 from pinakes.models import weights
+from pinakes.models.embedders.bert import BertEmbedder
 from pinakes.settings import EmbeddingSettings, load
 from pinakes.tools import tools_of
 from pinakes.tools.declare import Tool

@@ -10,10 +10,10 @@ import pytest
 from bert_reference import make_tiny_bert, reference_embedding
 
 from pinakes import testing
-from pinakes.embedders.torch import TorchEmbedder
-from pinakes.errors import InvalidInput, ModelUnavailable
+from pinakes.core.errors import InvalidInput, ModelUnavailable
+from pinakes.core.ports import Embedder
 from pinakes.library import Library
-from pinakes.ports import Embedder
+from pinakes.models.embedders.torch import TorchEmbedder
 from pinakes.settings import EmbeddingSettings
 
 pytest.importorskip("sentence_transformers", reason="needs the extra torch: make test-torch")

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from small_disk import small_file_system
 
-from pinakes.cli import recutting
-from pinakes.errors import InvalidInput, SourceError, StorageFull
+from pinakes.cli import rechunking
+from pinakes.core.errors import InvalidInput, SourceError, StorageFull
 from pinakes.evaluation import names
 from pinakes.evaluation.metrics import metric
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.tuning import approximate, chunks, knobs
+from pinakes.evaluation.tuning import approximate, chunk_sizes, knobs
 from pinakes.evaluation.tuning.ascent import Budget
-from pinakes.evaluation.tuning.findings import Finding, fragment
-from pinakes.evaluation.tuning.run import Plan, tune
-from pinakes.evaluation.tuning.trials import Subject, Trials
-from pinakes.indexes.vectors import VectorIndex
+from pinakes.evaluation.tuning.findings import TuningResult, fragment
+from pinakes.evaluation.tuning.trials import Trials, TuningSubject
+from pinakes.evaluation.tuning.tune import TuningPlan, tune
+from pinakes.indexes.vector.faiss_engine import VectorIndex
 from pinakes.library import Library
 from pinakes.testing import write_files
 
@@ -42,18 +42,18 @@ def railways(docs: Path) -> Path:
     return write_files(docs, files)
 
 
-def subject(library: Library, questions: Sequence[Question] = QUESTIONS, mode: Any = "keyword") -> Subject:
+def subject(library: Library, questions: Sequence[Question] = QUESTIONS, mode: Any = "keyword") -> TuningSubject:
     parts = library.parts()
     wanted = [document for question in questions for document in question.relevant]
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         called = names.resolve(connection, parts.collection.id, wanted)
-    return Subject.of(parts, called, mode)
+    return TuningSubject.from_context(parts, called, mode)
 
 
-def tuned(library: Library, *families: str, mode: Any = "keyword", budget: Budget | None = None) -> Finding:
+def tuned(library: Library, *families: str, mode: Any = "keyword", budget: Budget | None = None) -> TuningResult:
     every = knobs.knobs(families, library.settings)
     current = knobs.current_values(library.settings, every)
-    plan = Plan(every, current, NDCG.name, budget=budget or Budget())
+    plan = TuningPlan(every, current, NDCG.name, budget=budget or Budget())
     return tune(Trials(subject(library, mode=mode), QUESTIONS, NDCG), QUESTIONS, plan)
 
 
@@ -144,7 +144,7 @@ class TestApproximateIndexes:
     @pytest.fixture
     def large(self, open_library: OpenLibrary, docs: Path) -> Library:
         library = open_library(embedding__mode="full")
-        lines = [f"passage {number} tells of item{number}" for number in range(2600)]
+        lines = [f"chunk {number} tells of item{number}" for number in range(2600)]
         write_files(docs, {f"{number}.txt": line for number, line in enumerate(lines)})
         library.add(str(docs))
         return library
@@ -193,12 +193,12 @@ class TestOtherCuts:
             monkeypatch.setattr("tempfile.tempdir", str(place))
             (place / "ballast").write_bytes(bytes(950_000))
             with pytest.raises(StorageFull, match="A copy of the catalogue cannot be written"):
-                recutting.copied(filled).__enter__()
+                rechunking.copied(filled).__enter__()
             assert [path.name for path in place.iterdir()] == ["ballast"]
 
     @pytest.fixture
     def long(self, open_library: OpenLibrary, docs: Path) -> Library:
-        """Documents of several paragraphs each, so that smaller passages are more."""
+        """Documents of several paragraphs each, so that smaller chunks are more."""
         library = open_library()
         filler = " ".join(f"word{number}" for number in range(90))
         text = "# Timetable\n\n" + "\n\n".join([f"Of {{place}} it is said that {filler}."] * 4)
@@ -210,11 +210,11 @@ class TestOtherCuts:
         self, long: Library, open_library: OpenLibrary
     ) -> None:
         before = long.status()[0].chunks
-        knob = chunks.knob(long.settings.chunking, 254)
+        knob = chunk_sizes.knob(long.settings.chunking, 254)
         small = (("chunking.overlap", 0.2), ("chunking.size", 128))
-        assert recutting.seconds(long, "default", knob) > 0
-        with recutting.copied(long) as home:
-            recut = recutting.Recut(home, long.settings, "default", None, "keyword", QUESTIONS, NDCG, lambda _: None)
+        assert rechunking.seconds(long, "default", knob) > 0
+        with rechunking.copied(long) as home:
+            recut = rechunking.Recut(home, long.settings, "default", None, "keyword", QUESTIONS, NDCG, lambda _: None)
             recut.score(())
             recut.score(small)
             with Library(long.settings.model_copy(update={"home": home})) as copy:
@@ -227,8 +227,8 @@ class TestOtherCuts:
 
     def test_a_source_that_is_gone_is_an_error_that_names_it(self, long: Library, docs: Path) -> None:
         docs.rename(docs.with_name("elsewhere"))
-        with recutting.copied(long) as home:
-            recut = recutting.Recut(home, long.settings, "default", None, "keyword", QUESTIONS, NDCG, lambda _: None)
+        with rechunking.copied(long) as home:
+            recut = rechunking.Recut(home, long.settings, "default", None, "keyword", QUESTIONS, NDCG, lambda _: None)
             with pytest.raises(SourceError, match="docs"):
                 recut.score(())
 

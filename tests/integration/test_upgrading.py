@@ -13,15 +13,16 @@ from old_home import unpacked
 from sqlalchemy import select
 from working import worker_of
 
-from pinakes import analysis, chunking, readers
+from pinakes import chunking, parsing
+from pinakes.api.background import Background
 from pinakes.catalog import embeddings, sources
 from pinakes.catalog.schema import chunks, documents
-from pinakes.errors import IndexTooNew
-from pinakes.indexes import checksums, versions
+from pinakes.core.errors import IndexTooNew
+from pinakes.core.records import Results
+from pinakes.indexes.storage import checksums, versions
 from pinakes.library import Library
-from pinakes.serve.background import Background
-from pinakes.stock.standing import CollectionStatus
-from pinakes.types import Results
+from pinakes.services.collections.status import CollectionStatus
+from pinakes.text import analysis
 
 LONG_S = 60
 
@@ -71,8 +72,8 @@ def index_folders(home: Path) -> set[str]:
 def counted(library: Library, monkeypatch: pytest.MonkeyPatch) -> CountingEmbedder:
     """Have an embedder count what is embedded, in place of the library's own, which is the same model."""
     counting = CountingEmbedder()
-    assert counting.fingerprint == library.shelves.embedder.fingerprint
-    monkeypatch.setattr(library.shelves, "embedder", counting)
+    assert counting.fingerprint == library.app.embedder.fingerprint
+    monkeypatch.setattr(library.app, "embedder", counting)
     return counting
 
 
@@ -115,7 +116,7 @@ class TestAtOnce:
         told = status(library).upgrade
         assert told is not None
         assert (told.index, told.version) == ("older", "format 1, analyser 1 (english)")
-        assert told.present == str(versions.present())
+        assert told.present == str(versions.current_version())
         assert not told.is_done
         assert status(library).index["analyser"] == 1
 
@@ -152,7 +153,7 @@ class TestSyncing:
         assert "1-1" in index_folders(home)
 
     def test_a_begun_index_is_gone_on_with(self, library: Library, home: Path) -> None:
-        upgrade = library.shelves.rebuilder.upgrade(library.collection())
+        upgrade = library.app.rebuilder.upgrade(library.collection())
         next(upgrade)
         next(upgrade)  # its documents are in it, and nothing was switched
         upgrade.close()
@@ -168,17 +169,17 @@ class TestSyncing:
 
     def test_two_at_once_build_one_index(self, library: Library, home: Path) -> None:
         record = library.collection()
-        first = library.shelves.rebuilder.upgrade(record)
+        first = library.app.rebuilder.upgrade(record)
         next(first)
-        assert [event.stage for event in library.shelves.rebuilder.upgrade(record)] == ["elsewhere"]
+        assert [event.stage for event in library.app.rebuilder.upgrade(record)] == ["elsewhere"]
         assert status(library).upgrade.index == "building"  # type: ignore[union-attr]
         for _ in first:
             pass
-        assert list(library.shelves.rebuilder.upgrade(record)) == []
+        assert list(library.app.rebuilder.upgrade(record)) == []
         assert index_folders(home) == {"1-2"}
 
     def test_a_damaged_beginning_is_begun_anew(self, library: Library, home: Path) -> None:
-        upgrade = library.shelves.rebuilder.upgrade(library.collection())
+        upgrade = library.app.rebuilder.upgrade(library.collection())
         next(upgrade)
         next(upgrade)
         upgrade.close()
@@ -209,7 +210,7 @@ class TestReadingAgain:
         library.sync()
 
     def test_a_sync_reads_what_an_older_reader_read(self, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(readers.VERSIONS, "tables", readers.VERSIONS["tables"] + 1)
+        monkeypatch.setitem(parsing.VERSIONS, "tables", parsing.VERSIONS["tables"] + 1)
         told = status(library).upgrade
         assert told is not None
         assert (told.to_read, told.to_cut) == (1, 0)
@@ -247,13 +248,13 @@ class TestReadingAgain:
         problem = {one["path"]: one["status"] for one in status(library).problems}
         assert "broken.pdf" in problem
         (docs / "broken.pdf").touch()
-        monkeypatch.setitem(readers.VERSIONS, "pdf", readers.VERSIONS["pdf"] + 1)
+        monkeypatch.setitem(parsing.VERSIONS, "pdf", parsing.VERSIONS["pdf"] + 1)
         (report,) = library.sync()
         assert report.reread == 1
-        with library.shelves.catalog.read() as connection:
-            (kept,) = sources.everything(connection, library.collection().id)
+        with library.app.catalog.read() as connection:
+            (kept,) = sources.list_all(connection, library.collection().id)
         assert kept.read_by is not None
-        assert kept.read_by["readers"]["pdf"] == readers.VERSIONS["pdf"]
+        assert kept.read_by["readers"]["pdf"] == parsing.VERSIONS["pdf"]
 
     def test_unchanged_files_are_not_opened(self, library: Library, docs: Path) -> None:
         for path in docs.iterdir():
@@ -262,8 +263,8 @@ class TestReadingAgain:
         assert library.sync()[0].seconds.get("read", 0.0) == 0.0
 
     def test_versions_that_older_programs_recorded_do_not_read_all(self, library: Library) -> None:
-        with library.shelves.catalog.write() as connection:
-            (kept,) = sources.everything(connection, library.collection().id)
+        with library.app.catalog.write() as connection:
+            (kept,) = sources.list_all(connection, library.collection().id)
             options = {**kept.options, "reading": 7}
             options["chunking"] = dict(list(kept.options["chunking"].items())[:-1])  # a setting that came later
             sources.remember(connection, kept.collection_id, kept.place, options, same=lambda *_: True)
@@ -278,7 +279,7 @@ class TestNewer:
     @pytest.fixture(params=["format", "analyser"])
     def newer(self, library: Library, home: Path, request: pytest.FixtureRequest) -> Path:
         library.sync()
-        library.shelves.followers.close()
+        library.app.followers.close()
         place = home / "index" / "1-2" / "versions.json"
         found = checksums.unsealed(place.read_text("utf-8"))
         place.write_text(checksums.sealed(found | {request.param: found[request.param] + 1}), "utf-8")
@@ -310,10 +311,10 @@ def test_other_languages_of_the_settings_make_an_index_an_older_one(home: Path) 
     with Library.open(home, text__languages=["french"]) as library:
         told = status(library).upgrade
         assert told is not None
-        assert (told.index, told.version) == ("older", str(versions.present()))
+        assert (told.index, told.version) == ("older", str(versions.current_version()))
         assert by_words(library, "Behörden") == ["hafen.md"]  # as long as the index is what it was
         library.sync()
-        assert status(library).upgrade.version == str(versions.present(["french"]))  # type: ignore[union-attr]
+        assert status(library).upgrade.version == str(versions.current_version(["french"]))  # type: ignore[union-attr]
         assert index_folders(home) == {"1-3"}
         assert library.sync()[0].changed == 0
 
@@ -337,13 +338,13 @@ def test_the_first_analyser_gives_the_terms_it_always_gave() -> None:
 
 
 def test_the_present_version_is_no_newer_one() -> None:
-    assert versions.present().is_present(())
-    assert not versions.present().is_newer
-    assert versions.present().analyser == analysis.VERSION
+    assert versions.current_version().is_present(())
+    assert not versions.current_version().is_newer
+    assert versions.current_version().analyser == analysis.VERSION
 
 
 def texts(library: Library) -> set[str]:
     """Return all that is embedded of the collection."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         ids = select(chunks.c.id).join(documents).where(documents.c.collection_id == library.collection().id)
         return {text for _, _, text in embeddings.embedded(connection, list(connection.scalars(ids)))}

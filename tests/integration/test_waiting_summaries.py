@@ -1,4 +1,4 @@
-"""Given summaries whose vectors could not be made when they were given get them later, like passages do."""
+"""Given summaries whose vectors could not be made when they were given get them later, like chunks do."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from working import worker_of
 
+from pinakes.api import background as module
+from pinakes.api.background import Background
 from pinakes.catalog import summaries
-from pinakes.embedders import EMBEDDERS
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
 from pinakes.library import Library
-from pinakes.serve import background as module
-from pinakes.serve.background import Background
+from pinakes.models.embedders import EMBEDDERS
 from pinakes.testing import write_files
 
 SUMMARY = "What the night shift of the lighthouse writes into its log book."
@@ -30,27 +30,27 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def library(open_library: Callable[..., Library], model: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """A library with a document whose passages are embedded, and whose summary was given while there was no model."""
+    """A library with a document whose chunks are embedded, and whose summary was given while there was no model."""
     monkeypatch.setitem(EMBEDDERS, "late", "late_embedder:LateEmbedder")
     library = open_library(embedding__provider="late", embedding__path=str(model.parent))
     model.touch()
     uid = library.documents.put("Straw, hay, lamps.", title="List").document.uid
     model.unlink()
     assert library.documents.update(uid, summary=SUMMARY).degraded
-    assert library.status()[0].pending == 0, "no passage waits"
+    assert library.status()[0].pending == 0, "no chunk waits"
     assert waiting(library)
     return library
 
 
 def waiting(library: Library) -> list[tuple[int, bytes, str]]:
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return summaries.pending(connection, record.id, record.model_id)
 
 
 def vectors(library: Library) -> int:
     record = library.collection()
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         return len(summaries.summary_vectors(connection, record.id, record.model_id)[0])
 
 
@@ -63,7 +63,7 @@ def vectors(library: Library) -> int:
     ],
     ids=["embed_pending", "reindex", "add"],
 )
-def test_whatever_embeds_passages_that_wait_takes_them_too(
+def test_whatever_embeds_chunks_that_wait_takes_them_too(
     work: Callable[[Library, Path], object], library: Library, model: Path, docs: Path
 ) -> None:
     model.touch()

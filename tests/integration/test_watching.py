@@ -15,15 +15,15 @@ import pytest
 import watchfiles
 from working import worker_of
 
+from pinakes.api import folder_watching as module
+from pinakes.api.folder_watching import Watching
 from pinakes.catalog import events
-from pinakes.ingest import Report
+from pinakes.ingestion import Report
 from pinakes.library import Library
-from pinakes.readers import READERS
-from pinakes.serve import watching as module
-from pinakes.serve.watching import Watching
+from pinakes.parsing import READERS
+from pinakes.services.sync.watched import WatchedFolder, WatchStatus, concerns, courses
 from pinakes.settings import SourceSettings
 from pinakes.testing import write_files
-from pinakes.upkeep.watched import Course, Watched, concerns, courses
 
 LONG_S = 30.0
 SOON = {"watch__settle_ms": 100, "watch__poll_s": 0.1}
@@ -34,7 +34,7 @@ class Followed:
 
     def __init__(self, library: Library, folder: Path, **source: Any) -> None:
         self.library = library
-        self.watched = Watched("default", SourceSettings.model_validate({"location": str(folder), **source}))
+        self.watched = WatchedFolder("default", SourceSettings.model_validate({"location": str(folder), **source}))
         self.runs: list[Report] = []
         self.read: list[str] = []
         self.said: list[str] = []
@@ -42,7 +42,7 @@ class Followed:
         self.watching = worker_of(library, task)
         self.watching.start()
 
-    def _on_read(self, watched: Watched, report: Report, names: Sequence[str]) -> None:
+    def _on_read(self, watched: WatchedFolder, report: Report, names: Sequence[str]) -> None:
         assert watched == self.watched
         self.read += names
         self.runs.append(report)
@@ -58,8 +58,8 @@ class Followed:
         return self
 
     @property
-    def course(self) -> Course | None:
-        return courses(self.library.shelves).get(self.watched.key)
+    def course(self) -> WatchStatus | None:
+        return courses(self.library.app).get(self.watched.key)
 
     def total(self, what: str) -> int:
         return sum(getattr(report, what) for report in list(self.runs))
@@ -215,14 +215,14 @@ def test_files_that_come_with_their_folder_are_read_once(
     followed.until(lambda: followed.total("added") == len(names))
     assert sorted(followed.read) == [f"new/deep/{name}.md" for name in names]
     assert followed.totals() == [5, 0, 0, 0]
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         assert [event.version for event in events.after(connection, 0, 50, ("indexed", "updated"))] == [1] * 5
 
 
 def test_more_changes_than_can_be_told_one_by_one_are_all_found(
     docs: Path, follow: Callable[..., Followed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pinakes.serve.settling._MOST_PATHS", 50)
+    monkeypatch.setattr("pinakes.api.debounce._MOST_PATHS", 50)
     followed = follow().until_read()
     write_files(docs, {f"{number}.md": f"common {number}" for number in range(200)})
     followed.until(lambda: followed.total("added") == 200)
@@ -294,7 +294,7 @@ def test_changes_of_what_is_left_out_are_not_worth_a_run(
 ) -> None:
     write_files(docs, dict.fromkeys((".git/index", "node_modules/m.js", "a.log", "a.md"), "x"))
     write_files(docs, {".gitignore": "*.log\n", "empty.md": ""})
-    assert concerns(library.shelves, Watched("default", SourceSettings(location=str(docs))), paths) is concerned
+    assert concerns(library.app, WatchedFolder("default", SourceSettings(location=str(docs))), paths) is concerned
 
 
 def test_a_folder_that_vanishes_takes_nothing_with_it_and_is_followed_again_when_it_is_back(
@@ -419,7 +419,7 @@ def test_a_single_file_is_followed_also_when_it_is_replaced(docs: Path, follow: 
 def test_a_file_that_cannot_be_read_is_said_once_tried_again_and_the_others_are_read(
     docs: Path, follow: Callable[..., Followed], open_library: Callable[..., Library], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pinakes.readers.failing_reader", failing_reader)
+    monkeypatch.setitem(sys.modules, "pinakes.parsing.failing_reader", failing_reader)
     monkeypatch.setitem(READERS, ".oops", "failing_reader:FailingReader")
     write_files(docs, {"a.md": "common alpha"})
     followed = follow(by=open_library(**SOON, ingest__processes=0)).until_read()

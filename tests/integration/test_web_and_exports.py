@@ -10,7 +10,7 @@ import export_samples as samples
 import pytest
 from web_host import WebHost, sitemap, web_host
 
-from pinakes.errors import SourceError
+from pinakes.core.errors import SourceError
 from pinakes.library import Library
 
 OpenLibrary: TypeAlias = Callable[..., Library]

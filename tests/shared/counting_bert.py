@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pinakes.embedders.bert import BertEmbedder
+from pinakes.core.records import Float32
+from pinakes.models.embedders.bert import BertEmbedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32
 
 
 class CountingBert(BertEmbedder):
-    """``texts`` are all passages embedded so far; ``before`` is called before each call of ``embed``."""
+    """``texts`` are all chunks embedded so far; ``before`` is called before each call of ``embed``."""
 
     def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
         super().__init__(settings.model_copy(update={"provider": "onnx"}), cache)

@@ -13,14 +13,14 @@ from tokenizers import Tokenizer
 MAX_TOKENS = 64
 
 
-def reference_score(folder: Path, query: str, passage: str) -> float:
-    """The logit of ``[CLS] query [SEP] passage [SEP]``, the passage cut to what the model reads."""
+def reference_score(folder: Path, query: str, chunk: str) -> float:
+    """The logit of ``[CLS] query [SEP] chunk [SEP]``, the chunk cut to what the model reads."""
     weights = {name.removeprefix("bert."): array for name, array in load_file(folder / "model.safetensors").items()}
     weights = {name: array.astype(np.float64) for name, array in weights.items()}
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    asked, read = (tokenizer.encode(text, add_special_tokens=False).ids for text in (query, passage))
+    asked, read = (tokenizer.encode(text, add_special_tokens=False).ids for text in (query, chunk))
     read = read[: MAX_TOKENS - 3 - len(asked)]
     begin, part = (tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]"))
     ids = [begin, *asked, part, *read, part]

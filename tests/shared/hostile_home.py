@@ -41,7 +41,7 @@ retrieval = "keyword"
 name = "search_keps"
 description = "Search what is open."
 collection = "{OPEN}"
-hit = "{{path}} {{passage}}"
+hit = "{{path}} {{chunk}}"
 """
 JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
@@ -73,7 +73,7 @@ def make_home(folder: Path, documents: int = 6) -> HostileHome:
             gone = library.documents.put(f"More of {word}.", title=word, collection=name)
             library.documents.delete(gone.document.uid, collection=name)
         made: dict[str, Mapping[str, str]] = {"nobody": {}}
-        with library.shelves.catalog.write() as connection:
+        with library.app.catalog.write() as connection:
             for key, scope, only in (("reader", "read", [OPEN]), ("writer", "write", [OPEN]), ("admin", "admin", None)):
                 _, secret = keys.create(connection, key, scope, only)  # type: ignore[arg-type]
                 made[key] = {"Authorization": f"Bearer {secret}"}

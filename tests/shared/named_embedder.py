@@ -11,10 +11,10 @@ from typing import Self
 
 import numpy as np
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.records import Float32, Int64
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32, Int64
 
 _WORD = re.compile(r"[a-z]+")
 
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[a-z]+")
 class NamedEmbedder(DeterministicEmbedder):
     """``NAME/DIMENSION`` or ``NAME/DIMENSION/TOKENS``: the vector of a text is the mean of those of its words.
 
-    ``texts`` are all passages embedded so far; ``before`` is called before each call of ``embed``. The model
+    ``texts`` are all chunks embedded so far; ``before`` is called before each call of ``embed``. The model
     ``gone`` cannot be had.
     """
 

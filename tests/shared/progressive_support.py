@@ -11,9 +11,9 @@ from bert_reference import WORDS
 from sqlalchemy import select
 
 from pinakes.catalog.schema import chunks, documents
-from pinakes.ingest import Event
+from pinakes.core.records import Float32, Int64
+from pinakes.ingestion import Event
 from pinakes.library import Library
-from pinakes.types import Float32, Int64
 
 
 class StoppedError(Exception):
@@ -34,7 +34,7 @@ def small_steps(model: Path) -> dict[str, Any]:
 
 
 def write_folder(folder: Path, names: Sequence[str], words: Sequence[str] = WORDS, lines: int = 14) -> Path:
-    """Write files of some 700 bytes and six passages, each with words of its own and its name; return the folder."""
+    """Write files of some 700 bytes and six chunks, each with words of its own and its name; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         random = np.random.default_rng(list(name.encode()))
@@ -72,7 +72,7 @@ def waiting(library: Library) -> int:
 
 def places(library: Library) -> tuple[list[tuple[str, int]], Int64]:
     """Return (path, ordinal) and id of every chunk of the collection."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         query = select(documents.c.path, chunks.c.ordinal, chunks.c.id).select_from(chunks.join(documents))
         query = query.where(documents.c.collection_id == library.collection().id)
         rows = connection.execute(query.order_by(documents.c.path, chunks.c.ordinal)).all()
@@ -80,16 +80,16 @@ def places(library: Library) -> tuple[list[tuple[str, int]], Int64]:
 
 
 def vectors(library: Library) -> dict[tuple[str, int], Float32]:
-    """Return the vector that the index has of each passage; NaN where it has none."""
+    """Return the vector that the index has of each chunk; NaN where it has none."""
     of, ids = places(library)
-    _, index = library.shelves.index(library.chosen())
+    _, index = library.app.index(library.chosen())
     return dict(zip(of, index.vectors(ids).own, strict=True))
 
 
 def exact_places(library: Library) -> set[tuple[str, int]]:
-    """Return the passages whose vector is the model's own, as the index has it."""
+    """Return the chunks whose vector is the model's own, as the index has it."""
     of, ids = places(library)
-    _, index = library.shelves.index(library.chosen())
+    _, index = library.app.index(library.chosen())
     exact = set(index.contents()["exact"].tolist())
     return {place for place, key in zip(of, ids.tolist(), strict=True) if key in exact}
 
@@ -103,7 +103,7 @@ def directly(home: Path, folders: Sequence[Path], settings: dict[str, Any]) -> d
 
 
 def assert_same(found: dict[tuple[str, int], Float32], expected: dict[tuple[str, int], Float32]) -> None:
-    """Assert that two libraries have the same passages with the same vectors, to the bit."""
+    """Assert that two libraries have the same chunks with the same vectors, to the bit."""
     assert found.keys() == expected.keys()
     assert found
     assert [place for place in found if not np.array_equal(found[place], expected[place])] == []

@@ -21,7 +21,7 @@ import httpx
 SHARED = Path(__file__).parent
 _STARTED_S = 60
 _PROGRAM = """
-from pinakes.embedders import EMBEDDERS
+from pinakes.models.embedders import EMBEDDERS
 EMBEDDERS["stuck"] = "stuck_embedder:StuckEmbedder"
 from pinakes.cli import main
 main()

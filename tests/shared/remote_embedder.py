@@ -9,10 +9,10 @@ from typing import Self
 
 import numpy as np
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.records import Float32
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32
 
 _WORD = re.compile(r"[a-z]+")
 
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[a-z]+")
 class RemoteEmbedder(DeterministicEmbedder):
     """The vector of a text is the mean of those of its words, so that texts with the same words mean the same.
 
-    ``texts`` are the passages that were paid for. While the file ``down`` is in ``settings.path`` nothing is answered.
+    ``texts`` are the chunks that were paid for. While the file ``down`` is in ``settings.path`` nothing is answered.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
+from pinakes.core.records import Float32
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.settings import EmbeddingSettings
-from pinakes.types import Float32
 
 STUCK = "never comes back"
 SAID = "stuck now"

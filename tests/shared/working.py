@@ -13,7 +13,7 @@ from pinakes.library import Library
 
 def queue_of(library: Library) -> Queue:
     """Return the queue of a home, for one worker."""
-    return open_queue(library.shelves.catalog, library.settings.home)
+    return open_queue(library.app.catalog, library.settings.home)
 
 
 def jobs_of(library: Library, kind: str = "") -> list[Job]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pinakes.analysis import STOP_WORDS, Analyzer, estimated_token_starts
+from pinakes.text.analysis import STOP_WORDS, Analyzer, estimated_token_starts
 
 analyzer = Analyzer()
 

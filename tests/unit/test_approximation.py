@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.approximation import Map, Tokens, fit, sample
-from pinakes.errors import IndexCorrupt, InvalidInput, StorageFull
-from pinakes.types import Float32
+from pinakes.core.errors import IndexCorrupt, InvalidInput, StorageFull
+from pinakes.core.records import Float32
+from pinakes.models.approximation import ApproximateMap, TokenRows, fit, sample
 
 VOCABULARY, DIMENSION = 400, 24
 Rows = list[list[int]]
 
 
-def counted(rows: Rows) -> Tokens:
-    return Tokens.of(np.array(list(chain.from_iterable(rows)), np.int32), np.cumsum([0, *map(len, rows)]))
+def counted(rows: Rows) -> TokenRows:
+    return TokenRows.from_ids(np.array(list(chain.from_iterable(rows)), np.int32), np.cumsum([0, *map(len, rows)]))
 
 
 def unit(rows: Float32) -> Float32:
@@ -53,7 +53,7 @@ def cosine(left: Float32, right: Float32) -> float:
     return float((left * right).sum(axis=1).mean())
 
 
-def fitted(world: World, count: int = 150) -> tuple[Map, Rows]:
+def fitted(world: World, count: int = 150) -> tuple[ApproximateMap, Rows]:
     rows = world.texts(count)
     return fit(counted(rows), world.exact(rows), world.prior, "model"), rows
 
@@ -203,7 +203,7 @@ def test_a_map_read_back_gives_the_same_vectors(world: World, tmp_path: Path) ->
     known, rows = fitted(world)
     known.save(tmp_path / "map.npz")
     known.save(tmp_path / "map.npz")
-    again = Map.load(tmp_path / "map.npz", "model")
+    again = ApproximateMap.load(tmp_path / "map.npz", "model")
     assert (again.apply(counted(rows)) == known.apply(counted(rows))).all()
     assert (again.label, again.agreement) == ("model", known.agreement)
     assert [path.name for path in tmp_path.iterdir()] == ["map.npz"]
@@ -212,7 +212,7 @@ def test_a_map_read_back_gives_the_same_vectors(world: World, tmp_path: Path) ->
 def test_a_map_of_another_model_is_refused(world: World, tmp_path: Path) -> None:
     fitted(world)[0].save(tmp_path / "map")
     with pytest.raises(IndexCorrupt, match="it is of 'model', format 2, not of 'other'"):
-        Map.load(tmp_path / "map", "other")
+        ApproximateMap.load(tmp_path / "map", "other")
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.3, 0.5, 0.7, 0.9, 1])
@@ -223,15 +223,15 @@ def test_a_damaged_map_is_refused(world: World, tmp_path: Path, share: float) ->
     place = int((len(whole) - 1) * share)
     path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
     with pytest.raises(IndexCorrupt, match="cannot be used"):
-        Map.load(path, "model")
+        ApproximateMap.load(path, "model")
     path.write_bytes(whole[:place])
     with pytest.raises(IndexCorrupt, match="cannot be used"):
-        Map.load(path, "model")
+        ApproximateMap.load(path, "model")
 
 
 def test_a_map_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(IndexCorrupt, match="No such file"):
-        Map.load(tmp_path / "map", "model")
+        ApproximateMap.load(tmp_path / "map", "model")
 
 
 def test_a_map_that_cannot_be_written_is_said_so(world: World, tmp_path: Path) -> None:

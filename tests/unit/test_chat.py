@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from chat_server import completion, serving
 
-from pinakes.chat import Chat, Usage
-from pinakes.errors import InvalidSetting, ModelUnavailable, NotConfigured
+from pinakes.core.errors import InvalidSetting, ModelUnavailable, NotConfigured
+from pinakes.core.records import Document
+from pinakes.models.chat import Chat, Usage
+from pinakes.models.summarizers.chat_model import MAX_CHARS, ChatSummarizer
 from pinakes.settings import ChatSettings, SummarySettings
-from pinakes.summarizers.chat import MAX_CHARS, ChatSummarizer
-from pinakes.types import Document
 
 KEY = "secret-key-of-the-test"
 TEXT = "The grey heron waits for fish in the shallow water of the river."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.content_types import CONTENT_TYPES, content_type
+from pinakes.core.content_types import CONTENT_TYPES, content_type
 from pinakes.library import Library
 
 

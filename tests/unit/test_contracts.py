@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from pinakes import testing
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.ports import Embedder, Index, KeywordQuery, VectorQuery, Vectors
+from pinakes.core.ports import Embedder, Index, KeywordQuery, VectorQuery, Vectors
+from pinakes.core.records import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.testing import ReferenceIndex
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 
 @pytest.mark.parametrize("check", testing.EMBEDDER_CHECKS, ids=testing.name_of)
@@ -131,16 +131,16 @@ class WorstFirst(ReferenceIndex):
         return Ranking(found.ids[::-1], found.documents[::-1], found.scores[::-1])
 
 
-class RanksPassagesForDocuments(ReferenceIndex):
+class RanksChunksForDocuments(ReferenceIndex):
     def by_words(self, query: KeywordQuery) -> Ranking:
-        return super().by_words(query if query.evidence == "definitions" else replace(query, evidence="passages"))
+        return super().by_words(query if query.evidence == "definitions" else replace(query, evidence="chunks"))
 
 
 class TakesAnyWordForAPhrase(ReferenceIndex):
     def by_words(self, query: KeywordQuery) -> Ranking:
         if query.evidence != "phrases":
             return super().by_words(query)
-        found = super().by_words(replace(query, evidence="passages"))
+        found = super().by_words(replace(query, evidence="chunks"))
         return Ranking(found.ids, found.documents, np.ones_like(found.scores))
 
 
@@ -170,7 +170,7 @@ class TakesOneVectorForAll(ReferenceIndex):
         ForgetsItsPosition,
         IgnoresAmong,
         WorstFirst,
-        RanksPassagesForDocuments,
+        RanksChunksForDocuments,
         TakesAnyWordForAPhrase,
         FoldsNames,
         TakesOneVectorForAll,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pinakes.machine.ctrl_c import held_back
+from pinakes.platform.ctrl_c import held_back
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pinakes import errors
-from pinakes.errors import STATUS, MissingExtra, PinakesError, StorageFull, exit_code, http_status, storing
+from pinakes.core import errors
+from pinakes.core.errors import STATUS, MissingExtra, PinakesError, StorageFull, exit_code, http_status, storing
 
 
 def tree(cls: type[PinakesError] = PinakesError) -> Iterator[type[PinakesError]]:

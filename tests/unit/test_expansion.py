@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.errors import InvalidSetting
-from pinakes.expansion import Addition, expand
+from pinakes.core.errors import InvalidSetting
+from pinakes.search.query.expansion import Synonym, expand
 from pinakes.settings import ExpansionSettings, load
 
 TABLES = ExpansionSettings(
@@ -73,13 +73,13 @@ def test_the_original_stays_and_what_was_added_says_because_of_what() -> None:
     assert expansion.abbreviations == "Mem memory ALLOC allocation allocate, lock!"
     assert expansion.text == "mem memory heap stack alloc allocation allocate, lock mutex semaphore!"
     assert expansion.added == (
-        Addition("memory", "Mem", "abbreviations"),
-        Addition("allocation", "ALLOC", "abbreviations"),
-        Addition("allocate", "ALLOC", "abbreviations"),
-        Addition("heap", "memory", "synonyms"),
-        Addition("stack", "memory", "synonyms"),
-        Addition("mutex", "lock", "synonyms"),
-        Addition("semaphore", "lock", "synonyms"),
+        Synonym("memory", "Mem", "abbreviations"),
+        Synonym("allocation", "ALLOC", "abbreviations"),
+        Synonym("allocate", "ALLOC", "abbreviations"),
+        Synonym("heap", "memory", "synonyms"),
+        Synonym("stack", "memory", "synonyms"),
+        Synonym("mutex", "lock", "synonyms"),
+        Synonym("semaphore", "lock", "synonyms"),
     )
     assert expansion.terms == ("memory", "allocation", "allocate", "heap", "stack", "mutex", "semaphore")
     assert expansion.notes == (

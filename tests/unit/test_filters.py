@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes import filters
-from pinakes.errors import InvalidFilter
-from pinakes.types import Condition
+from pinakes.core import filters
+from pinakes.core.errors import InvalidFilter
+from pinakes.core.records import Condition
 
 METADATA = {
     "Status": "Beta",

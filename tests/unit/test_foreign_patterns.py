@@ -11,27 +11,27 @@ MAKERS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "fi
 MATCHERS = {"fnmatch", "glob", "pathspec", "wcmatch"}
 
 MATCHING = {
-    "pinakes.patterns": "compiles patterns, linear",
-    "pinakes.filters": "joins compiled patterns",
+    "pinakes.core.gitignore": "compiles patterns, linear",
+    "pinakes.core.filters": "joins compiled patterns",
     "pinakes.sources.globs": "joins compiled patterns",
 }
 BOUNDED = {
-    "pinakes.analysis.compounds": "an escaped stem",
-    "pinakes.analysis.words": "escaped words of a query",
+    "pinakes.text.analysis.compounds": "an escaped stem",
+    "pinakes.text.analysis.segmentation": "escaped words of a query",
     "pinakes.metadata.rules": "escaped names; expressions of the operator's own settings, on names and headings",
-    "pinakes.patterns": "parts of names in atomic groups",
-    "pinakes.readers.html": "the escaped name of a site",
+    "pinakes.core.gitignore": "parts of names in atomic groups",
+    "pinakes.parsing.html": "the escaped name of a site",
     "pinakes.settings.metadata": "checks expressions of the operator's own settings",
     "pinakes.settings.sections": "checks patterns of secrets for RE2, which is linear",
-    "pinakes.regexes": "those of others, which are looked at there",
+    "pinakes.core.regexes": "those of others, which are looked at there",
     "pinakes.sources.forges": "constants of that module",
     "pinakes.sources.git_process": "constants of that module",
-    "pinakes.spelling": "an escaped word",
-    "pinakes.templates": "templates of the operator's own settings, on paths",
+    "pinakes.search.query.spelling": "an escaped word",
+    "pinakes.metadata.templates": "templates of the operator's own settings, on paths",
     "pinakes.text.markup": "the name of a tag",
     "pinakes.text.secrets": "patterns for RE2, which is linear",
-    "pinakes.text.suspicion": "constants of that module",
-    "pinakes.text.versions": "escaped versions, a few of a title",
+    "pinakes.text.injection": "constants of that module",
+    "pinakes.text.version_numbers": "escaped versions, a few of a title",
 }
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pinakes import fusion
-from pinakes.types import Float32, Ranking
+from pinakes.core.records import Float32, Ranking
+from pinakes.search.ranking import fusion
 
 
 def floats(*values: float) -> Float32:
@@ -62,7 +62,7 @@ def test_negative_cosines_count_as_nothing() -> None:
     assert fusion.weighted(floats(-0.8), floats(0), 0.7, 0.3).tolist() == [0]
 
 
-def test_a_document_speaks_for_its_passages_with_its_share() -> None:
+def test_a_document_speaks_for_its_chunks_with_its_share() -> None:
     assert fusion.blended(floats(0.5, 0.1), floats(1, 0), 0.4) == pytest.approx([0.7, 0.06])
     assert fusion.blended(floats(0.5), floats(1), 0).tolist() == [0.5]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.metadata import Subject, ruled
+from pinakes.core.records import Document
+from pinakes.metadata import RuleSubject, ruled
 from pinakes.settings import load
-from pinakes.types import Document
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,5 @@ def test_the_category_is_the_folder_of_the_department_or_else_the_outermost(
     tmp_path: Path, path: str, category: str | None
 ) -> None:
     rules = load(home=tmp_path, environment={}, profile="handbook").of_collection("handbook")
-    found = ruled(Subject(path, Document(text="# A page\n"), {}, {}), rules.metadata_rules, rules.fields)
+    found = ruled(RuleSubject(path, Document(text="# A page\n"), {}, {}), rules.metadata_rules, rules.fields)
     assert found.get("category") == category

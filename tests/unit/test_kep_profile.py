@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pinakes.metadata import typed
+from pinakes.metadata.templates import fields_of, key_of
 from pinakes.settings import Settings, load
 from pinakes.sources.globs import Rules
-from pinakes.templates import fields_of, key_of
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from pinakes.settings import load
-from pinakes.settings.knowledge_sources import Found, read, read_folder
+from pinakes.settings.knowledge_sources import KnowledgeSourceFiles, read, read_folder
 from pinakes.sources.globs import Rules
 
 FULL: dict[str, Any] = {
@@ -171,7 +171,7 @@ def test_yaml_that_says_more_than_the_memory_holds_is_refused_at_once() -> None:
 
 
 def test_of_two_documents_of_a_name_the_first_counts() -> None:
-    found = Found()
+    found = KnowledgeSourceFiles()
     found.take(read(text_of(SHORT, changed("spec.branch", "other")), "a.yaml"))
     assert ([one.source["ref"] for one in found.declared], len(found.refused)) == (["main"], 1)
 
@@ -195,8 +195,8 @@ def test_the_items_of_a_list_are_documents() -> None:
 
 
 def test_an_empty_file_has_no_documents() -> None:
-    assert read("", "a.yaml") == Found()
-    assert read("---\n---\n", "a.yaml") == Found()
+    assert read("", "a.yaml") == KnowledgeSourceFiles()
+    assert read("---\n---\n", "a.yaml") == KnowledgeSourceFiles()
 
 
 def test_a_folder_is_read_by_name_and_of_two_documents_of_one_name_the_first_counts(tmp_path: Path) -> None:

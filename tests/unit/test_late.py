@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from pinakes.late import Late, changed, leave_open
+from pinakes.core.late import Late, changed, leave_open
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from pinakes.patterns import MOST_CHARS, MOST_WILDCARDS, compiled
+from pinakes.core.gitignore import MOST_CHARS, MOST_WILDCARDS, compiled
 
 NAMES = ("a", "b", "ab", "abab", "foo", "a.c", "x[1]", "aab", ".a", "bar baz", "aXb")
 # Without negated classes: those of pathspec fit a slash, those of git do not.

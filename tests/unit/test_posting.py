@@ -11,9 +11,9 @@ import pytest
 from pydantic import ValidationError
 from receiver import Receiver, receiving
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 from pinakes.fetching import open_client
-from pinakes.posting import Outcome, address, check, post, signature
+from pinakes.fetching.webhook_requests import Outcome, address, check, post, signature
 from pinakes.settings import FetchSettings, WebhookSettings
 
 EVENT = {"id": 7, "kind": "indexed", "title": "Größe \ud83d"}

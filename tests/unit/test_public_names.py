@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pinakes
-from pinakes import errors
+from pinakes.core import errors
 
 
 def test_the_public_names_are_sorted_and_each_is_there_once():

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes import filters
-from pinakes.analysis import Analyzer
-from pinakes.query import MOST_PHRASES, Query, admits, parse_query
-from pinakes.types import JSON
+from pinakes.core import filters
+from pinakes.core.records import JSON
+from pinakes.search.query.syntax import MOST_PHRASES, Query, admits, parse_query
+from pinakes.text.analysis import Analyzer
 
 FIELDS = ("status", "title", "path", "year", "created", "owning_sig", "milestone.stable", "kind")
 ANALYZER = Analyzer()
@@ -71,7 +71,7 @@ MARKS = ['""', "“”", "„“", "„”", "””", "«»", "»«", "»»", "
 def test_a_phrase_beside_few_words_is_required_and_searched_for(marks: str) -> None:
     query = parsed(f"find {marks[0]}two words{marks[1]} soon")
     assert (query.text, query.phrases, query.preferred) == ("find two words soon", ("two words",), ())
-    assert query.notes == ('only passages with "two words"',)
+    assert query.notes == ('only chunks with "two words"',)
 
 
 @pytest.mark.parametrize("marks", MARKS)
@@ -89,7 +89,7 @@ def test_a_phrase_beside_few_words_is_required_and_searched_for(marks: str) -> N
 def test_a_phrase_in_a_sentence_is_preferred(marks: str, sentence: str) -> None:
     query = parsed(sentence.format(f"{marks[0]}two words{marks[1]}"))
     assert (query.text, query.phrases, query.preferred) == (sentence.format("two words"), (), ("two words",))
-    assert query.notes == ('passages with "two words" come first',)
+    assert query.notes == ('chunks with "two words" come first',)
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_several_phrases_and_exclusions() -> None:
     assert query.phrases == ("one two", "four")
     assert query.excluded == ("draft", "five six")
     assert query.notes == (
-        'only passages with "one two", "four"',
-        'passages with "draft", "five six" are left out',
+        'only chunks with "one two", "four"',
+        'chunks with "draft", "five six" are left out',
     )
 
 
@@ -313,7 +313,7 @@ def test_a_query_without_anything_to_search_for_says_so(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "passage", "admitted"),
+    ("query", "chunk", "admitted"),
     [
         ("keys", "anything", True),
         ('"rotate the keys"', "how to Rotate\nthe keys", True),
@@ -330,8 +330,8 @@ def test_a_query_without_anything_to_search_for_says_so(text: str) -> None:
         ('"a"', "b", True),
     ],
 )
-def test_which_passages_a_query_admits(query: str, passage: str, admitted: bool) -> None:
-    assert admits(parsed(query), passage, ANALYZER) is admitted
+def test_which_chunks_a_query_admits(query: str, chunk: str, admitted: bool) -> None:
+    assert admits(parsed(query), chunk, ANALYZER) is admitted
 
 
 PIECES = st.sampled_from([*'-":“”„«»「」‘’><=,*[]1 \t', "..", "--", "status", "year", "word", "Wall"])

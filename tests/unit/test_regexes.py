@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pinakes.regexes import lazy
+from pinakes.core.regexes import lazy
 
 
 def test_one_does_what_a_compiled_one_does() -> None:

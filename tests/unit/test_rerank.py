@@ -1,4 +1,4 @@
-"""How many passages are ranked again, within what time, and what is said when that does not go as it should."""
+"""How many chunks are ranked again, within what time, and what is said when that does not go as it should."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ import numpy as np
 import pytest
 from cross_encoder_reference import make_tiny_cross_encoder
 
-from pinakes.errors import ModelUnavailable
-from pinakes.rerank import Candidate, Complexity, Memory, choose_pool, complexity_of, diversity_of, reach, rerank
-from pinakes.rerankers import open_reranker
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.records import Float32
+from pinakes.models.rerankers import open_reranker
+from pinakes.search.ranking.rerank import (
+    Candidate,
+    Complexity,
+    Memory,
+    choose_pool,
+    complexity_of,
+    diversity_of,
+    reach,
+    rerank,
+)
 from pinakes.settings import RerankSettings
-from pinakes.types import Float32
 
 QUERY = "how are the signing keys rotated"
 FIXED = RerankSettings(adaptive=False)
@@ -31,7 +40,7 @@ class Clock:
 
 
 class Numbers:
-    """A reranker that reads the score in the passage: ``7.5 whatever``. A call takes ``call_s``, a load ``load_s``."""
+    """A reranker that reads the score in the chunk: ``7.5 whatever``. A call takes ``call_s``, a load ``load_s``."""
 
     fingerprint = "numbers/1"
     logits = True
@@ -43,17 +52,17 @@ class Numbers:
     def load(self) -> None:
         self.clock.now += self.load_s
 
-    def score(self, query: str, passages: Sequence[str], *, within_s: float | None = None) -> Float32:
-        self.calls.append(len(passages))
+    def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
+        self.calls.append(len(chunks))
         self.clock.now += self.call_s
-        return np.array([float(passage.partition(" ")[0]) for passage in passages], np.float32)
+        return np.array([float(chunk.partition(" ")[0]) for chunk in chunks], np.float32)
 
     def close(self) -> None: ...
 
 
 def candidates(count: int, cosine: float | None = 0.8) -> list[Candidate]:
     """The further back, the better; two of each document. Each two have this ``cosine``, None = no vectors."""
-    return [Candidate(f"{number} passage", number // 2, vector(number, cosine)) for number in range(count)]
+    return [Candidate(f"{number} chunk", number // 2, vector(number, cosine)) for number in range(count)]
 
 
 def vector(number: int, cosine: float | None) -> Float32 | None:
@@ -114,7 +123,7 @@ def test_loading_the_model_takes_nothing_from_the_time() -> None:
 
 
 class Slow(Numbers):
-    def score(self, query: str, passages: Sequence[str], *, within_s: float | None = None) -> Float32:
+    def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
         assert within_s == pytest.approx(0.2)
         raise TimeoutError
 
@@ -132,20 +141,20 @@ class Missing(Numbers):
 
 
 class Broken(Numbers):
-    def score(self, query: str, passages: Sequence[str], *, within_s: float | None = None) -> Float32:
+    def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
         if self.calls:
             raise ZeroDivisionError("by zero")
-        return super().score(query, passages)
+        return super().score(query, chunks)
 
 
 class Short(Numbers):
-    def score(self, query: str, passages: Sequence[str], *, within_s: float | None = None) -> Float32:
-        return super().score(query, passages)[1:]
+    def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
+        return super().score(query, chunks)[1:]
 
 
 class Undecided(Numbers):
-    def score(self, query: str, passages: Sequence[str], *, within_s: float | None = None) -> Float32:
-        return super().score(query, passages) * np.float32("nan")
+    def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
+        return super().score(query, chunks) * np.float32("nan")
 
 
 @pytest.mark.parametrize(
@@ -153,8 +162,8 @@ class Undecided(Numbers):
     [
         (Missing, "not reranked: The model is not installed. Install it."),
         (Broken, "not reranked: ZeroDivisionError: by zero"),
-        (Short, "not reranked: ValueError: 4 passages got (3,) scores, or some that are not numbers"),
-        (Undecided, "not reranked: ValueError: 4 passages got (4,) scores, or some that are not numbers"),
+        (Short, "not reranked: ValueError: 4 chunks got (3,) scores, or some that are not numbers"),
+        (Undecided, "not reranked: ValueError: 4 chunks got (4,) scores, or some that are not numbers"),
     ],
 )
 def test_whatever_a_reranker_does_wrong_the_fused_order_is_the_answer(
@@ -175,17 +184,17 @@ def test_whatever_a_reranker_does_wrong_the_fused_order_is_the_answer(
     [
         (1, 0.95, 10, "a short question: fewer than 5 words"),
         (4, 0.5, 10, "a short question: fewer than 5 words"),
-        (5, 0.5, 15, "passages that differ: mean pairwise cosine 0.50 < 0.7"),
-        (10, 0.69, 15, "passages that differ: mean pairwise cosine 0.69 < 0.7"),
-        (7, 0.71, 20, "a question and passages of the usual kind"),
-        (7, 0.89, 20, "a question and passages of the usual kind"),
-        (7, 0.91, 25, "passages much alike: mean pairwise cosine 0.91 > 0.9"),
-        (7, None, 20, "a question and passages of the usual kind"),
+        (5, 0.5, 15, "chunks that differ: mean pairwise cosine 0.50 < 0.7"),
+        (10, 0.69, 15, "chunks that differ: mean pairwise cosine 0.69 < 0.7"),
+        (7, 0.71, 20, "a question and chunks of the usual kind"),
+        (7, 0.89, 20, "a question and chunks of the usual kind"),
+        (7, 0.91, 25, "chunks much alike: mean pairwise cosine 0.91 > 0.9"),
+        (7, None, 20, "a question and chunks of the usual kind"),
         (11, 0.95, 30, "a long question: more than 10 words"),
         (60, None, 30, "a long question: more than 10 words"),
     ],
 )
-def test_question_and_passages_decide_how_many_are_ranked_again(
+def test_question_and_chunks_decide_how_many_are_ranked_again(
     words: int, cosine: float | None, size: int, reason: str
 ) -> None:
     pool = choose_pool(Complexity(words, 0, "keywords"), candidates(100, cosine), RerankSettings())
@@ -207,7 +216,7 @@ def test_without_rules_the_pool_is_that_of_the_settings() -> None:
     assert (reach(given), choose_pool(Complexity(1, 0, "keywords"), candidates(50), given).size) == (6, 6)
 
 
-def test_how_alike_the_passages_are_is_told() -> None:
+def test_how_alike_the_chunks_are_is_told() -> None:
     first, second, third = (np.array(one, np.float32) for one in ([1, 0], [0.6, 0.8], [0.8, 0.6]))
     unknown = np.full(2, np.nan, np.float32)
     found = diversity_of(
@@ -222,7 +231,7 @@ def test_how_alike_the_passages_are_is_told() -> None:
     assert nothing.distinct_documents == 1.0
 
 
-def test_only_the_first_ten_passages_decide() -> None:
+def test_only_the_first_ten_chunks_decide() -> None:
     far = [Candidate("0 x", number, vector(number, 0.1)) for number in range(40)]
     pool = choose_pool(Complexity(7, 0, "keywords"), [*candidates(10, 0.95), *far], RerankSettings())
     assert pool.size == 25
@@ -265,7 +274,7 @@ def test_without_a_memory_pages_agree_as_well_while_there_is_time() -> None:
     assert long.order[:40].tolist() == short.order.tolist()
 
 
-def test_the_memory_tells_questions_and_passages_apart_and_forgets_the_oldest() -> None:
+def test_the_memory_tells_questions_and_chunks_apart_and_forgets_the_oldest() -> None:
     clock, memory = Clock(), Memory(2)
     reranker = Numbers(clock, at_once=0)
     for query, count in [("a", 20), ("b", 20), ("a", 20), ("a", 19), ("b", 20)]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.routing import looks_like_symbol, route
+from pinakes.search.query.routing import looks_like_symbol, route
 
 
 @pytest.mark.parametrize(

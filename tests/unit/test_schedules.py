@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pinakes import schedules
-from pinakes.schedules import Schedule, jitter_s, length_s, parse, pause_s, zone_of
+from pinakes.core import schedules
+from pinakes.core.schedules import Schedule, jitter_s, length_s, parse, pause_s, zone_of
 
 BERLIN, NEW_YORK, LORD_HOWE = map(ZoneInfo, ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe"))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pinakes import settings
-from pinakes.errors import InvalidName, InvalidSetting
+from pinakes.core.errors import InvalidName, InvalidSetting
 from pinakes.settings import ChunkingSettings, SearchSettings
 
 

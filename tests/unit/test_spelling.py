@@ -1,4 +1,4 @@
-"""Words that no passage has, and what was probably meant; over a real keyword index."""
+"""Words that no chunk has, and what was probably meant; over a real keyword index."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from pinakes.analysis import Analyzer
-from pinakes.indexes.keyword import KeywordIndex
-from pinakes.indexes.wording import Wording
-from pinakes.ports import Lexicon
+from pinakes.core.ports import Lexicon
+from pinakes.core.records import IndexEntry
+from pinakes.indexes.keyword.stored_terms import TermWriter
+from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
+from pinakes.search.query.spelling import absent, corrected, missing
 from pinakes.settings import SearchSettings
-from pinakes.spelling import absent, corrected, missing
-from pinakes.types import IndexEntry
+from pinakes.text.analysis import Analyzer
 
-PASSAGES = [
+CHUNKS = [
     *["The scheduler schedules every scheduling cycle."] * 4,
     *["Rotation of the signing keys is automatic."] * 3,
     "A schema was scheduled with kube-scheduler by kthread_create_on_node.",
@@ -30,20 +30,20 @@ PASSAGES = [
 ]
 
 
-def index_of(folder: Path, passages: Sequence[str]) -> KeywordIndex:
+def index_of(folder: Path, chunks: Sequence[str]) -> KeywordIndex:
     analyzer = Analyzer()
     index = KeywordIndex(folder / "documents", "documents", analyzer, search=SearchSettings(), lock_timeout_s=5)
     entries = [
-        IndexEntry(number, number, "Handbuch", "", "", passage, (), None) for number, passage in enumerate(passages, 1)
+        IndexEntry(number, number, "Handbuch", "", "", chunk, (), None) for number, chunk in enumerate(chunks, 1)
     ]
-    wording = Wording(analyzer)
-    index.apply([], wording.documents(wording.passages(entries)), 1)
+    wording = TermWriter(analyzer)
+    index.apply([], wording.documents(wording.chunks(entries)), 1)
     return index
 
 
 @pytest.fixture(scope="module")
 def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Lexicon:
-    return index_of(tmp_path_factory.mktemp("index"), PASSAGES).lexicon()
+    return index_of(tmp_path_factory.mktemp("index"), CHUNKS).lexicon()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_nothing_is_said_of_words_that_stand_somewhere(query: str, lexicon: Lexi
     ],
 )
 def test_short_words_that_stand_nowhere_are_named(query: str, notes: list[str], lexicon: Lexicon) -> None:
-    assert [one.note for one in absent(query, lexicon)] == [f"no passage has {note}" for note in notes]
+    assert [one.note for one in absent(query, lexicon)] == [f"no chunk has {note}" for note in notes]
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_short_words_that_stand_nowhere_are_named(query: str, notes: list[str], 
 def test_the_nearest_word_is_found_wherever_the_mistake_is(wrong: str, right: str, lexicon: Lexicon) -> None:
     [found] = missing(f"the {wrong} of keys", lexicon)
     assert (found.word, found.near[0].word) == (wrong, right)
-    assert found.note.startswith(f"no passage has {wrong!r}: did you mean {right!r}")
+    assert found.note.startswith(f"no chunk has {wrong!r}: did you mean {right!r}")
 
 
 def test_a_word_that_nothing_resembles_is_named_all_the_same(lexicon: Lexicon) -> None:
     [found] = missing("zyzzyva keys zyzzyva", lexicon)
-    assert (found.near, found.sure, found.note) == ((), False, "no passage has 'zyzzyva'")
+    assert (found.near, found.sure, found.note) == ((), False, "no chunk has 'zyzzyva'")
 
 
 def test_the_nearer_word_comes_first_and_of_equals_the_more_frequent(lexicon: Lexicon) -> None:
@@ -155,13 +155,13 @@ def test_at_most_five_misspelt_words_are_looked_into(lexicon: Lexicon) -> None:
 def test_words_are_kept_as_written_whole_and_in_parts_without_numbers_and_hashes() -> None:
     text = "Rotating tcp_rcv_established 12345 v1.24 " + "0123456789abcdef" * 3
     entry = IndexEntry(1, 1, "", "", "", text, (), None)
-    wording = Wording(Analyzer())
-    assert wording.documents(wording.passages([entry]))[0].spelled == {
+    wording = TermWriter(Analyzer())
+    assert wording.documents(wording.chunks([entry]))[0].spelled == {
         *("rotating", "tcp_rcv_established", "tcp", "rcv", "established", "v1.24", "v1")
     }
 
 
-def test_a_word_of_removed_passages_is_not_proposed(tmp_path: Path) -> None:
+def test_a_word_of_removed_chunks_is_not_proposed(tmp_path: Path) -> None:
     index = index_of(tmp_path, ["rotation of keys", "keys"])
     index.apply([1], [], 2)
     found = missing("rotaton", index.lexicon())

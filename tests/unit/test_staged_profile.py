@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes import readers
+from pinakes import parsing
+from pinakes.services.sync.watched import watched_in
 from pinakes.settings import Settings, load
 from pinakes.sources.globs import Rules
 from pinakes.tools import tools_of
-from pinakes.upkeep.watched import watched_in
 
 TOOLS = {
     *("search_summaries", "get_documents", "get_document_chunk", "hybrid_search", "multi_query_search", "find_similar"),
@@ -54,4 +54,4 @@ def test_it_follows_a_folder_in_the_home(settings: Settings, tmp_path: Path) -> 
 def test_its_folder_is_read_like_one_that_is_added(settings: Settings, extension: str) -> None:
     rules = Rules(settings.knowledge_base.include, settings.knowledge_base.exclude)
     assert rules.includes(f"some/folder/file.{extension}")
-    assert readers.refusal(f"some/folder/file.{extension}") is None
+    assert parsing.refusal(f"some/folder/file.{extension}") is None

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.errors import InvalidSetting
-from pinakes.templates import fields_of, key_of
+from pinakes.core.errors import InvalidSetting
+from pinakes.metadata.templates import fields_of, key_of
 
 KEP = r"keps/{sig_name:sig-[^/]+}/{kep_number:\d+}-{slug}/{file*}"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.embedders.tokens import TokenCounter, token_counter
 from pinakes.models import weights
+from pinakes.models.token_counts import TokenCounter, token_counter
 from pinakes.settings import Settings
 
 

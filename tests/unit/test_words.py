@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.analysis import LANGUAGES, Analyzer, detect, is_identifier
-from pinakes.analysis.folding import folded, forms
-from pinakes.indexes.analysis_v1 import AnalyzerV1
+from pinakes.indexes.storage.analyzer_v1 import AnalyzerV1
 from pinakes.settings.sections import Language
+from pinakes.text.analysis import LANGUAGES, Analyzer, detect, is_identifier
+from pinakes.text.analysis.folding import folded, forms
 
 analyzer = Analyzer()
 ROOT = Path(__file__).parents[2]

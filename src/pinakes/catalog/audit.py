@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, func, select
 
 from pinakes.catalog.schema import audit
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 OK = "ok"
 """The outcome of a call that went well; of any other it is the code of the error."""
@@ -22,10 +22,10 @@ _BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One call. ``at`` is when it began, ISO 8601 in UTC; ``id`` grows with time and is 0 before it is written.
 
-    ``result_count`` counts the results, ``ids`` name them: their documents, or passages where nothing else is known.
+    ``result_count`` counts the results, ``ids`` name them: their documents, or chunks where nothing else is known.
     ``message`` says what went wrong. ``query_id`` is what the answer of a search repeats.
     """
 
@@ -46,7 +46,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditQuery:
     """Which entries are looked for: all that is said must hold. ``outcome`` may be "failed": any but "ok".
 
     ``since`` and ``until``: ISO 8601 in UTC, both included. ``text`` stands in the parameters, whatever its case, or
@@ -64,7 +64,7 @@ class Wanted:
     text: str = ""
 
 
-def add(connection: Connection, entries: Sequence[Entry]) -> None:
+def add(connection: Connection, entries: Sequence[AuditEntry]) -> None:
     """Write entries, in their order."""
     if entries:
         connection.execute(audit.insert(), [_values(entry) for entry in entries])
@@ -79,13 +79,13 @@ def trim(connection: Connection, most: int, before: str = "") -> int:
     return int(dropped)
 
 
-def newest(connection: Connection, wanted: Wanted, most: int) -> list[Entry]:
+def newest(connection: Connection, wanted: AuditQuery, most: int) -> list[AuditEntry]:
     """Return up to ``most`` entries, newest first."""
     query = select(audit).where(*_tests(wanted)).order_by(audit.c.id.desc()).limit(most)
     return [_entry(row) for row in connection.execute(query)]
 
 
-def oldest_first(connection: Connection, wanted: Wanted) -> Iterator[Entry]:
+def oldest_first(connection: Connection, wanted: AuditQuery) -> Iterator[AuditEntry]:
     """Yield every entry, oldest first, reading some at a time."""
     last = 0
     while True:
@@ -102,7 +102,7 @@ def count(connection: Connection) -> int:
     return int(connection.execute(select(func.count()).select_from(audit)).scalar_one())
 
 
-def _values(entry: Entry) -> dict[str, Any]:
+def _values(entry: AuditEntry) -> dict[str, Any]:
     return {
         "at": entry.at,
         "interface": entry.interface,
@@ -125,12 +125,14 @@ def _text(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
-def _entry(row: Any) -> Entry:
+def _entry(row: Any) -> AuditEntry:
     values = row._asdict()
-    return Entry(**{**values, "parameters": json.loads(values["parameters"]), "ids": tuple(json.loads(values["ids"]))})
+    return AuditEntry(
+        **{**values, "parameters": json.loads(values["parameters"]), "ids": tuple(json.loads(values["ids"]))}
+    )
 
 
-def _tests(wanted: Wanted) -> list[ColumnElement[bool]]:
+def _tests(wanted: AuditQuery) -> list[ColumnElement[bool]]:
     exact = ("tool", "session", "caller", "interface", "collection")
     tests: list[ColumnElement[bool]] = [audit.c[name] == value for name in exact if (value := getattr(wanted, name))]
     if wanted.outcome:

@@ -23,15 +23,15 @@ from sqlalchemy import (
 )
 
 from pinakes.catalog.schema import beside, changes, chunks, collections, documents, embeddings
-from pinakes.filters import flatten
-from pinakes.types import JSON, Float32, IndexEntry, VectorEntry
+from pinakes.core.filters import flatten
+from pinakes.core.records import JSON, Float32, IndexEntry, VectorEntry
 
 _BATCH = 500
 _MOST_METADATA = 5000
 """So many characters of a document's metadata are found by their words."""
 
 Op: TypeAlias = Literal["put", "remove", "embed", "approximate"]
-"""What happened to a document: it was written; it was removed; passages of it got the model's vectors; those that
+"""What happened to a document: it was written; it was removed; chunks of it got the model's vectors; those that
 wait for theirs get other approximate ones. A later write or removal supersedes all, the last two only their like."""
 
 
@@ -59,7 +59,7 @@ def record_everything(connection: Connection, collection_id: int) -> None:
 
 
 def record_waiting(connection: Connection, collection_id: int, model_id: int | None) -> None:
-    """Note that the passages of a collection without a vector by the model get other approximate ones."""
+    """Note that the chunks of a collection without a vector by the model get other approximate ones."""
     older = delete(changes).where(changes.c.collection_id == collection_id, changes.c.op == "approximate")
     connection.execute(older)
     waiting = (
@@ -74,7 +74,7 @@ def record_waiting(connection: Connection, collection_id: int, model_id: int | N
 
 
 def record_embedded(connection: Connection, model_id: int, keys: Iterable[bytes]) -> None:
-    """Note that passages with these ``keys`` got vectors by the model, in every collection of that model.
+    """Note that chunks with these ``keys`` got vectors by the model, in every collection of that model.
 
     A generation beside counts once its index is being built; that begins when its vectors are there.
     """

@@ -31,14 +31,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 
-from pinakes.calls import caller
 from pinakes.catalog import changes, events
 from pinakes.catalog.engine import Catalog, now
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, collections, documents, embeddings, models, sources
-from pinakes.errors import InvalidName, NotFound
-from pinakes.types import JSON
+from pinakes.core import caller
+from pinakes.core.errors import InvalidName, NotFound
+from pinakes.core.records import JSON
 
 _NAME = re.compile(r"[\w][\w .-]*", re.UNICODE)
 MAX_NAME_CHARS = 100
@@ -81,7 +81,7 @@ class CollectionRecord:
         return self.state != "serving"
 
 
-class Known:
+class CollectionCache:
     """Collections by name as ``get`` has them; each is read again after any commit. Thread-safe."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -101,7 +101,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CollectionCounts:
     """How much a collection holds. ``pending`` chunks have no vector yet."""
 
     documents: int
@@ -221,7 +221,7 @@ def beside(connection: Connection, name: str) -> CollectionRecord | None:
     return _one(connection, _BESIDE, name)
 
 
-def again(connection: Connection, record: CollectionRecord) -> CollectionRecord | None:
+def reload(connection: Connection, record: CollectionRecord) -> CollectionRecord | None:
     """Return the generation of ``record`` as it is now, whether it answers or not, whatever the collection is called.
 
     None once the generation was dropped.
@@ -239,7 +239,7 @@ def again(connection: Connection, record: CollectionRecord) -> CollectionRecord 
     return other if other is not None and other.line == record.line else None
 
 
-def everything(connection: Connection) -> list[CollectionRecord]:
+def list_all(connection: Connection) -> list[CollectionRecord]:
     """Return all collections that the caller may use, by name."""
     rows = connection.execute(_ANSWERING.order_by(collections.c.name)).mappings()
     return [_record(row) for row in rows if caller.current().sees(row["name"])]
@@ -253,7 +253,7 @@ def names(connection: Connection) -> list[str]:
 def bind_model(connection: Connection, collection_id: int, fingerprint: str, dimension: int) -> int:
     """Make the model with ``fingerprint`` that of the collection; return the model's id.
 
-    Every document the collection has counts as changed: its passages have other vectors now.
+    Every document the collection has counts as changed: its chunks have other vectors now.
     """
     connection.execute(insert(models).values(fingerprint=fingerprint, dimension=dimension).on_conflict_do_nothing())
     model_id = connection.execute(select(models.c.id).where(models.c.fingerprint == fingerprint)).scalar_one()
@@ -331,7 +331,7 @@ def next_generation(connection: Connection, collection_id: int, line: int | None
     return number
 
 
-def count(connection: Connection, collection: CollectionRecord) -> Counts:
+def count(connection: Connection, collection: CollectionRecord) -> CollectionCounts:
     """Count what the collection holds."""
     of_collection = documents.c.collection_id == collection.id
     total, chunk_total, tokens = connection.execute(
@@ -349,7 +349,7 @@ def count(connection: Connection, collection: CollectionRecord) -> Counts:
         .select_from(chunks.join(documents).join(embeddings, embeddings.c.key == chunks.c.embedding_key))
         .where(of_collection, embeddings.c.model_id == collection.model_id)
     ).scalar_one()
-    return Counts(total, groups, int(chunk_total), int(tokens), int(chunk_total) - embedded)
+    return CollectionCounts(total, groups, int(chunk_total), int(tokens), int(chunk_total) - embedded)
 
 
 def _composed(name: str) -> str:
@@ -377,7 +377,7 @@ def _allowed(connection: Connection, name: str) -> str:
 
 
 def _missing(connection: Connection, name: str) -> NotFound:
-    known = [record.name for record in everything(connection)]
+    known = [record.name for record in list_all(connection)]
     hint = f"Collections: {', '.join(known)}." if known else "Add documents first: pinakes add PATH"
     return NotFound(f"There is no collection {name!r}.", hint=hint)
 

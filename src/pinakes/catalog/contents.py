@@ -9,9 +9,9 @@ from sqlalchemy import BindParameter, Connection, bindparam, case, distinct, fun
 
 from pinakes.catalog.changes import with_embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.holders import HELD
 from pinakes.catalog.schema import chunks, documents, embeddings, fields, files, sources
-from pinakes.content_types import CONTENT_TYPES, FIELD
+from pinakes.catalog.shared_files import HELD
+from pinakes.core.content_types import CONTENT_TYPES, FIELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class FailedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class ParserVersions:
     """So many documents of one ``kind`` and ``language`` that one reader and one chunker made, each with its version.
 
     ``path`` is that of the document where no reader is recorded. ``source_id``: whose files give them, None where no
@@ -55,13 +55,13 @@ class Maker:
         return self.source_id is None
 
 
-def makers(connection: Connection, collection_id: int) -> list[Maker]:
+def makers(connection: Connection, collection_id: int) -> list[ParserVersions]:
     """Return what made the documents of a collection."""
     path = case((documents.c.reader == "", documents.c.path), else_="")
     made = (documents.c.reader, documents.c.chunker, documents.c.kind, documents.c.language, path.label("path"))
     of_files = (documents.c.source_id, documents.c.id.in_(_FAILED).label("failed"))
     query = select(*made, *of_files, func.count()).where(documents.c.collection_id == collection_id)
-    return [Maker(*row) for row in connection.execute(query.group_by(*made, *of_files))]
+    return [ParserVersions(*row) for row in connection.execute(query.group_by(*made, *of_files))]
 
 
 def types_of(connection: Connection, uids: Collection[str]) -> dict[str, str]:

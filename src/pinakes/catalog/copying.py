@@ -9,17 +9,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Integer, Table, Text, and_, cast, func, insert, literal, select
 
-from pinakes.calls import caller
 from pinakes.catalog import changes, events, history
 from pinakes.catalog.collections import CollectionRecord, create, get
 from pinakes.catalog.engine import now
-from pinakes.catalog.history import Keeping
+from pinakes.catalog.history import Retention
 from pinakes.catalog.schema import chunks, collections, documents, fields, files, sources
+from pinakes.core import caller
 
 _BATCH = 500
 
 
-def copy(connection: Connection, record: CollectionRecord, name: str, keeping: Keeping) -> CollectionRecord:
+def copy(connection: Connection, record: CollectionRecord, name: str, keeping: Retention) -> CollectionRecord:
     """Make the collection ``name`` with all that ``record`` holds, under new ids; return it.
 
     Its vectors are those of ``record``, and so is its model. History and a generation beside are not copied.
@@ -69,7 +69,7 @@ def _copy_documents(connection: Connection, ids: Sequence[int], new: int) -> Non
     _insert(connection, documents, ["uid", "collection_id", "version", *_names(columns)], rows)
 
 
-def _copy_parts(connection: Connection, old: int, new: int, source_ids: Mapping[int, int], keeping: Keeping) -> None:
+def _copy_parts(connection: Connection, old: int, new: int, source_ids: Mapping[int, int], keeping: Retention) -> None:
     """Copy what belongs to the documents, which are paired by their uris: those are unique in a collection."""
     was, now_is = documents.alias("was"), documents.alias("now_is")
     pairs = was.join(now_is, and_(now_is.c.collection_id == new, now_is.c.uri == was.c.uri))

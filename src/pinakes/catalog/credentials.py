@@ -29,7 +29,7 @@ from pinakes.catalog.schema import (
     undelivered,
     versions,
 )
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 Row: TypeAlias = dict[str, Any]
 Masked: TypeAlias = Callable[[Mapping[str, JSON]], Row]
@@ -48,7 +48,7 @@ _OF_VERSION: Final = ("uri", "path", "title", "summary", "metadata", "given")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowReference:
     """A row in which something is: of which table, and which document, as far as it is one of a document."""
 
     table: str
@@ -63,7 +63,7 @@ def document_ids(connection: Connection) -> list[int]:
     return list(connection.scalars(select(documents.c.id).order_by(documents.c.id)))
 
 
-def document(connection: Connection, document_id: int) -> tuple[Place, Row] | None:
+def document(connection: Connection, document_id: int) -> tuple[RowReference, Row] | None:
     """Return what a document holds, with its chunks, None where it is gone."""
     row = connection.execute(_DOCUMENT.where(documents.c.id == document_id)).first()
     if row is None:
@@ -74,11 +74,11 @@ def document(connection: Connection, document_id: int) -> tuple[Place, Row] | No
     if row.source_id is None:  # that of a file is what the file goes by
         values["path"] = row.path
     values["chunks"] = [dict(one) for one in cut]
-    return Place("documents", (row.id,), row.name, row.path, row.version), values
+    return RowReference("documents", (row.id,), row.name, row.path, row.version), values
 
 
 def mask_document(
-    connection: Connection, place: Place, changed: Row, cut: list[tuple[int, Row]], notes: list[Row]
+    connection: Connection, place: RowReference, changed: Row, cut: list[tuple[int, Row]], notes: list[Row]
 ) -> bool:
     """Write what is masked of a document and its chunks, and have the indexes follow; say whether it was there.
 
@@ -114,20 +114,20 @@ def drop_vectors(connection: Connection, keys: list[bytes]) -> None:
         connection.execute(delete(embeddings).where(of_nothing))
 
 
-def each_other(connection: Connection) -> Iterator[tuple[Place, Row]]:
+def each_other(connection: Connection) -> Iterator[tuple[RowReference, Row]]:
     """Yield versions of documents, then what logs and reports say, with the columns that may have credentials."""
     names = {row.id: row.name for row in connection.execute(select(collections.c.id, collections.c.name))}
     for row in connection.execute(select(versions)):
         values = {name: getattr(row, name) for name in _OF_VERSION}
         values["text"] = None if row.text is None else zlib.decompress(row.text).decode()
         key = (row.collection_id, row.uid, row.number)
-        yield Place("versions", key, names.get(row.collection_id, ""), row.path or row.uid, row.number), values
+        yield RowReference("versions", key, names.get(row.collection_id, ""), row.path or row.uid, row.number), values
     for table, columns in _LOGS:
         for row in connection.execute(select(table)):
-            yield Place(table.name, (row.id,)), {name: getattr(row, name) for name in columns}
+            yield RowReference(table.name, (row.id,)), {name: getattr(row, name) for name in columns}
 
 
-def mask_other(connection: Connection, place: Place, changed: Row) -> None:
+def mask_other(connection: Connection, place: RowReference, changed: Row) -> None:
     """Write what is masked of a row that ``each_other`` gave."""
     values = dict(changed)
     if place.table == "versions":
@@ -151,7 +151,7 @@ def clear_free_pages(catalog: Catalog) -> None:
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def shown(values: Mapping[str, JSON]) -> str:
+def shortened(values: Mapping[str, JSON]) -> str:
     """Return values as text in which credentials can be looked for."""
     return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values.values())
 

@@ -12,21 +12,21 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
 from pinakes.catalog import changes, events, history
+from pinakes.catalog.document_records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.engine import now
-from pinakes.catalog.history import Keeping, Op
+from pinakes.catalog.history import Op, Retention
 from pinakes.catalog.paths import ends_with
-from pinakes.catalog.records import RECORD, UNNAMED, DocumentRecord, of_row
 from pinakes.catalog.schema import chunks, documents, fields, files
-from pinakes.content_types import FIELD as CONTENT_TYPE
-from pinakes.content_types import content_type
-from pinakes.filters import flatten, normal_text, number
-from pinakes.types import JSON, Chunk, Document, Metadata
+from pinakes.core.content_types import FIELD as CONTENT_TYPE
+from pinakes.core.content_types import content_type
+from pinakes.core.filters import flatten, normal_text, number
+from pinakes.core.records import JSON, Chunk, Document, Metadata
 
 KEY_BYTES = 16
 OWN_SUMMARIES = ("given", "chat")
 """Who writes summaries that say what the text does not: their words are searched, and they have vectors."""
 
-_USUAL = Keeping()
+_USUAL = Retention()
 _BATCH = 500
 
 
@@ -68,7 +68,7 @@ def summary_key(summary: str) -> bytes:
     return hashlib.sha256(summary.encode()).digest()[:KEY_BYTES]
 
 
-def put(connection: Connection, collection_id: int, new: NewDocument, keeping: Keeping = _USUAL) -> int:
+def put(connection: Connection, collection_id: int, new: NewDocument, keeping: Retention = _USUAL) -> int:
     """Insert a document, or replace the one at the same path of the same source or with the same uri; return its id.
 
     The uri of a file may change (that of a git file names its branch), and another document may stand at the new one:
@@ -84,7 +84,7 @@ def put(connection: Connection, collection_id: int, new: NewDocument, keeping: K
     return int(found[0].id)
 
 
-def add(connection: Connection, collection_id: int, new: NewDocument, keeping: Keeping = _USUAL) -> int:
+def add(connection: Connection, collection_id: int, new: NewDocument, keeping: Retention = _USUAL) -> int:
     """Insert a document, which may be one that was deleted (see ``NewDocument.uid``); return its id."""
     at, uid, version = now(), new.uid or str(uuid.uuid4()), 1
     if new.uid and history.last_number(connection, collection_id, uid):
@@ -121,7 +121,7 @@ def rewrite(
     connection: Connection,
     document_id: int,
     new: NewDocument,
-    keeping: Keeping = _USUAL,
+    keeping: Retention = _USUAL,
     *,
     op: Op = "updated",
     inherited: Metadata | None = None,
@@ -200,7 +200,7 @@ def same_content(connection: Connection, document_id: int, new: NewDocument) -> 
 
 
 def move(
-    connection: Connection, collection_id: int, document_id: int, new: NewDocument, keeping: Keeping = _USUAL
+    connection: Connection, collection_id: int, document_id: int, new: NewDocument, keeping: Retention = _USUAL
 ) -> str:
     """Give a document the place and metadata of ``new``; its chunks and vectors stay as they are.
 
@@ -227,7 +227,7 @@ def move(
     return str(old.group_key)
 
 
-def remove(connection: Connection, document_id: int, keeping: Keeping = _USUAL) -> str:
+def remove(connection: Connection, document_id: int, keeping: Retention = _USUAL) -> str:
     """Delete a document and all that belongs to it but its history; return its group. Doing it twice is harmless."""
     old = connection.execute(_OLD_WITH_TEXT, {"document": document_id}).first()
     if old is None:

@@ -13,14 +13,14 @@ from sqlalchemy.dialects.sqlite import insert
 from pinakes.catalog import changes
 from pinakes.catalog.schema import changes as noted
 from pinakes.catalog.schema import chunks, documents, embeddings
-from pinakes.types import Float32, Int64
+from pinakes.core.records import Float32, Int64
 
 _BATCH = 500
 _CHARS_PER_TOKEN = 3.5
 """English prose has 4 to 5 in a token, code 3 to 4."""
 
 
-def known(connection: Connection, model_id: int | None, keys: Iterable[bytes]) -> set[bytes]:
+def known_keys(connection: Connection, model_id: int | None, keys: Iterable[bytes]) -> set[bytes]:
     """Return those of ``keys`` that have an embedding by the model."""
     wanted = list(dict.fromkeys(keys))
     found: set[bytes] = set()
@@ -47,7 +47,7 @@ def store(connection: Connection, model_id: int, vectors: Mapping[bytes, Float32
 
 
 def keys_of(connection: Connection, collection_id: int) -> list[bytes]:
-    """Return the keys of all texts of a collection that may have a vector: passages and summaries."""
+    """Return the keys of all texts of a collection that may have a vector: chunks and summaries."""
     of_chunks = select(chunks.c.embedding_key).join(documents).where(documents.c.collection_id == collection_id)
     summaries = select(documents.c.summary_key).where(
         documents.c.collection_id == collection_id, documents.c.summary_key.is_not(None)
@@ -68,7 +68,7 @@ def of_summaries(connection: Connection, after: int = 0) -> tuple[set[bytes], in
 
 
 def drop_unused(connection: Connection, keys: Sequence[bytes]) -> int:
-    """Remove the vectors of these texts that no passage has any more; return how many."""
+    """Remove the vectors of these texts that no chunk has any more; return how many."""
     used = exists().where(chunks.c.embedding_key == embeddings.c.key)
     return connection.execute(delete(embeddings).where(embeddings.c.key.in_(keys), ~used)).rowcount
 

@@ -18,9 +18,9 @@ from typing import Any
 from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, create_engine, event, inspect, select
 from sqlalchemy.exc import DBAPIError
 
-from pinakes.calls import interrupt
 from pinakes.catalog.schema import metadata
-from pinakes.errors import (
+from pinakes.core import interrupt
+from pinakes.core.errors import (
     NO_DESCRIPTORS,
     Busy,
     CatalogueCorrupt,
@@ -30,7 +30,7 @@ from pinakes.errors import (
     no_descriptors,
     storing,
 )
-from pinakes.permissions import PRIVATE_FILE, make_private
+from pinakes.platform.permissions import PRIVATE_FILE, make_private
 
 HEAD = "0017"
 """The newest migration; a test compares it with the migrations folder."""

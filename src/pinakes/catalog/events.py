@@ -28,9 +28,9 @@ from sqlalchemy import (
 
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import collections, documents, events, files, leaps, sources, versions
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON
 from pinakes.settings import EventKind
-from pinakes.types import JSON
 
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 

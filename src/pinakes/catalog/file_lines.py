@@ -17,7 +17,7 @@ def of_document(connection: Connection, document_id: int) -> list[int]:
     return list(connection.scalar(select(documents.c.lines).where(documents.c.id == document_id)) or ())
 
 
-def of_passages(connection: Connection, rows: Collection[Any]) -> dict[int, tuple[int, ...]]:
+def of_chunks(connection: Connection, rows: Collection[Any]) -> dict[int, tuple[int, ...]]:
     """Return chunk id → the numbers in the file of the lines of its text, of rows as of ``selection.passages``.
 
     Those whose lines count up from the first one are left out.
@@ -26,13 +26,13 @@ def of_passages(connection: Connection, rows: Collection[Any]) -> dict[int, tupl
     texts = {row.id: row.text for row in rows}
     ids = list(texts)
     for start in range(0, len(ids), _BATCH):
-        for one, numbers, before in connection.execute(_OF_PASSAGES, {"ids": ids[start : start + _BATCH]}):
+        for one, numbers, before in connection.execute(_OF_CHUNKS, {"ids": ids[start : start + _BATCH]}):
             found[one] = tuple(numbers[before : before + texts[one].count("\n") + 1])
     return found
 
 
 _BEFORE = func.substr(documents.c.text, 1, chunks.c.start)
-_OF_PASSAGES = (
+_OF_CHUNKS = (
     select(chunks.c.id, documents.c.lines, func.length(_BEFORE) - func.length(func.replace(_BEFORE, "\n", "")))
     .select_from(chunks.join(documents))
     .where(documents.c.lines.is_not(None), chunks.c.id.in_(bindparam("ids", expanding=True)))

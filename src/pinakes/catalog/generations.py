@@ -10,8 +10,8 @@ from sqlalchemy.dialects.sqlite import insert
 from pinakes.catalog.collections import CollectionRecord, State, beside, following_number, get
 from pinakes.catalog.schema import beside as besides
 from pinakes.catalog.schema import collections, embeddings, models
-from pinakes.errors import NotFound
-from pinakes.types import JSON
+from pinakes.core.errors import NotFound
+from pinakes.core.records import JSON
 
 _DROPPED_AT_ONCE = 20_000
 
@@ -48,10 +48,10 @@ def begin(
             state="embedding",
         )
     )
-    return existing(connection, name)
+    return require(connection, name)
 
 
-def existing(connection: Connection, name: str, hint: str = "") -> CollectionRecord:
+def require(connection: Connection, name: str, hint: str = "") -> CollectionRecord:
     """Return the generation beside the one that answers; ``hint`` says what to do without one, if not to build it.
 
     Raises:
@@ -92,7 +92,7 @@ def _noted(connection: Connection, record: CollectionRecord, **values: object) -
             f"The generation that was built beside collection {record.name!r} is not there any more.",
             hint="Another process dropped it or switched to it; see: pinakes status",
         )
-    return existing(connection, record.name)
+    return require(connection, record.name)
 
 
 def swap(
@@ -102,7 +102,7 @@ def swap(
 
     ``embedding`` are the settings of the model that answered until now, None where those of the home decide.
     """
-    now, other = get(connection, name), existing(connection, name)
+    now, other = get(connection, name), require(connection, name)
     connection.execute(
         update(collections)
         .where(collections.c.id == now.id)
@@ -113,7 +113,7 @@ def swap(
         .where(besides.c.collection_id == now.id)
         .values(model_id=now.model_id, generation=now.generation, embedding=embedding, line=now.line, state=state)
     )
-    return get(connection, name), existing(connection, name)
+    return get(connection, name), require(connection, name)
 
 
 def drop(connection: Connection, record: CollectionRecord, usual: str | None = None) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func
 
 from pinakes.catalog.paths import ends_with
 from pinakes.catalog.schema import documents, versions
-from pinakes.types import JSON, Metadata
+from pinakes.core.records import JSON, Metadata
 
 Op: TypeAlias = Literal["created", "updated", "moved", "deleted", "restored"]
 
@@ -34,7 +34,7 @@ STATE_COLUMNS = tuple(documents.c[name] for name in (*_STATE, "metadata", "uid",
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class Retention:
     """How history is kept: ``by`` whom this is done, for how many ``days`` what is replaced or deleted can be read,
     and how many replaced ``versions`` of one document. 0 days: nothing is kept but that it happened.
     """
@@ -90,7 +90,7 @@ class State:
     created_at: str
 
 
-def began(connection: Connection, collection_id: int, uid: str, at: str, keeping: Keeping, content_hash: str) -> None:
+def began(connection: Connection, collection_id: int, uid: str, at: str, keeping: Retention, content_hash: str) -> None:
     """Note that a document is new."""
     connection.execute(_INSERT, _row(collection_id, uid, 1, "created", at, keeping, (), content_hash))
 
@@ -100,7 +100,7 @@ def followed(
     old: Any,
     text: str | None,
     at: str,
-    keeping: Keeping,
+    keeping: Retention,
     op: Op,
     changed: Sequence[str],
     content_hash: str,
@@ -123,7 +123,9 @@ def followed(
     return number
 
 
-def revived(connection: Connection, collection_id: int, uid: str, at: str, keeping: Keeping, content_hash: str) -> int:
+def revived(
+    connection: Connection, collection_id: int, uid: str, at: str, keeping: Retention, content_hash: str
+) -> int:
     """Note that a deleted document is there again; return the number of its new version."""
     here = {"collection": collection_id, "of": uid}
     deletion = int(connection.execute(_NEWEST, here).scalar_one())
@@ -137,7 +139,7 @@ def last_number(connection: Connection, collection_id: int, uid: str) -> int:
     return int(connection.execute(_NEWEST, {"collection": collection_id, "of": uid}).scalar() or 0)
 
 
-def everything(connection: Connection, collection_id: int, uid: str) -> list[Version]:
+def list_versions(connection: Connection, collection_id: int, uid: str) -> list[Version]:
     """Return all versions of a document, newest first; none where it is not known."""
     rows = connection.execute(_EVERYTHING, {"collection": collection_id, "of": uid}).all()
     now = connection.execute(_TITLE, {"collection": collection_id, "of": uid}).first()
@@ -194,7 +196,7 @@ def lost_at(connection: Connection, collection_id: int, at: str) -> int:
     return int(connection.execute(_LOST, {"collection": collection_id, "at": at}).scalar_one())
 
 
-def sweep(connection: Connection, collection_id: int, keeping: Keeping) -> int:
+def sweep(connection: Connection, collection_id: int, keeping: Retention) -> int:
     """Drop what is kept longer than ``keeping`` says; return how many states that were."""
     horizon = keeping.horizon
     old = {"collection": collection_id, "horizon": horizon}
@@ -214,7 +216,7 @@ def changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return [*names, "metadata"] if before != after else names
 
 
-def _ended(old: Any, text: str | None, at: str, keeping: Keeping) -> dict[str, Any]:
+def _ended(old: Any, text: str | None, at: str, keeping: Retention) -> dict[str, Any]:
     if not keeping.days:
         return {"ended": at, **_NOTHING}
     values = {f"old_{name}": getattr(old, name) for name in (*_STATE, "metadata")}
@@ -227,7 +229,7 @@ def _row(
     number: int,
     op: Op,
     at: str,
-    keeping: Keeping,
+    keeping: Retention,
     changed: Iterable[str],
     content_hash: str,
 ) -> dict[str, JSON]:

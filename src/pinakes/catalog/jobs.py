@@ -14,7 +14,7 @@ from sqlalchemy import Case, Connection, case, delete, insert, select, update
 
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import jobs
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from typing import Any, Final, get_args
 
 from sqlalchemy import Connection, or_, select, update
 
-from pinakes.calls.caller import Scope
 from pinakes.catalog.collections import check_name
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import keys
-from pinakes.errors import InvalidInput, InvalidName, NotFound
+from pinakes.core.caller import Scope
+from pinakes.core.errors import InvalidInput, InvalidName, NotFound
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 BEGINNING: Final = "pnk_"
@@ -119,7 +119,7 @@ def get(connection: Connection, name: str) -> Key:
     return _key(row)
 
 
-def everything(connection: Connection) -> list[Key]:
+def list_all(connection: Connection) -> list[Key]:
     """Return all keys by name, those included that are valid no more."""
     return [_key(row) for row in connection.execute(select(*_COLUMNS).order_by(keys.c.name))]
 

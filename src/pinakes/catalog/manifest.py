@@ -41,7 +41,7 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class FileLine:
+class SourceFile:
     """One file of a source; all from ``uid`` on only where it gave a document."""
 
     path: str
@@ -79,7 +79,7 @@ def lines(
     *,
     offset: int = 0,
     only: str = "",
-) -> list[FileLine]:
+) -> list[SourceFile]:
     """Return files of a source, at most so many: first those that failed, then those left out, then by path.
 
     A file that was left out for an error whose code is one of ``failing`` counts as failed. ``offset``: so many are
@@ -89,7 +89,7 @@ def lines(
     rows = _LINES.where(status == only) if only else _LINES
     rows = rows.with_only_columns(files.c.path, status, *_OTHERS)
     ordered = rows.order_by(func.instr("errorskippedindexed", status), files.c.path).limit(most).offset(offset)
-    return [FileLine(*row) for row in connection.execute(ordered, {"source": source_id})]
+    return [SourceFile(*row) for row in connection.execute(ordered, {"source": source_id})]
 
 
 def counts(connection: Connection, source_id: int, failing: Collection[str] = ()) -> dict[str, int]:

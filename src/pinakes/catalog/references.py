@@ -11,11 +11,11 @@ from urllib.parse import unquote
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from pinakes.catalog import documents, sources
+from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.paths import ends_with
-from pinakes.catalog.records import DocumentRecord
 from pinakes.catalog.schema import documents as table
 from pinakes.catalog.schema import fields
-from pinakes.filters import normal_text
+from pinakes.core.filters import normal_text
 
 _FILE = "file://"
 
@@ -84,7 +84,7 @@ def _place(reference: str) -> Path | None:
 
 def _below(connection: Connection, collection_id: int, place: Path) -> Iterator[ColumnElement[bool]]:
     """Yield for each source of the collection that ``place`` lies below what its document is called there."""
-    for source in sources.everything(connection, collection_id):
+    for source in sources.list_all(connection, collection_id):
         root = _place(source.location)
         for around in {root, root and _real(root)}:
             if around and place.is_relative_to(around):

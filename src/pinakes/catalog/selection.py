@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 from pinakes.catalog.paths import is_below
 from pinakes.catalog.schema import chunks, documents, fields
-from pinakes.errors import InvalidFilter
-from pinakes.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant
-from pinakes.types import Condition, Filter, Int64
+from pinakes.core.errors import InvalidFilter
+from pinakes.core.filters import COMPARE, in_words, limits, listed, nearest, normal_text, paths_meant
+from pinakes.core.records import Condition, Filter, Int64
 
 DOUBT = "no document has"
 """How notes on a filter that nothing passes begin."""
@@ -63,7 +63,7 @@ def matching(connection: Connection, collection_id: int, where: Filter) -> Int64
 
 
 def doubts(connection: Connection, collection_id: int, where: Filter, passed: int) -> list[str]:
-    """Return in words what is probably wrong with ``where``, which ``passed`` documents or passages passed.
+    """Return in words what is probably wrong with ``where``, which ``passed`` documents or chunks passed.
 
     A field that no document has is named with those that are like it, a value that nothing has with those there are.
     Costs nothing where something passed, unless a condition is met by documents without the field.
@@ -111,16 +111,16 @@ def count_chunks(connection: Connection, collection_id: int, document_ids: Int64
     return total
 
 
-def passages(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
+def hit_rows(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Any]:
     """Return chunk id → row with everything a hit shows, the chunk's text cut from the document's."""
-    return {row.id: row for row in connection.execute(_PASSAGES, {"ids": json.dumps(list(chunk_ids))})}
+    return {row.id: row for row in connection.execute(_CHUNKS, {"ids": json.dumps(list(chunk_ids))})}
 
 
-def passages_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
-    """Return (document id, ordinal) → row as of ``passages``, of those of ``places`` that there are."""
+def hit_rows_at(connection: Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
+    """Return (document id, ordinal) → row as of ``chunks``, of those of ``places`` that there are."""
     found: dict[tuple[int, int], Any] = {}
     for i in range(0, len(places), _BATCH):
-        rows = connection.execute(_PASSAGES_AT, {"places": list(places[i : i + _BATCH])})
+        rows = connection.execute(_CHUNKS_AT, {"places": list(places[i : i + _BATCH])})
         found |= {(row.document_id, row.ordinal): row for row in rows}
     return found
 
@@ -221,7 +221,7 @@ def _possible(patterns: Sequence[str]) -> ColumnElement[bool]:
     return fields.c.value != ""
 
 
-_PASSAGE = select(
+_CHUNK = select(
     chunks.c.id,
     chunks.c.ordinal,
     chunks.c.start,
@@ -251,8 +251,8 @@ def _each(name: str) -> Select[Any]:
     return select(func.json_each(bindparam(name)).table_valued("value").c.value)
 
 
-_PASSAGES = _PASSAGE.where(chunks.c.id.in_(_each("ids")))
-_PASSAGES_AT = _PASSAGE.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
+_CHUNKS = _CHUNK.where(chunks.c.id.in_(_each("ids")))
+_CHUNKS_AT = _CHUNK.where(tuple_(chunks.c.document_id, chunks.c.ordinal).in_(bindparam("places", expanding=True)))
 _FIELDS_WITH = (
     select(fields.c.name, fields.c.value)
     .where(

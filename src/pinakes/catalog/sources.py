@@ -13,8 +13,8 @@ from sqlalchemy.dialects.sqlite import insert
 from pinakes.catalog import events
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import documents, files, sources
-from pinakes.types import JSON
-from pinakes.wording import counted
+from pinakes.core.records import JSON
+from pinakes.core.wording import counted
 
 _BATCH = 500
 FileStatus = Literal["indexed", "skipped", "error"]
@@ -97,7 +97,7 @@ def remember(
     return _record(connection.execute(select(sources).filter_by(**values)).one())
 
 
-def everything(connection: Connection, collection_id: int | None = None) -> list[SourceRecord]:
+def list_all(connection: Connection, collection_id: int | None = None) -> list[SourceRecord]:
     """Return the sources of a collection, or of all."""
     query = select(sources).order_by(sources.c.id)
     if collection_id is not None:
@@ -121,7 +121,7 @@ def begun(connection: Connection, source_id: int, report: dict[str, JSON]) -> No
     connection.execute(update(sources).where(sources.c.id == source_id).values(report=report))
 
 
-def told(connection: Connection, source_id: int, report: dict[str, JSON]) -> None:
+def save_report(connection: Connection, source_id: int, report: dict[str, JSON]) -> None:
     """Keep what a run that ended has to tell, in place of what the one before told."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(report=report))
     events.sync_finished(connection, source_id, report)
@@ -178,8 +178,8 @@ def unreached(kept: SourceRecord) -> bool:
 
 
 def none_waits(connection: Connection, collection_id: int) -> None:
-    """Take back what sources of a collection told of passages that waited for their vectors, since none does."""
-    for one in everything(connection, collection_id):
+    """Take back what sources of a collection told of chunks that waited for their vectors, since none does."""
+    for one in list_all(connection, collection_id):
         if one.error and one.error == (one.report or {}).get("degraded"):
             error = failures(counts(connection, one.id).get("error", 0))
             connection.execute(update(sources).where(sources.c.id == one.id).values(error=error))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, update
 from pinakes.catalog import changes
 from pinakes.catalog.documents import OWN_SUMMARIES, summary_key
 from pinakes.catalog.schema import documents, embeddings
-from pinakes.types import Float32, Int64
+from pinakes.core.records import Float32, Int64
 
 
 def write(connection: Connection, document_id: int, summary: str, by: str) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, case, delete, insert, select, upda
 from pinakes.catalog import events
 from pinakes.catalog.engine import now
 from pinakes.catalog.schema import undelivered, webhooks
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 _MOST_ERROR_CHARS = 500
 _LAID_ASIDE = (
@@ -41,7 +41,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class LaidAside:
+class FailedDelivery:
     """A post that failed too often, at last for ``error``: the events it has, as they are told."""
 
     id: int
@@ -51,7 +51,7 @@ class LaidAside:
     error: str
 
 
-def known(connection: Connection, name: str) -> Progress | None:
+def find_progress(connection: Connection, name: str) -> Progress | None:
     """Return how far an address was told, None where nothing is known of it."""
     row = connection.execute(select(webhooks).where(webhooks.c.name == name)).first()
     return None if row is None else Progress(**row._asdict())
@@ -59,7 +59,7 @@ def known(connection: Connection, name: str) -> Progress | None:
 
 def begin(connection: Connection, name: str) -> Progress:
     """Return how far an address was told; one that is new is told of what happens from now on."""
-    found = known(connection, name)
+    found = find_progress(connection, name)
     if found is None:
         found = Progress(name, events.newest(connection), now())
         values = {"name": name, "position": found.position, "since": found.since}
@@ -95,15 +95,15 @@ def lay_aside(
     passed(connection, name, position)
 
 
-def laid_aside(connection: Connection, name: str) -> list[LaidAside]:
+def laid_aside(connection: Connection, name: str) -> list[FailedDelivery]:
     """Return the posts to an address that failed too often, oldest first."""
-    return [LaidAside(*row) for row in connection.execute(_LAID_ASIDE, {"name": name})]
+    return [FailedDelivery(*row) for row in connection.execute(_LAID_ASIDE, {"name": name})]
 
 
-def to_be_sent(connection: Connection, name: str) -> LaidAside | None:
+def to_be_sent(connection: Connection, name: str) -> FailedDelivery | None:
     """Return the oldest post that failed too often and is to be sent once more."""
     row = connection.execute(_LAID_ASIDE.where(undelivered.c.again == 1).limit(1), {"name": name}).first()
-    return None if row is None else LaidAside(*row)
+    return None if row is None else FailedDelivery(*row)
 
 
 def retry(connection: Connection, name: str) -> int:
@@ -112,7 +112,7 @@ def retry(connection: Connection, name: str) -> int:
     return int(connection.execute(update(undelivered).where(undelivered.c.webhook == name).values(again=1)).rowcount)
 
 
-def delivered_at_last(connection: Connection, name: str, post: LaidAside) -> None:
+def delivered_at_last(connection: Connection, name: str, post: FailedDelivery) -> None:
     """Note that a post that was laid aside was delivered; why another failed is kept while that waits."""
     connection.execute(delete(undelivered).where(undelivered.c.id == post.id))
     count = webhooks.c.delivered + len(post.events)
@@ -121,7 +121,7 @@ def delivered_at_last(connection: Connection, name: str, post: LaidAside) -> Non
     connection.execute(update(webhooks).where(webhooks.c.name == name).values(**values))
 
 
-def failed_again(connection: Connection, post: LaidAside, error: str) -> None:
+def failed_again(connection: Connection, post: FailedDelivery, error: str) -> None:
     """Note that a post that was laid aside failed once more; it stays there."""
     values = {"again": 0, "tries": post.tries + 1, "error": error[:_MOST_ERROR_CHARS]}
     connection.execute(update(undelivered).where(undelivered.c.id == post.id).values(**values))

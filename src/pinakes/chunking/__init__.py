@@ -1,4 +1,4 @@
-"""Cutting documents into passages along their own structure, linear in the length of the text."""
+"""Cutting documents into chunks along their own structure, linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pinakes.chunking.outline import Outline
 from pinakes.chunking.packing import assemble
 from pinakes.chunking.scale import Scale
 from pinakes.chunking.sizing import Sizing, sizing_for
-from pinakes.types import Chunk, Document, Heading, Int64
+from pinakes.core.records import Chunk, Document, Heading, Int64
 
 __all__ = ["CHUNKERS", "VERSIONS", "Sizing", "chunk", "chunker_of", "headings", "is_older", "row_of", "sizing_for"]
 
 CHUNKERS = {
     "markdown": "pinakes.chunking.markdown:outline",
     "code": "pinakes.chunking.code:outline",
-    "text": "pinakes.chunking.text:outline",
+    "text": "pinakes.chunking.plain_text:outline",
     "rst": "pinakes.chunking.rst:outline",
     "asciidoc": "pinakes.chunking.asciidoc:outline",
     "latex": "pinakes.chunking.latex:outline",
     "csv": "pinakes.chunking.rows:outline",
-    **dict.fromkeys(("ini", "json", "toml", "xml", "yaml"), "pinakes.chunking.records:outline"),
+    **dict.fromkeys(("ini", "json", "toml", "xml", "yaml"), "pinakes.chunking.data_records:outline"),
 }
 """Where the structure of each kind of document is found; a text's language may have a row of its own."""
 

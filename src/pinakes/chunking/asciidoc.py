@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from pinakes.chunking.outline import Cuts, Outline
 from pinakes.chunking.plain import MAX_HEAD_LINES, Tables, lists, sectioned
+from pinakes.chunking.plain_text import paragraphs
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import name_of, separated_names
-from pinakes.chunking.text import paragraphs
-from pinakes.types import Document
+from pinakes.core.records import Document
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S[^\n]*)")
 _BLOCK = re.compile(r"(?:([-.=*_+/])\1{3,}|```[^\n`]*|--)")

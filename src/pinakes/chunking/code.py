@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.indented import outline as indented_outline
-from pinakes.chunking.outline import BLOCK, Cuts, Entry, Outline, Section, Symbol, branch
+from pinakes.chunking.outline import BLOCK, Cuts, Outline, OutlineEntry, Section, Symbol, branch
+from pinakes.chunking.plain_text import outline as text_outline
 from pinakes.chunking.scale import Scale
 from pinakes.chunking.symbols import CONTAINERS, DECLARATIONS, FUNCTIONS, NOT_IN_C, TYPES, is_defining, names
-from pinakes.chunking.text import outline as text_outline
-from pinakes.types import Document
+from pinakes.core.records import Document
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
@@ -279,14 +279,14 @@ def _is_listed(node: Node, first: int, last: int) -> bool:
     return last > first or node.type in _LISTED
 
 
-def _nested(definitions: Sequence[tuple[int, int, str]]) -> tuple[Entry, ...]:
+def _nested(definitions: Sequence[tuple[int, int, str]]) -> tuple[OutlineEntry, ...]:
     """Return an entry for each (start, end, name), its level by how many others it stands in."""
-    found: list[Entry] = []
-    above: list[Entry] = []
+    found: list[OutlineEntry] = []
+    above: list[OutlineEntry] = []
     for start, end, name in sorted(definitions, key=lambda one: (one[0], -one[1])):
         while above and above[-1].end < end:
             above.pop()
-        found.append(Entry(len(above) + 1, name, start, end))
+        found.append(OutlineEntry(len(above) + 1, name, start, end))
         above.append(found[-1])
     return tuple(found)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pinakes.chunking.scale import SEPARATOR, Scale, clean
 from pinakes.chunking.tables import Table
-from pinakes.types import Int64
+from pinakes.core.records import Int64
 
 CONTEXT_SHARE = 3
 """A header takes at most one part in so many of a chunk, with what is repeated in it."""

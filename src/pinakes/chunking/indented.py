@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
 from pinakes.chunking.outline import BLOCK, Cuts, Outline, Section
+from pinakes.chunking.plain_text import paragraphs
 from pinakes.chunking.scale import Scale, clean
-from pinakes.chunking.text import paragraphs
-from pinakes.types import Document
+from pinakes.core.records import Document
 
 MAX_DEPTH = 8
 _INNER = BLOCK - 20

@@ -6,10 +6,10 @@ import re
 
 from pinakes.chunking.outline import Cuts, Outline
 from pinakes.chunking.plain import MAX_HEAD_LINES, Tables, sectioned
+from pinakes.chunking.plain_text import paragraphs
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import MAX_HEAD_ROWS, name_of
-from pinakes.chunking.text import paragraphs
-from pinakes.types import Document
+from pinakes.core.records import Document
 
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
 _COMMENT = re.compile(r"\\[^\n]|%[^\n]*\n?")

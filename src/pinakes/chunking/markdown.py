@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise
 
-from pinakes.chunking.blocks import Block, blocks
 from pinakes.chunking.contexts import MAX_LABEL_CHARS, Context
+from pinakes.chunking.markdown_blocks import MarkdownBlock, blocks
 from pinakes.chunking.outline import BLOCK, FENCE_LINE, Cuts, Outline, contents, regions, sections
 from pinakes.chunking.scale import Scale, clean
 from pinakes.chunking.tables import (
@@ -22,7 +22,7 @@ from pinakes.chunking.tables import (
     is_lacking,
     name_of,
 )
-from pinakes.types import Document
+from pinakes.core.records import Document
 
 AFTER_COLON = BLOCK - 2
 AFTER_HEADING = BLOCK - 4
@@ -68,7 +68,7 @@ def outline(document: Document, scale: Scale) -> Outline:
 
 
 class _Blocks:
-    def __init__(self, scale: Scale, found: Sequence[Block]) -> None:
+    def __init__(self, scale: Scale, found: Sequence[MarkdownBlock]) -> None:
         self.scale = scale
         self.text = scale.text
         self.lines: list[int] = scale.line_starts.tolist()
@@ -99,7 +99,7 @@ class _Blocks:
             root, self.cuts, frozenset(glue), tuple(self.solids), entries=entries, contexts=tuple(self.contexts)
         )
 
-    def _block(self, block: Block, level: int) -> int:
+    def _block(self, block: MarkdownBlock, level: int) -> int:
         """Note a block of the document itself, which ``level`` parts from the one before; return the next level."""
         start, end = self._span(block)
         kind = block.kind
@@ -138,7 +138,7 @@ class _Blocks:
         else:
             self.cuts.add(start, BEFORE_TABLE if level == AFTER_HEADING and kind == "table" else level)
 
-    def _nested(self, index: int, block: Block) -> None:
+    def _nested(self, index: int, block: MarkdownBlock) -> None:
         start, end = self._span(block)
         self.cuts.add(start, NESTED - min(block.level, MAX_NESTING))
         self._solid(block, start, end)
@@ -151,7 +151,7 @@ class _Blocks:
             lead = self._span(first)[1]
             self.contexts.append(Context(start, end, partial(_item_lead, self.text, start, lead)))
 
-    def _solid(self, block: Block, start: int, end: int) -> None:
+    def _solid(self, block: MarkdownBlock, start: int, end: int) -> None:
         if block.kind not in _INNER_LINES:
             return
         head, tail, level = _INNER_LINES[block.kind]
@@ -255,7 +255,7 @@ class _Blocks:
         line = self._line(number).strip()
         return line.startswith("|") and len(line) > 1 and len(cells_of(line)) == width and not _DASHES.fullmatch(line)
 
-    def _span(self, block: Block) -> tuple[int, int]:
+    def _span(self, block: MarkdownBlock) -> tuple[int, int]:
         return self.lines[block.first], self.lines[block.last]
 
     def _fits(self, start: int, end: int, path: tuple[str, ...]) -> bool:

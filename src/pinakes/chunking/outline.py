@@ -11,7 +11,7 @@ import numpy as np
 
 from pinakes.chunking.contexts import Context
 from pinakes.chunking.scale import common
-from pinakes.types import Int64
+from pinakes.core.records import Int64
 
 BLOCK = 60
 """Level of a cut between blocks (paragraphs, lists, top-level units). Lower levels lie inside of higher ones."""
@@ -80,7 +80,7 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutlineEntry:
     """A heading or a definition, and the part of the text under it, its own lines included. Levels count from 1."""
 
     level: int
@@ -107,7 +107,7 @@ class Outline:
     symbols: tuple[Symbol, ...] = ()
     lines_first: bool = False
     min_fill: float = 0.5
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[OutlineEntry, ...] = ()
     contexts: tuple[Context, ...] = ()
 
 
@@ -134,7 +134,7 @@ def regions(headings: Sequence[tuple[int, int, int, str]], end: int) -> list[Reg
     return found
 
 
-def contents(headings: Sequence[tuple[int, int, int, str]], end: int) -> tuple[Entry, ...]:
+def contents(headings: Sequence[tuple[int, int, int, str]], end: int) -> tuple[OutlineEntry, ...]:
     """Return an entry for each (start, where its line ends, level, name) of a text that ends at ``end``.
 
     It reaches to the next heading of its level or a lower one. Levels are made to begin with 1 and to leave none out.
@@ -147,7 +147,9 @@ def contents(headings: Sequence[tuple[int, int, int, str]], end: int) -> tuple[E
             ends[above.pop()[1]] = start
         above.append((level, place))
         levels.append(len(above))
-    return tuple(Entry(levels[i], name, start, ends[i]) for i, (start, _, _, name) in enumerate(headings) if name)
+    return tuple(
+        OutlineEntry(levels[i], name, start, ends[i]) for i, (start, _, _, name) in enumerate(headings) if name
+    )
 
 
 def paths(headings: Iterable[tuple[int, str]]) -> list[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from pinakes.chunking import prose
 from pinakes.chunking.contexts import Contexts
 from pinakes.chunking.outline import Outline, Section, Symbol, is_slight
 from pinakes.chunking.scale import Scale, common
-from pinakes.types import Chunk, Int64
+from pinakes.core.records import Chunk, Int64
 
 TINY_SHARE = 4
 """A section under one part in so many of a chunk may be joined with its neighbour."""
@@ -24,7 +24,7 @@ TAIL = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
+class _Chunk:
     start: int
     end: int
     path: tuple[str, ...]
@@ -35,11 +35,11 @@ def assemble(scale: Scale, outline: Outline) -> list[Chunk]:
     """Cut the document of ``scale`` along ``outline``: ordinals from 0, in order, never blank."""
     packer = _Packer(scale, outline)
     spans: list[tuple[int, int, tuple[str, ...]]] = []
-    for passage in packer.document():
-        for start, end in packer.settle(passage):
+    for chunk in packer.document():
+        for start, end in packer.settle(chunk):
             start, end = _trim(scale.text, start, end)
             if start < end:
-                spans.append((start, end, passage.path))
+                spans.append((start, end, chunk.path))
     return _chunks(scale, spans, packer.contexts, outline.symbols)
 
 
@@ -58,61 +58,59 @@ class _Packer:
         """Return what a chunk under ``path`` from ``start`` on has left for its text beside all that it repeats."""
         return self.scale.room(path) - self.contexts.reserve(start, path)
 
-    def passages(self, section: Section) -> list[_Passage]:
+    def chunks(self, section: Section) -> list[_Chunk]:
         """Cut ``section``: whole if it fits, else child by child with tiny neighbours joined."""
         if section.gapless and self.scale.fits(section.start, section.end, self.room(section.start, section.path)):
-            return [_Passage(section.start, section.end, section.path, whole=True)]
+            return [_Chunk(section.start, section.end, section.path, whole=True)]
         if not section.children:
             return self._leaf(section)
-        joined: list[_Passage] = []
+        joined: list[_Chunk] = []
         for child in section.children:
-            for passage in self._led(joined, self.passages(child)):
-                both = self._join(joined[-1], passage) if joined else None
+            for chunk in self._led(joined, self.chunks(child)):
+                both = self._join(joined[-1], chunk) if joined else None
                 if both:
                     joined[-1] = both
                 else:
-                    joined.append(passage)
+                    joined.append(chunk)
         whole = len(joined) == 1 and section.gapless
-        return [_Passage(each.start, each.end, each.path, whole) for each in joined]
+        return [_Chunk(each.start, each.end, each.path, whole) for each in joined]
 
-    def document(self) -> list[_Passage]:
+    def document(self) -> list[_Chunk]:
         """Cut the document; its end, where it says nothing by itself, goes with what stands before."""
-        passages = self.passages(self.outline.root)
-        if len(passages) > 1 and self._is_slight(passages[-1]) and passages[-2].end == passages[-1].start:
-            slight = passages.pop()
-            first = len(passages) - 1
-            while first and _goes_on(passages[first - 1], passages[first]):
+        chunks = self.chunks(self.outline.root)
+        if len(chunks) > 1 and self._is_slight(chunks[-1]) and chunks[-2].end == chunks[-1].start:
+            slight = chunks.pop()
+            first = len(chunks) - 1
+            while first and _goes_on(chunks[first - 1], chunks[first]):
                 first -= 1
-            passages[first:] = self._leaf(
-                Section(passages[first].start, slight.end, passages[first].path), slight.start
-            )
-        return passages
+            chunks[first:] = self._leaf(Section(chunks[first].start, slight.end, chunks[first].path), slight.start)
+        return chunks
 
-    def _led(self, before: list[_Passage], passages: list[_Passage]) -> list[_Passage]:
-        """Put the last passage of ``before`` before ``passages`` if it says nothing and does not fit elsewhere."""
-        adjacent = before and passages and before[-1].end == passages[0].start
+    def _led(self, before: list[_Chunk], chunks: list[_Chunk]) -> list[_Chunk]:
+        """Put the last chunk of ``before`` before ``chunks`` if it says nothing and does not fit elsewhere."""
+        adjacent = before and chunks and before[-1].end == chunks[0].start
         if not (adjacent and self._is_slight(before[-1])):
-            return passages
-        if self._join(before[-1], passages[0]):
-            return passages
+            return chunks
+        if self._join(before[-1], chunks[0]):
+            return chunks
         count = 1
-        while count < len(passages) and _goes_on(passages[count - 1], passages[count]):
+        while count < len(chunks) and _goes_on(chunks[count - 1], chunks[count]):
             count += 1
         slight = before.pop()
         if before and (both := self._join(before[-1], slight)):
             before[-1] = both
-            return passages
-        led = self._leaf(Section(slight.start, passages[count - 1].end, passages[0].path), slight.end)
-        return [replace(each, whole=False) for each in led] + passages[count:]
+            return chunks
+        led = self._leaf(Section(slight.start, chunks[count - 1].end, chunks[0].path), slight.end)
+        return [replace(each, whole=False) for each in led] + chunks[count:]
 
-    def _is_slight(self, passage: _Passage) -> bool:
-        if self.scale.sizing.min_size and self.scale.fits(passage.start, passage.end, self._least):
+    def _is_slight(self, chunk: _Chunk) -> bool:
+        if self.scale.sizing.min_size and self.scale.fits(chunk.start, chunk.end, self._least):
             return True
-        return not self.outline.lines_first and is_slight(self.scale.text[passage.start : passage.end])
+        return not self.outline.lines_first and is_slight(self.scale.text[chunk.start : chunk.end])
 
-    def settle(self, passage: _Passage) -> Iterator[tuple[int, int]]:
-        """Yield the passage, cut once more where text cut inside a word has more units than it had in place."""
-        start, end, room = passage.start, passage.end, self.scale.room(passage.path)
+    def settle(self, chunk: _Chunk) -> Iterator[tuple[int, int]]:
+        """Yield the chunk, cut once more where text cut inside a word has more units than it had in place."""
+        start, end, room = chunk.start, chunk.end, self.scale.room(chunk.path)
         while not self.scale.fits_exactly(start, end, room):
             point = prose.fitting_end(self.scale, start, end, room)
             if point >= end:
@@ -121,7 +119,7 @@ class _Packer:
             start = point
         yield start, end
 
-    def _join(self, left: _Passage, right: _Passage) -> _Passage | None:
+    def _join(self, left: _Chunk, right: _Chunk) -> _Chunk | None:
         if not (left.whole and right.whole and left.end == right.start):
             return None
         path = common([left.path, right.path])
@@ -129,22 +127,22 @@ class _Packer:
         tiny = np.maximum(room // TINY_SHARE, self._least)
         some_tiny = self.scale.fits(left.start, left.end, tiny) or self.scale.fits(right.start, right.end, tiny)
         if some_tiny and self.scale.fits(left.start, right.end, room):
-            return _Passage(left.start, right.end, path, whole=True)
+            return _Chunk(left.start, right.end, path, whole=True)
         return None
 
-    def _leaf(self, section: Section, joint: int = -1) -> list[_Passage]:
+    def _leaf(self, section: Section, joint: int = -1) -> list[_Chunk]:
         """Cut a section that is too large along its structure; not at ``joint``, where the pieces fit together."""
         found = self._joined(list(self._divide(section.start, section.end, section.path)), section, joint)
         points = np.array([section.start, *(point for point, _ in found), section.end], np.int64)
         strengths = np.array([0, *(level for _, level in found), 0], np.int64)
         ends = self._pack(points, strengths, section.path)
-        passages: list[_Passage] = []
+        chunks: list[_Chunk] = []
         start = section.start
         for end in ends:
-            begin = self._overlapped(passages[-1].start, start, end, section.path) if passages else start
-            passages.append(_Passage(begin, end, section.path, whole=len(ends) == 1))
+            begin = self._overlapped(chunks[-1].start, start, end, section.path) if chunks else start
+            chunks.append(_Chunk(begin, end, section.path, whole=len(ends) == 1))
             start = end
-        return passages
+        return chunks
 
     def _joined(self, found: list[tuple[int, int]], section: Section, joint: int) -> list[tuple[int, int]]:
         place = next((place for place, (point, _) in enumerate(found) if point == joint), -1)
@@ -187,7 +185,7 @@ class _Packer:
         return self.scale.fits(start, end, self.scale.room(path) - reserve)
 
     def _pack(self, points: Int64, strengths: Int64, path: tuple[str, ...]) -> list[int]:
-        """Return where the passages end that are made of the pieces between ``points``."""
+        """Return where the chunks end that are made of the pieces between ``points``."""
         before, upto = self.scale.before(points), self.scale.upto(points)
         last = len(points) - 1
         ends: list[int] = []
@@ -212,7 +210,7 @@ class _Packer:
         return spent
 
     def _overlapped(self, previous: int, start: int, end: int, path: tuple[str, ...]) -> int:
-        """Return where the passage [start, end) begins when it repeats the last sentences or lines before it."""
+        """Return where the chunk [start, end) begins when it repeats the last sentences or lines before it."""
         if not self.scale.sizing.overlap:
             return start
         low = max(self.scale.back(start, self.scale.sizing.overlap), previous + 1)
@@ -229,7 +227,7 @@ class _Packer:
         return index >= 0 and point < self.outline.solids[index][1]
 
 
-def _goes_on(left: _Passage, right: _Passage) -> bool:
+def _goes_on(left: _Chunk, right: _Chunk) -> bool:
     """Say whether both are pieces of one section."""
     return left.path == right.path and left.end >= right.start and not left.whole and not right.whole
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pinakes.chunking.scale import Scale
-from pinakes.types import Int64
+from pinakes.core.records import Int64
 
 WORD, LINE, SENTENCE, CELL = 0, 1, 2, 3
 """Levels of cuts, all lower than those of structure."""

@@ -11,7 +11,7 @@ from pinakes.chunking.contexts import Context
 from pinakes.chunking.outline import Cuts, Outline, Section
 from pinakes.chunking.scale import Scale
 from pinakes.chunking.tables import MAX_HEAD_ROWS, Table, cells_of, combined, head_rows, is_head, is_lacking
-from pinakes.types import Document
+from pinakes.core.records import Document
 
 ROW = 30
 COMMENTS = ("#", "//", ";")

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from pinakes.chunking.outline import Cuts, Outline
 from pinakes.chunking.plain import Tables, lists, sectioned
+from pinakes.chunking.plain_text import paragraphs
 from pinakes.chunking.scale import Scale, clean
-from pinakes.chunking.text import paragraphs
-from pinakes.types import Document
+from pinakes.core.records import Document
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
 _LABEL = re.compile(r"\.\. (?:_[^:]+:$|SPDX-)")

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from pinakes.chunking.sizing import Sizing
-from pinakes.types import Document, Int64
+from pinakes.core.records import Document, Int64
 
 HEADER_SHARE = 5
 """A header takes at most one part in so many of a chunk."""
 CHARS_PER_UNIT = 32
-"""More characters than this per unit are not one passage: tokenizers read a blob of any length as one token."""
+"""More characters than this per unit are not one chunk: tokenizers read a blob of any length as one token."""
 MIN_CHARS = 1024
 _REMEMBERED_NAMES = 50_000
 SEPARATOR = " > "
@@ -80,7 +80,7 @@ class Scale:
         return np.stack([*(marks.searchsorted(points) for marks in self._marks), points])
 
     def upto(self, points: Int64) -> Int64:
-        """Like ``before`` for ends of passages, whose trailing white space is going to be trimmed."""
+        """Like ``before`` for ends of chunks, whose trailing white space is going to be trimmed."""
         if self._counts_blank:
             points = np.array([self._trimmed(int(point)) for point in points], np.int64)
         return self.before(points)

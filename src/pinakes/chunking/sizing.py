@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.records import Int64
 from pinakes.settings import ChunkingSettings
-from pinakes.types import Int64
 
 USUAL_MAX_TOKENS = 512
 """Chunks are no larger unless they are asked for: one that is about many things answers none of them well."""

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from pinakes.chunking.scale import Scale, clean
-from pinakes.types import Int64
+from pinakes.core.records import Int64
 
 MAX_NAME_CHARS = 100
 _MAX_HEAD_CHARS = 100_000

@@ -25,12 +25,12 @@ def mcp_kep_knowledge() -> None:
 def _run(arguments: list[str]) -> None:
     # Pydantic looks for plugins in every installed package, which is a fifth of our start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from pinakes.machine.memory import load_uncollected, share_arenas
+    from pinakes.platform.memory import load_uncollected, share_arenas
 
     load_uncollected()
     from pinakes.cli.entry import run
     from pinakes.cli.session import INTERRUPTED
-    from pinakes.permissions import be_private
+    from pinakes.platform.permissions import be_private
 
     be_private()
     share_arenas()

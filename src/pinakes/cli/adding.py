@@ -14,15 +14,23 @@ from pinakes.cli.models import prepare
 from pinakes.cli.progress import OnEvent, following
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.cli.spending import Purse
-from pinakes.errors import InvalidInput, ModelUnavailable, PinakesError, SourceError, TooCostly, Unreadable, WouldRemove
-from pinakes.types import JSON
-from pinakes.wording import counted
+from pinakes.cli.spending import SpendingLimit
+from pinakes.core.errors import (
+    InvalidInput,
+    ModelUnavailable,
+    PinakesError,
+    SourceError,
+    TooCostly,
+    Unreadable,
+    WouldRemove,
+)
+from pinakes.core.records import JSON
+from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.ingest import Event, Report
+    from pinakes.ingestion import Event, Report
     from pinakes.library import CollectionStatus, Library
-    from pinakes.upkeep import adding
+    from pinakes.services.sync import adding
 
 Following: TypeAlias = Callable[[], AbstractContextManager[OnEvent]]
 """Shows how far a run is, for as long as the block takes."""
@@ -32,7 +40,7 @@ _NAMED_REASONS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AddOptions:
     """What to add: locations with the rules they share."""
 
     locations: Sequence[str]
@@ -45,7 +53,7 @@ class Wanted:
     as_source: bool = False
 
 
-def add(session: Session, wanted: Wanted) -> None:
+def add(session: Session, wanted: AddOptions) -> None:
     """Add every location; what goes wrong with one does not keep the others from being added."""
     screen = session.screen
     reports: list[Report] = []
@@ -53,7 +61,7 @@ def add(session: Session, wanted: Wanted) -> None:
     with session.library(create=True) as library:
         prepare_or_warn(session)
         embedding = _Embedding(session)
-        purse = Purse(session, library, wanted.yes)
+        purse = SpendingLimit(session, library, wanted.yes)
         for location in wanted.locations:
             try:
                 report = read_one(session, library, embedding.following, location, wanted)
@@ -81,7 +89,7 @@ def sync(
     with session.library(create=True) as library:
         prepare_or_warn(session)
         embedding = _Embedding(session)
-        purse = Purse(session, library, yes)
+        purse = SpendingLimit(session, library, yes)
         with embedding.following() as on_event:
             reports = library.sync(collection, on_event, names=names, retry=retry)
         for report in reports:
@@ -108,7 +116,7 @@ def reindex(session: Session, collection: str | None, embed: bool, yes: bool = F
         if embed:
             prepare_or_warn(session)
         embedding = _Embedding(session)
-        purse = Purse(session, library, yes)
+        purse = SpendingLimit(session, library, yes)
         try:
             with embedding.following() as on_event:
                 library.reindex(collection, embed=embed, on_event=on_event)
@@ -130,7 +138,9 @@ def reindex(session: Session, collection: str | None, embed: bool, yes: bool = F
         session.screen.say("There are no collections yet.")
 
 
-def _settled(library: Library, embedding: _Embedding, purse: Purse, reports: Sequence[Report]) -> list[TooCostly]:
+def _settled(
+    library: Library, embedding: _Embedding, purse: SpendingLimit, reports: Sequence[Report]
+) -> list[TooCostly]:
     """Embed what waits for somebody to agree to its costs, where they do; return what is left."""
     unpaid = purse.unpaid(reports)
     if unpaid and purse.agrees(unpaid[0]):
@@ -190,14 +200,14 @@ def show_report(screen: Screen, report: Report) -> None:
 
 def show_patterns(screen: Screen, include: Sequence[str], exclude: Sequence[str], before: Mapping[str, JSON]) -> None:
     """Print which patterns a source is read by, and what they were before, where that was another."""
-    from pinakes.upkeep.adding import shown
+    from pinakes.services.sync.adding import shown_value
 
     for name, patterns in (("include", include), ("exclude", exclude)):
-        was = f" (was {shown(before[name])})" if name in before else ""
+        was = f" (was {shown_value(before[name])})" if name in before else ""
         if patterns or was:
-            screen.report(printable(f"  {name:<8} {shown(patterns)}{was}"))
+            screen.report(printable(f"  {name:<8} {shown_value(patterns)}{was}"))
     if "ref" in before:
-        screen.report(printable(f"  ref      was {shown(before['ref'])}"))
+        screen.report(printable(f"  ref      was {shown_value(before['ref'])}"))
 
 
 def _show_left_out(screen: Screen, label: str, entries: Sequence[tuple[str, str]]) -> None:
@@ -270,20 +280,20 @@ class _Embedding:
 
 def _tell_of_abandoned(session: Session, library: Library, names: Sequence[str]) -> None:
     """Say which sources were left alone since the settings do not name them any more."""
-    every = () if names else library.syncing.everything()
+    every = () if names else library.syncing.list_all()
     left = [one.name for one in every if one.state == "no longer configured"]
     if left:
         session.screen.say(f"not read, being no longer configured: {', '.join(left)} ({session.command('sources')})")
 
 
-def meant(location: str, wanted: Wanted) -> adding.Wanted:
+def add_request(location: str, wanted: AddOptions) -> adding.AddRequest:
     """Return what is to be added at one location."""
-    from pinakes.upkeep import adding
+    from pinakes.services.sync import adding
 
-    return adding.Wanted(location, wanted.ref, wanted.kind, wanted.include, wanted.exclude, wanted.as_source)
+    return adding.AddRequest(location, wanted.ref, wanted.kind, wanted.include, wanted.exclude, wanted.as_source)
 
 
-def read_one(session: Session, library: Library, follow: Following, location: str, wanted: Wanted) -> Report:
+def read_one(session: Session, library: Library, follow: Following, location: str, wanted: AddOptions) -> Report:
     """Add one location; where that removes documents say so, and ask."""
     read = partial(
         library.add,
@@ -334,7 +344,7 @@ def _check_single_file(report: Report) -> None:
     Raises:
         Unreadable: it was refused.
     """
-    from pinakes.catalog.holders import HELD
+    from pinakes.catalog.shared_files import HELD
 
     refused = [entry for entry in report.skipped if entry.path in report.paths] or report.skipped
     alone = Path(report.source).is_file() and not report.added + report.changed + report.unchanged
@@ -352,7 +362,7 @@ def _conclude(
     troubles: Sequence[tuple[str, PinakesError]],
     collection: str | None,
     unpaid: Sequence[TooCostly],
-    purse: Purse,
+    purse: SpendingLimit,
 ) -> None:
     document: dict[str, JSON] = {
         "reports": [report_document(report) for report in reports],

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pinakes.cli.app import command
+from pinakes.cli.commands import command
 from pinakes.cli.options import CheckContent, CheckEmbeddings, Collection, OneOrAll, Searched
 from pinakes.cli.session import Session
 
@@ -27,18 +27,20 @@ def query(
         list[str] | None, typer.Option("--paths", metavar="GLOB", help="Only such paths. May be repeated.")
     ] = None,
     min_similarity: Annotated[
-        float, typer.Option("--min-similarity", metavar="X", help="Least similarity: cosine of query and passage.")
+        float, typer.Option("--min-similarity", metavar="X", help="Least similarity: cosine of query and chunk.")
     ] = 0.0,
     collection: Searched = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many passages.")] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", metavar="N", help="How many chunks.")] = None,
 ) -> None:
-    """Find passages, one line each."""
+    """Find chunks, one line each."""
     from pinakes.cli import searching
 
     filters = [f"content_type={content_types}"] if content_types else []
     searching.query(
         session,
-        searching.Question(text, collection, top_k, filters=filters, paths=paths or (), min_similarity=min_similarity),
+        searching.SearchOptions(
+            text, collection, top_k, filters=filters, paths=paths or (), min_similarity=min_similarity
+        ),
     )
 
 
@@ -47,7 +49,7 @@ def index(session: Session, path: _Path, _type: _Type = None, collection: Collec
     """Read one file or folder."""
     from pinakes.cli import adding
 
-    adding.add(session, adding.Wanted([path], collection))
+    adding.add(session, adding.AddOptions([path], collection))
 
 
 @command("index-directory", hidden=True)
@@ -62,7 +64,7 @@ def index_directory(
     from pinakes.cli import adding
 
     exclude = () if recursive else ("/*/**",)
-    adding.add(session, adding.Wanted([path], collection, exclude=exclude))
+    adding.add(session, adding.AddOptions([path], collection, exclude=exclude))
 
 
 @command("verify-index", hidden=True)

@@ -1,4 +1,4 @@
-"""``ask``: a question answered in words by a chat model, with the passages that the answer cites."""
+"""``ask``: a question answered in words by a chat model, with the chunks that the answer cites."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinakes.cli.hit_lines import one_line, show_caveats
 from pinakes.cli.options import AsOf, Several
-from pinakes.cli.passage import one_line, show_caveats
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
 
 if TYPE_CHECKING:
-    from pinakes.asking import Answered
+    from pinakes.answering import ChatAnswer
 
 
 def ask(
@@ -20,7 +20,7 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="In plain words.")],
     collection: Several = None,
     passages: Annotated[
-        int | None, typer.Option("--passages", metavar="N", min=1, help="Most passages to answer from.")
+        int | None, typer.Option("--passages", metavar="N", min=1, help="Most chunks to answer from.")
     ] = None,
     filters: Annotated[
         list[str] | None,
@@ -31,11 +31,11 @@ def ask(
     ] = None,
     as_of: AsOf = None,
 ) -> None:
-    """Have a chat model answer a question from the documents, with the passages it rests on."""
-    from pinakes.cli.searching import Question, where_of
+    """Have a chat model answer a question from the documents, with the chunks it rests on."""
+    from pinakes.cli.searching import SearchOptions, where_of
     from pinakes.tools.ask import reply_of
 
-    where = where_of(Question(question, filters=filters or (), paths=paths or ()))
+    where = where_of(SearchOptions(question, filters=filters or (), paths=paths or ()))
     with session.library() as library:
         library.asking.writer.chat.check()
         session.screen.say(f"asking {library.settings.chat.model or library.settings.chat.provider} …")
@@ -46,7 +46,7 @@ def ask(
         _show(session, answered)
 
 
-def _show(session: Session, answered: Answered) -> None:
+def _show(session: Session, answered: ChatAnswer) -> None:
     from rich.text import Text
 
     screen = session.screen

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pinakes.cli.hit_lines import one_line
 from pinakes.cli.options import Searched, with_common_options
-from pinakes.cli.passage import one_line
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import NotFound
-from pinakes.wording import counted, cut
+from pinakes.core.errors import NotFound
+from pinakes.core.wording import counted, cut
 
 if TYPE_CHECKING:
-    from pinakes.catalog.audit import Entry, Wanted
+    from pinakes.catalog.audit import AuditEntry, AuditQuery
     from pinakes.search.explaining import Explanation, Explanations, RetrieverRank
-    from pinakes.search.matches import Match
+    from pinakes.search.results.matches import Match
 
 _SHOWN_CHARS = 100
 
@@ -48,16 +48,16 @@ def _filters(
     text: Annotated[
         str, typer.Option("--text", metavar="WORDS", help="Only where the parameters have these words, or of this id.")
     ] = "",
-) -> Wanted:
+) -> AuditQuery:
     """Say which calls are wanted."""
-    from pinakes.catalog.audit import Wanted
+    from pinakes.catalog.audit import AuditQuery
 
-    return Wanted(tool, of_session, caller, interface, collection, outcome, since, until, text)
+    return AuditQuery(tool, of_session, caller, interface, collection, outcome, since, until, text)
 
 
 def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a function with their options; ``Wanted`` is not imported for that."""
-    return dict(inspect.signature(function, eval_str=True, locals={"Wanted": object}).parameters)
+    return dict(inspect.signature(function, eval_str=True, locals={"AuditQuery": object}).parameters)
 
 
 _FILTERS = _parameters(_filters)
@@ -85,7 +85,7 @@ audit_app = typer.Typer(help="See what was asked before.", context_settings={"he
 def listed(
     session: Session,
     context: typer.Context,
-    wanted: Wanted,
+    wanted: AuditQuery,
     last: Annotated[int, typer.Option("--last", "-n", metavar="N", help="How many.")] = 20,
 ) -> None:
     """Show the last calls, newest first."""
@@ -94,7 +94,7 @@ def listed(
     with session.library() as library:
         entries = library.audit.entries(last, wanted)
         session.found((), len(entries))
-    from pinakes.audit import as_data
+    from pinakes.services.audit import as_data
 
     session.screen.document({"entries": [as_data(entry) for entry in entries], "total_entries": len(entries)})
     for entry in entries:
@@ -108,11 +108,11 @@ def listed(
 @_filtered
 def exported(
     session: Session,
-    wanted: Wanted,
+    wanted: AuditQuery,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File to write, JSON lines; - is stdout.")],
 ) -> None:
     """Write calls to a file as JSON lines, oldest first."""
-    from pinakes.audit import as_data
+    from pinakes.services.audit import as_data
 
     with session.library() as library:
         if file == "-":
@@ -144,9 +144,9 @@ def explain(
     ] = None,
 ) -> None:
     """Say why documents rank where they do for a query, or why they are not found."""
-    from pinakes.cli.searching import Question, where_of
+    from pinakes.cli.searching import SearchOptions, where_of
 
-    where = where_of(Question(query, filters=filters or (), paths=paths or ()))
+    where = where_of(SearchOptions(query, filters=filters or (), paths=paths or ()))
     with session.library() as library:
         found = library.explain(query, documents, collection, mode=mode, filters=where, fusion=fusion)
         session.found([one.document_id for one in found.documents])
@@ -164,7 +164,7 @@ def explain(
     session.screen.document(document)
 
 
-def _show(screen: Screen, entry: Entry) -> None:
+def _show(screen: Screen, entry: AuditEntry) -> None:
     """Print a call in a line: when, what, who, how long, how it went."""
     given = json.dumps(dict(entry.parameters), ensure_ascii=False) if entry.parameters else ""
     results = counted(entry.result_count, "result")
@@ -183,7 +183,7 @@ def _say(screen: Screen, found: Explanations) -> None:
         screen.warn(found.degraded)
     for note in found.notes:
         screen.note(note)
-    screen.say(f"{found.candidates:,} passages of {found.ranked:,} documents were ranked for {found.searched_for!r}")
+    screen.say(f"{found.candidates:,} chunks of {found.ranked:,} documents were ranked for {found.searched_for!r}")
 
 
 def _show_document(screen: Screen, one: Explanation) -> None:
@@ -199,9 +199,9 @@ def _show_document(screen: Screen, one: Explanation) -> None:
         screen.show(f"    {'as a whole':<12} cosine {cosine}, BM25 {one.document_bm25 or 0:.2f}")
     if one.parts:
         screen.show(f"    {'score from':<12} " + ", ".join(f"{name} {value:.4f}" for name, value in one.parts.items()))
-    if one.passage is not None:
-        hit = one.passage
-        screen.show(f"    {'passage':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")
+    if one.chunk is not None:
+        hit = one.chunk
+        screen.show(f"    {'chunk':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")
     for match in one.matches:
         screen.show(printable(f"    {'has':<12} {_match(match)}"))
     for match in one.partly:
@@ -212,10 +212,10 @@ def _show_document(screen: Screen, one: Explanation) -> None:
 
 
 def _rank(at: RetrieverRank, what: str) -> str:
-    from pinakes.search.explanation import placed
+    from pinakes.search.results.explanation import rank_words
 
     score = f"{what} {at.score:.4g} (best {at.best:.4g})" if at.score is not None else f"no {what}"
-    return f"{placed(at.rank, at.of)}, {score}"
+    return f"{rank_words(at.rank, at.of)}, {score}"
 
 
 def _match(match: Match) -> str:

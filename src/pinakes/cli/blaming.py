@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pinakes.cli.screen import printable
 
 if TYPE_CHECKING:
+    from pinakes.core.records import Blame, Hit
     from pinakes.library import Text
-    from pinakes.types import Blame, Hit
 
 _COMMIT_CHARS = 10
 _DAY_CHARS = len("2026-01-31")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinakes.calls.caller import KEY_VARIABLE, shown_key
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.errors import (
+from pinakes.core.caller import KEY_VARIABLE, shown_key
+from pinakes.core.errors import (
     Busy,
     InvalidInput,
     NotFound,
@@ -27,7 +27,7 @@ from pinakes.errors import (
     exit_code,
     kind_of,
 )
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
     from pinakes.tools import Tool
@@ -50,7 +50,7 @@ Url = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolResult:
     """What a tool answered. ``failed``: what kind of thing went wrong; ``error``: it is told instead of the answer."""
 
     text: str
@@ -120,7 +120,7 @@ def arguments_of(schema: Mapping[str, JSON], words: Sequence[str], as_object: st
 
 def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
     from pinakes.tools import TOOLS, tools_of
-    from pinakes.tools.limits import listing_for
+    from pinakes.tools.listing_limits import listing_for
 
     offered = tools_of(session.settings)
     names = {tool.name for tool in offered}
@@ -128,8 +128,8 @@ def _own_tools(session: Session, every: bool) -> list[dict[str, JSON]]:
     return [listing_for(tool, session.settings) for tool in (*offered, *rest)]
 
 
-def _called_here(session: Session, name: str, words: Sequence[str], as_object: str | None) -> Told:
-    from pinakes.calls.caller import calling, current
+def _called_here(session: Session, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
+    from pinakes.core.caller import calling, current
 
     tool = _own_tool(session, name)
     arguments = arguments_of(tool.schema(), words, as_object)
@@ -139,7 +139,7 @@ def _called_here(session: Session, name: str, words: Sequence[str], as_object: s
     ):
         outcome = tool.answer(library, arguments)
     failed = None if outcome.error is None else type(outcome.error)
-    return Told(outcome.text, outcome.data, failed, outcome.error if outcome.failed else None)
+    return ToolResult(outcome.text, outcome.data, failed, outcome.error if outcome.failed else None)
 
 
 def _own_tool(session: Session, name: str) -> Tool:
@@ -163,7 +163,7 @@ def _remote_tools(session: Session, url: str) -> list[dict[str, JSON]]:
     return listed
 
 
-def _called_there(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> Told:
+def _called_there(session: Session, url: str, name: str, words: Sequence[str], as_object: str | None) -> ToolResult:
     schemas: dict[str, dict[str, JSON]] = {tool["name"]: tool["inputSchema"] for tool in _remote_tools(session, url)}
     schema = schemas.get(name, {})
     status, body = _ask(session, "POST", url, f"/api/v1/tools/{name}", arguments_of(schema, words, as_object))
@@ -171,7 +171,7 @@ def _called_there(session: Session, url: str, name: str, words: Sequence[str], a
         raise _refusal(status, body)
     result = body["data"]["result"]
     text = result["text"] if set(result) == {"text"} else json.dumps(result, ensure_ascii=False, indent=2)
-    return Told(text, result, kind_of(body["data"].get("errorCode")) if "error" in body else None)
+    return ToolResult(text, result, kind_of(body["data"].get("errorCode")) if "error" in body else None)
 
 
 def _ask(
@@ -184,7 +184,7 @@ def _ask(
     """
     import httpx
 
-    from pinakes.serve.guard import is_loopback
+    from pinakes.api.guard import is_loopback
 
     place = url.rstrip("/").removesuffix("/mcp")
     timeout = httpx.Timeout(session.settings.server.write_timeout_s, connect=_CONNECT_TIMEOUT_S)

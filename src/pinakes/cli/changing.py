@@ -13,19 +13,19 @@ from pinakes.cli.adding import prepare_or_warn
 from pinakes.cli.progress import OnEvent, fetching, progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.cli.spending import Purse
-from pinakes.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
-from pinakes.run_progress import duration
-from pinakes.types import JSON
-from pinakes.wording import megabytes
+from pinakes.cli.spending import SpendingLimit
+from pinakes.core.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
+from pinakes.core.records import JSON
+from pinakes.core.wording import megabytes
+from pinakes.ingestion.run_progress import duration
 
 if TYPE_CHECKING:
-    from pinakes.ingest import Event
+    from pinakes.ingestion import Event
     from pinakes.library import CollectionStatus, Library
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ModelChangeOptions:
     """What the options of ``reindex`` ask for: at most one of the four, and how ``beside`` is to be done."""
 
     beside: bool = False
@@ -61,13 +61,13 @@ class Change:
         return bool(given) and not embed
 
 
-def change(session: Session, collection: str | None, wanted: Change) -> None:
+def change(session: Session, collection: str | None, wanted: ModelChangeOptions) -> None:
     """Do what is asked for in one collection, or in all that it concerns; one's trouble does not stop the others."""
     documents: list[dict[str, JSON]] = []
     errors: list[dict[str, JSON]] = []
     first: PinakesError | None = None
     with session.library() as library:
-        library.shelves.agreed = wanted.yes
+        library.app.agreed = wanted.yes
         names = [collection] if collection else _concerned(library, wanted)
         act = _action(session, library, wanted)
         for name in names:
@@ -100,7 +100,7 @@ def beside_line(state: CollectionStatus) -> str | None:
     return f"{beside.model}: {words} ({embedded}{missing if beside.state == 'ready' else ''}; {size})"
 
 
-def _concerned(library: Library, wanted: Change) -> list[str]:
+def _concerned(library: Library, wanted: ModelChangeOptions) -> list[str]:
     """Return the collections that a change concerns where none is named.
 
     Raises:
@@ -118,7 +118,7 @@ def _concerned(library: Library, wanted: Change) -> list[str]:
     return named
 
 
-def _action(session: Session, library: Library, wanted: Change) -> Callable[[str], dict[str, JSON]]:
+def _action(session: Session, library: Library, wanted: ModelChangeOptions) -> Callable[[str], dict[str, JSON]]:
     if wanted.beside:
         return lambda name: _build(session, library, name, wanted)
     if wanted.switch:
@@ -128,9 +128,9 @@ def _action(session: Session, library: Library, wanted: Change) -> Callable[[str
     return lambda name: _drop(session, library, name)
 
 
-def _build(session: Session, library: Library, name: str, wanted: Change) -> dict[str, JSON]:
+def _build(session: Session, library: Library, name: str, wanted: ModelChangeOptions) -> dict[str, JSON]:
     _prepare(session, library, name, wanted.model)
-    purse = Purse(session, library, wanted.yes)
+    purse = SpendingLimit(session, library, wanted.yes)
     while True:
         try:
             with _following(session, name) as on_event:
@@ -145,17 +145,17 @@ def _build(session: Session, library: Library, name: str, wanted: Change) -> dic
     assert beside is not None
     session.screen.report(f"{name}: built beside what answers: {beside_line(state)}")
     if beside.waiting:
-        session.screen.warn(f"{beside.waiting:,} passages have no vector by it: they are found by words only")
+        session.screen.warn(f"{beside.waiting:,} chunks have no vector by it: they are found by words only")
     session.screen.say(f"to have it answer: {session.command('reindex', '--switch', '-c', name)}")
     return {**_described(state), **purse.document()}
 
 
 def _prepare(session: Session, library: Library, name: str, model: str | None) -> None:
     """Fetch and convert a local model where that is still to do, showing progress."""
-    from pinakes.generations import chosen_model
     from pinakes.models import weights
+    from pinakes.services.model_change import chosen_model
 
-    settings = chosen_model(library.shelves, name, model)
+    settings = chosen_model(library.app, name, model)
     if settings.provider == "onnx":
         try:
             with fetching(session.screen) as on_bytes:
@@ -182,7 +182,7 @@ def _roll_back(session: Session, library: Library, name: str) -> dict[str, JSON]
     state = library.roll_back(name)
     _tell(session, state)
     if state.pending:
-        session.screen.report(f"{name}: {state.pending:,} passages came since; they are embedded now")
+        session.screen.report(f"{name}: {state.pending:,} chunks came since; they are embedded now")
         prepare_or_warn(session)
         with _following(session, name) as on_event:
             library.embed_pending(name, on_event)
@@ -222,7 +222,7 @@ def _following(session: Session, name: str) -> Iterator[OnEvent]:
             nonlocal first
             if event.stage == "embed":
                 first = event.done if first is None else first
-                words = f"{name}: {event.done:,} of {event.total:,} passages embedded"
+                words = f"{name}: {event.done:,} of {event.total:,} chunks embedded"
                 if left := _left(time.monotonic() - start, event.done - first, event.total - event.done):
                     words += f", {left} left"
             elif event.stage == "index":

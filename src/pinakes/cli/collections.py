@@ -12,9 +12,9 @@ import typer
 
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.errors import InvalidInput
-from pinakes.types import JSON
-from pinakes.wording import counted
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON
+from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.catalog.collections import CollectionRecord
@@ -33,13 +33,13 @@ _Forget: TypeAlias = Annotated[
 ]
 _Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
-_HEADS = ("collection", "documents", "passages", "tokens")
+_HEADS = ("collection", "documents", "chunks", "tokens")
 
 
-def everything(session: Session) -> None:
+def list_all(session: Session) -> None:
     """List the collections, with what they hold."""
     with session.library() as library:
-        rows = [asdict(held) for held in library.collecting.everything()]
+        rows = [asdict(held) for held in library.collecting.list_all()]
     session.screen.document({"collections": rows})
     shown = [(row["name"], *(f"{row[name]:,}" for name in ("documents", "chunks", "tokens"))) for row in rows]
     widths = [max(map(len, column)) for column in zip(_HEADS, *shown, strict=True)]
@@ -100,7 +100,7 @@ def delete(session: Session, name: _Name, yes: _Yes = False) -> None:
     """Delete a collection with all it holds, for good. Files and repositories stay as they are."""
     with session.library() as library:
         name = library.collection(name).name
-        [held] = [one for one in library.collecting.everything() if one.name == name]
+        [held] = [one for one in library.collecting.list_all() if one.name == name]
         if not yes:
             ask(session, f"Delete collection {name!r} with its {counted(held.documents, 'document')}, for good?")
         removed = library.collecting.delete(name)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from pinakes.cli.comparing_sides import Wanted, is_server, open_side
+from pinakes.cli.compared_systems import SystemOptions, is_server, open_side
 from pinakes.cli.golden_options import HtmlReport
 from pinakes.cli.options import One
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
-from pinakes.types import JSON, SearchMode
+from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
+from pinakes.core.records import JSON, SearchMode
 
 if TYPE_CHECKING:
-    from pinakes.evaluation.asking import Asker
-    from pinakes.evaluation.pairs import Report
+    from pinakes.evaluation.pairs import ComparisonReport
+    from pinakes.evaluation.querying import SystemQuerier
     from pinakes.evaluation.questions import GoldenSet
     from pinakes.evaluation.replies import Replies
 
@@ -40,9 +40,7 @@ _Limit: TypeAlias = Annotated[
 ]
 _Depth: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--depth", metavar="N", min=1, help="Passages ranked per question: 300, or 50 where a server is asked."
-    ),
+    typer.Option("--depth", metavar="N", min=1, help="Chunks ranked per question: 300, or 50 where a server is asked."),
 ]
 _By: TypeAlias = Annotated[
     str | None, typer.Option("--by", metavar="FIELD", help="Documents with the same value of this field are the same.")
@@ -74,7 +72,7 @@ _Anyway: TypeAlias = Annotated[bool, typer.Option("--anyway", help="Compare also
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class CompareOptions:
     """What is compared, and what is done with the report."""
 
     a: str
@@ -116,12 +114,12 @@ def compare(
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise InvalidInput(f"--fail-under cannot be {fail_under:g}.", hint="Give a share from 0 to 1: 0.8")
     shallow = is_server(a) or is_server(b)
-    wanted = Wanted(collection, mode, depth, by, mapping or (), headers or (), timeout, shallow)
-    uses = Uses(a, b, questions, limit, metrics or (), cache, fail_under, anyway, html)
+    wanted = SystemOptions(collection, mode, depth, by, mapping or (), headers or (), timeout, shallow)
+    uses = CompareOptions(a, b, questions, limit, metrics or (), cache, fail_under, anyway, html)
     _judge(session, wanted, uses)
 
 
-def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
+def _judge(session: Session, wanted: SystemOptions, uses: CompareOptions) -> None:
     """Compare, write the page, and show all that; what is lacking decides the exit code at the end."""
     from pinakes.cli import comparing_text
     from pinakes.evaluation import compare_page
@@ -146,7 +144,9 @@ def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
     screen.document(document)
 
 
-def _compared(session: Session, wanted: Wanted, uses: Uses) -> tuple[Report, list[PinakesError]]:
+def _compared(
+    session: Session, wanted: SystemOptions, uses: CompareOptions
+) -> tuple[ComparisonReport, list[PinakesError]]:
     from pinakes.cli.progress import progress
     from pinakes.evaluation import compare as comparing
     from pinakes.evaluation import metrics
@@ -178,35 +178,35 @@ def _compared(session: Session, wanted: Wanted, uses: Uses) -> tuple[Report, lis
 
 
 def _asker(
-    session: Session, label: str, wanted: Wanted, replies: Replies | None, stack: ExitStack, *, of_server: bool
-) -> Asker:
+    session: Session, label: str, wanted: SystemOptions, replies: Replies | None, stack: ExitStack, *, of_server: bool
+) -> SystemQuerier:
     """Open a side; one that cannot be opened, and of which answers are kept, answers with those.
 
     ``of_server``: the map of fields is about this one, and headers, which may hold a key, go to no other.
     """
-    from pinakes.evaluation.asking import Asker
-    from pinakes.evaluation.sides import AwaySide
+    from pinakes.evaluation.querying import SystemQuerier
+    from pinakes.evaluation.systems import UnreachableSystem
 
     wanted = wanted if of_server else replace(wanted, mapping=(), headers=())
     way = {"mode": wanted.mode or "", "passages": wanted.passages, "by": wanted.by or "", "map": list(wanted.mapping)}
     try:
-        return Asker(open_side(session, label, wanted, stack), way, replies)
+        return SystemQuerier(open_side(session, label, wanted, stack), way, replies)
     except InvalidInput:
         raise
     except PinakesError as error:
         if replies is None or not replies.knows(label):
             raise
-        return Asker(AwaySide(label, "away", error), way, replies)
+        return SystemQuerier(UnreachableSystem(label, "away", error), way, replies)
 
 
-def _read(uses: Uses) -> GoldenSet:
-    from pinakes.evaluation.plain import read_any
+def _read(uses: CompareOptions) -> GoldenSet:
+    from pinakes.evaluation.query_files import read_any
 
     golden = read_any(uses.questions)
     return replace(golden, questions=golden.questions[: uses.limit])
 
 
-def _below(report: Report, least: float) -> BelowBaseline:
+def _below(report: ComparisonReport, least: float) -> BelowBaseline:
     mean = report.agreement["overlap_5"].mean
     return BelowBaseline(
         f"The mean overlap@5 is {mean:.1%}, below {least:.1%}; {report.flagged} questions are below 80 %.",

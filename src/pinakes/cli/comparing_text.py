@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pinakes.cli.screen import Screen, printable
-from pinakes.wording import cut
+from pinakes.core.wording import cut
 
 if TYPE_CHECKING:
-    from pinakes.evaluation.pairs import Pair, Report, SideReport
+    from pinakes.evaluation.pairs import ComparisonReport, Pair, SystemReport
 
 MEASURES = {
     "overlap_5": "overlap@5",
@@ -22,7 +22,7 @@ _FLAGGED, _DOCUMENTS, _SETTINGS = 10, 2, 12
 _TAIL = 27
 
 
-def show(screen: Screen, report: Report) -> None:
+def show(screen: Screen, report: ComparisonReport) -> None:
     """Print both sides, agreement, latency, metrics, and the questions with little in common."""
     counted = (
         f"{report.compared} of {report.questions}" if report.compared < report.questions else f"{report.questions}"
@@ -46,13 +46,13 @@ def show(screen: Screen, report: Report) -> None:
     _show_flagged(screen, report)
 
 
-def _words(side: SideReport) -> str:
+def _words(side: SystemReport) -> str:
     held = f"{side.documents:,} documents" if side.documents is not None else ""
     collection = side.collection if side.collection != side.label else ""
     return ", ".join(part for part in (side.kind, collection, side.mode, held) if part)
 
 
-def _show_agreement(screen: Screen, report: Report) -> None:
+def _show_agreement(screen: Screen, report: ComparisonReport) -> None:
     screen.show()
     screen.show(f"{'agreement':<{_NAME}}{'mean':>7}   {'95 % interval':<16}{'questions':>9}")
     for name, mean in report.agreement.items():
@@ -62,12 +62,12 @@ def _show_agreement(screen: Screen, report: Report) -> None:
     screen.show(f"only among the first 20 of A: {report.a.unique} documents, of B: {report.b.unique}{by}")
 
 
-def _show_latency(screen: Screen, report: Report) -> None:
+def _show_latency(screen: Screen, report: ComparisonReport) -> None:
     if report.a.latency is None and report.b.latency is None:
         return
     screen.show()
-    passages = max(report.a.passages, report.b.passages)
-    screen.show(_row(f"{passages} passages in ms", "A", "B"))
+    chunks = max(report.a.chunks, report.b.chunks)
+    screen.show(_row(f"{chunks} chunks in ms", "A", "B"))
     for name in ("p50", "p95", "p99"):
         figures = [
             f"{getattr(side.latency, f'{name}_ms'):.1f}" if side.latency else "-" for side in (report.a, report.b)
@@ -75,7 +75,7 @@ def _show_latency(screen: Screen, report: Report) -> None:
         screen.show(_row(name, *figures))
 
 
-def _show_metrics(screen: Screen, report: Report) -> None:
+def _show_metrics(screen: Screen, report: ComparisonReport) -> None:
     if not report.metrics:
         return
     screen.show()
@@ -86,7 +86,7 @@ def _show_metrics(screen: Screen, report: Report) -> None:
         )  # fmt: skip
 
 
-def _show_flagged(screen: Screen, report: Report) -> None:
+def _show_flagged(screen: Screen, report: ComparisonReport) -> None:
     screen.show()
     flagged = sorted((pair for pair in report.pairs if pair.flagged), key=lambda pair: pair.overlap_5 or 0.0)
     screen.show(f"{len(flagged)} of {report.compared} questions have less than 80 % of the first 5 in common")

@@ -11,10 +11,10 @@ import typer
 from pinakes.cli.options import OneOrAll
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
-from pinakes.wording import counted
+from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.stock.completeness import Completeness, FieldReport
+    from pinakes.services.collections.completeness import Completeness, FieldReport
 
 _MOST_OTHERS = 20
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pinakes.cli.hit_lines import one_line
 from pinakes.cli.options import Collection, One, Searched, with_common_options
-from pinakes.cli.passage import one_line
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.errors import InvalidInput, NotFound, storing
-from pinakes.types import JSON
-from pinakes.wording import counted
+from pinakes.core.errors import InvalidInput, NotFound, storing
+from pinakes.core.records import JSON
+from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.documents.editing import FullDocument, Written
     from pinakes.library import Library
+    from pinakes.services.documents.editing import FullDocument, WrittenDocument
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 document_app = typer.Typer(help="Put, show, change, delete and restore single documents.", context_settings=_HELP)
@@ -50,7 +50,7 @@ def put(
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is called.")],
     uri: Annotated[str, typer.Option("--uri", metavar="URI", help="Its address; what stands there is replaced.")] = "",
     kind: Annotated[
-        Literal["markdown", "code", "text"], typer.Option("--kind", help="How it is cut into passages.")
+        Literal["markdown", "code", "text"], typer.Option("--kind", help="How it is cut into chunks.")
     ] = "markdown",
     tags: Tags = None,
     fields: Fields = None,
@@ -277,7 +277,7 @@ def _value(text: str) -> JSON:
         return text
 
 
-def _tell(session: Session, written: Written, *, done: str = "") -> None:
+def _tell(session: Session, written: WrittenDocument, *, done: str = "") -> None:
     document, screen = written.document, session.screen
     about: dict[str, JSON] = {"outcome": written.outcome, "degraded": written.degraded, "document": asdict(document)}
     about |= {"notes": [asdict(note) for note in written.notes]} if written.notes else {}
@@ -285,7 +285,7 @@ def _tell(session: Session, written: Written, *, done: str = "") -> None:
     screen.show(
         printable(
             f"{document.uid}  {done or written.outcome}: {one_line(document.title)} "
-            f"(version {document.version}, passages: {document.chunk_count:,}, collection: {document.collection})"
+            f"(version {document.version}, chunks: {document.chunk_count:,}, collection: {document.collection})"
         )
     )
     if written.degraded:
@@ -305,7 +305,7 @@ def _show(session: Session, document: FullDocument) -> None:
         "kind": f"{document.kind} {document.language or ''}".strip(),
         "tags": ", ".join(document.tags),
         **{str(name): str(value) for name, value in document.metadata.items()},
-        "holds": f"{counted(document.chunk_count, 'passage')}, {counted(document.token_count, 'token')}",
+        "holds": f"{counted(document.chunk_count, 'chunk')}, {counted(document.token_count, 'token')}",
         "version": f"{document.version}, of {document.updated_at[:19]}Z; there since {document.created_at[:19]}Z",
         "summary": f"({document.summary_by}) {document.summary}" if document.summary else "",
     }

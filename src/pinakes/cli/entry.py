@@ -15,12 +15,12 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from pinakes.cli import aliases  # noqa: F401
-from pinakes.cli.app import app
+from pinakes.cli.commands import app
 from pinakes.cli.options import Invocation
 from pinakes.cli.screen import printable, write_json
 from pinakes.cli.session import INTERRUPTED, Common, IncompleteError, Session
-from pinakes.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code, worded
-from pinakes.types import JSON
+from pinakes.core.errors import NO_ROOM, InvalidInput, PinakesError, StorageFull, exit_code, worded
+from pinakes.core.records import JSON
 
 BROKEN_PIPE = 141
 USAGE = 2

@@ -16,16 +16,16 @@ from pinakes.cli.golden_options import Golden, HtmlReport, Qrels, Queries, Quest
 from pinakes.cli.options import One
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import BelowBaseline, InvalidInput, PinakesError
-from pinakes.types import JSON, SearchMode
+from pinakes.core.errors import BelowBaseline, InvalidInput, PinakesError
+from pinakes.core.records import JSON, SearchMode
 
 if TYPE_CHECKING:
     from pinakes.cli.progress import Show
     from pinakes.evaluation.baseline import Verdict
     from pinakes.evaluation.comparison import Comparison
-    from pinakes.evaluation.figures import Measured
+    from pinakes.evaluation.figures import ModeFigures
     from pinakes.evaluation.questions import GoldenSet
-    from pinakes.evaluation.records import Run
+    from pinakes.evaluation.runs import Run
     from pinakes.library import Library
 
 
@@ -46,7 +46,7 @@ _Metrics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME@K", help="What to measure, as ndcg@10, instead of the usual. Repeatable."),
 ]
-_Depth: TypeAlias = Annotated[int, typer.Option("--depth", metavar="N", min=1, help="Passages ranked per question.")]
+_Depth: TypeAlias = Annotated[int, typer.Option("--depth", metavar="N", min=1, help="Chunks ranked per question.")]
 _RunFile: TypeAlias = Annotated[
     Path | None, typer.Option("--run", metavar="FILE", help="Measure this TREC run instead of searching.")
 ]
@@ -80,7 +80,7 @@ _List: TypeAlias = Annotated[bool, typer.Option("--list", help="List the stored 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EvaluateOptions:
     """What is to be measured, how, and what is to be done with it."""
 
     golden: Path | None
@@ -98,7 +98,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class ReportOptions:
     """What is done with the figures."""
 
     against: str | None
@@ -136,15 +136,15 @@ def evaluate(
         _list(session)
         return
     chosen: Sequence[SearchMode] = tuple(dict.fromkeys(mode.value for mode in modes or ()))
-    wanted = Wanted(
+    wanted = EvaluateOptions(
         golden, collection, chosen, metrics or (), depth, by, queries, qrels, run, write_run, ingest, beside
     )  # fmt: skip
-    _judge(session, wanted, Uses(against, anyway, baseline, save_baseline, tolerance, html))
+    _judge(session, wanted, ReportOptions(against, anyway, baseline, save_baseline, tolerance, html))
 
 
-def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
+def _judge(session: Session, wanted: EvaluateOptions, uses: ReportOptions) -> None:
     """Measure, keep the run, compare it, let the gate speak, and show all that."""
-    from pinakes.evaluation import baseline, comparison, golden, metrics, page, records
+    from pinakes.evaluation import baseline, comparison, golden, html_report, metrics, runs
 
     _check(wanted, uses)
     names = tuple(metrics.metric(name).name for name in wanted.metrics) or metrics.DEFAULT
@@ -155,7 +155,7 @@ def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
         session.screen.warn(note)
     run, before = _measured(session, wanted, questions, names, uses.against)
     if session.has_home():
-        run = records.save(run, session.settings.home)
+        run = runs.save(run, session.settings.home)
     troubles: list[PinakesError] = []
     compared: Comparison | None = None
     verdict: Verdict | None = None
@@ -173,7 +173,7 @@ def _judge(session: Session, wanted: Wanted, uses: Uses) -> None:
             session.screen.say(f"baseline written: {uses.save_baseline}")
     with _kept_in(troubles):
         if uses.html:
-            page.write(uses.html, run, compared, verdict)
+            html_report.write(uses.html, run, compared, verdict)
             session.screen.say(f"page written: {uses.html}")
     _tell(session, run, compared, verdict, troubles)
 
@@ -214,21 +214,21 @@ def _tell(
 
 
 def _measured(
-    session: Session, wanted: Wanted, golden: GoldenSet, metrics: Sequence[str], against: str | None
+    session: Session, wanted: EvaluateOptions, golden: GoldenSet, metrics: Sequence[str], against: str | None
 ) -> tuple[Run, Run | None]:
     """Return the run, not kept yet, and the one it is to be compared with, which was looked for first."""
-    from pinakes.evaluation import records, run, trec
+    from pinakes.evaluation import run, runs, trec
 
     if wanted.run is not None:
-        rankings, corpus = trec.read_run(wanted.run), records.corpus_of_file(wanted.run)
+        rankings, corpus = trec.read_run(wanted.run), runs.corpus_of_file(wanted.run)
         before = _earlier(session, against, golden, corpus.collection, [wanted.run.stem])
         measured = run.measure_run(rankings, golden.questions, wanted.run.stem, metrics)
-        return records.new_run(golden, None, corpus, {}, metrics, {measured.mode: measured}), before
+        return runs.new_run(golden, None, corpus, {}, metrics, {measured.mode: measured}), before
     with session.library(create=wanted.ingest) as library:
         name = wanted.collection or _of_folder(library, wanted, golden) or library.chosen()
         if wanted.ingest:
             _ingest(session, library, golden, name)
-        usual = library.shelves.rules(library.collection(name)).retrieval
+        usual = library.app.rules(library.collection(name)).retrieval
         wanted = replace(wanted, modes=wanted.modes or (usual,))
         before = _earlier(session, against, golden, name, wanted.modes)
         return _asked(session, library, wanted, golden, name, metrics), before
@@ -238,12 +238,12 @@ def _earlier(
     session: Session, against: str | None, golden: GoldenSet, collection: str, modes: Sequence[str]
 ) -> Run | None:
     """Return the run to compare with; None where none is wanted, or there is no last one yet, which is told."""
-    from pinakes.evaluation import records
+    from pinakes.evaluation import runs
 
     home = session.settings.home
-    if against != records.LAST:
-        return records.find(against, home) if against else None
-    found = records.last(home, golden.name, collection, modes)
+    if against != runs.LAST:
+        return runs.find(against, home) if against else None
+    found = runs.last(home, golden.name, collection, modes)
     if found is None:
         words = f"no run of {golden.name!r} on {collection!r} by {' or '.join(modes)} was stored yet"
         session.screen.warn(f"{words}: there is nothing to compare with")
@@ -251,23 +251,23 @@ def _earlier(
 
 
 def _asked(
-    session: Session, library: Library, wanted: Wanted, golden: GoldenSet, name: str, metrics: Sequence[str]
+    session: Session, library: Library, wanted: EvaluateOptions, golden: GoldenSet, name: str, metrics: Sequence[str]
 ) -> Run:
     from pinakes.cli.progress import progress
-    from pinakes.evaluation import names, records, run, trec
+    from pinakes.evaluation import names, run, runs, trec
 
     record, settings = library.collection(name), session.settings
-    search: run.Search = library.search
+    search: run.SearchFunction = library.search
     rank: run.Rank = library.rank
     if wanted.beside:
-        record = library.shelves.beside(name)
+        record = library.app.beside(name)
         search, rank = partial(library.search, generation="beside"), partial(library.rank, generation="beside")
     relevant = (document for question in golden.questions for document in question.relevant)
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         called = names.resolve(connection, record.id, relevant, wanted.by)
     top_k = min(settings.search.top_k, settings.search.max_top_k)
-    subject = run.Subject(search, rank, library.shelves.catalog, record, called, top_k, wanted.depth)
-    measured: dict[str, Measured] = {}
+    subject = run.Subject(search, rank, library.app.catalog, record, called, top_k, wanted.depth)
+    measured: dict[str, ModeFigures] = {}
     total = len(golden.questions)
     with progress(session.screen) as show:
         for mode in wanted.modes:
@@ -285,9 +285,9 @@ def _asked(
                     wanted.write_run, ((one.id, got.ranking, got.scores) for one, got in ranked), f"pinakes-{mode}"
                 )
     others = {"evaluation.depth": wanted.depth, "evaluation.by": wanted.by}
-    configuration = records.configuration_of(settings, record, **others)
-    corpus = records.corpus_of(library.shelves.catalog, record)
-    return records.new_run(golden, called, corpus, configuration, metrics, measured)
+    configuration = runs.configuration_of(settings, record, **others)
+    corpus = runs.corpus_of(library.app.catalog, record)
+    return runs.new_run(golden, called, corpus, configuration, metrics, measured)
 
 
 def _show_question(show: Show, mode: str, total: int, done: int) -> None:
@@ -298,9 +298,9 @@ def _ingest(session: Session, library: Library, golden: GoldenSet, name: str) ->
     """Read the corpus of a BEIR folder into a collection."""
     from pinakes.cli.adding import prepare_or_warn, show_report
     from pinakes.cli.progress import following
-    from pinakes.evaluation import beir, records
+    from pinakes.evaluation import beir, runs
 
-    place = session.settings.home / records.FOLDER / "corpora" / golden.name
+    place = session.settings.home / runs.FOLDER / "corpora" / golden.name
     beir.write_corpus(golden.place, place)
     prepare_or_warn(session)
     with following(session.screen, lazy=session.settings.embedding.mode == "lazy") as on_event:
@@ -309,13 +309,13 @@ def _ingest(session: Session, library: Library, golden: GoldenSet, name: str) ->
         show_report(session.screen, report)
 
 
-def _of_folder(library: Library, wanted: Wanted, golden: GoldenSet) -> str | None:
+def _of_folder(library: Library, wanted: EvaluateOptions, golden: GoldenSet) -> str | None:
     """Return the collection that is called as a BEIR folder is: where its corpus goes, or went before."""
     known = {record.name for record in library.collections()}
     return golden.name if wanted.ingest or (golden.place.is_dir() and golden.name in known) else None
 
 
-def _check(wanted: Wanted, uses: Uses) -> None:
+def _check(wanted: EvaluateOptions, uses: ReportOptions) -> None:
     """Refuse options that do not go together."""
     if wanted.ingest and (wanted.golden is None or not wanted.golden.is_dir() or wanted.run):
         raise InvalidInput("--ingest needs a BEIR folder.", hint="Add other documents first: pinakes add PATH")
@@ -334,13 +334,13 @@ def _below(verdict: Verdict) -> BelowBaseline:
 
 
 def _list(session: Session) -> None:
-    from pinakes.evaluation import records
+    from pinakes.evaluation import runs
 
     home = session.settings.home
     kept: list[Run] = []
-    for name in records.names_of_runs(home):
+    for name in runs.names_of_runs(home):
         try:
-            kept.append(records.load(home / records.FOLDER / f"{name}.json"))
+            kept.append(runs.load(home / runs.FOLDER / f"{name}.json"))
         except InvalidInput as error:
             session.screen.warn(error.message)
     changed = [_changes(kept[:number], run) for number, run in enumerate(kept)]

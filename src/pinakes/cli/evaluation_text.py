@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinakes.cli.screen import Screen, printable
-from pinakes.evaluation.words import cautions, miss_words, misses_counted, refusals_words
-from pinakes.wording import cut
+from pinakes.core.wording import cut
+from pinakes.evaluation.messages import cautions, miss_words, misses_counted, refusals_words
 
 if TYPE_CHECKING:
     from pinakes.evaluation.baseline import Verdict
     from pinakes.evaluation.comparison import Comparison
-    from pinakes.evaluation.figures import Figures, Measured
-    from pinakes.evaluation.records import Run
+    from pinakes.evaluation.figures import Figures, ModeFigures
+    from pinakes.evaluation.runs import Run
 
 _NAME, _COLUMN = 16, 22
 _MISSES = 10
@@ -22,7 +22,7 @@ _QUERY = 60
 def show(screen: Screen, run: Run, comparison: Comparison | None, verdict: Verdict | None) -> None:
     """Print figures, kinds, misses, the comparison and the verdict."""
     golden, corpus = run.golden, run.corpus
-    held = f"; {corpus.documents:,} documents, {corpus.chunks:,} passages" if corpus.documents else ""
+    held = f"; {corpus.documents:,} documents, {corpus.chunks:,} chunks" if corpus.documents else ""
     screen.show(
         f"{golden.name} on {corpus.collection}: {golden.questions} questions, {golden.answerable} with an answer{held}"
     )
@@ -65,7 +65,7 @@ def _show_kinds(screen: Screen, run: Run) -> None:
         screen.show(f"{label:<{_NAME}}" + _cells([_figure(figures, headline) for figures in found]))
 
 
-def _show_misses(screen: Screen, mode: Measured) -> None:
+def _show_misses(screen: Screen, mode: ModeFigures) -> None:
     screen.show()
     screen.show(f"{mode.mode}: {misses_counted(mode)}")
     missed = [row for row in mode.rows if row.miss and row.answer_exists]

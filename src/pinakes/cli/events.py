@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinakes.cli.hit_lines import one_line
 from pinakes.cli.options import OneOrAll, with_common_options
-from pinakes.cli.passage import one_line
 from pinakes.cli.session import Session
-from pinakes.errors import NotFound, SourceError
-from pinakes.types import JSON
-from pinakes.wording import counted
+from pinakes.core.errors import NotFound, SourceError
+from pinakes.core.records import JSON
+from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
     from pinakes.catalog import Catalog
@@ -52,7 +52,7 @@ def events(
 
     within, chosen = [collection] if collection else None, catalogue.kinds_of(kinds or ())
     with session.library(recorded=False) as library:
-        catalog = library.shelves.catalog
+        catalog = library.app.catalog
         with catalog.read() as connection:
             position = catalogue.newest(connection) if after is None else after
             found = [] if after is not None else catalogue.latest(connection, last, chosen, within)
@@ -119,7 +119,7 @@ def test(session: Session, name: Hook) -> None:
     """Post an event of the kind "test" now, and say how that went."""
     from pinakes.catalog.engine import now
     from pinakes.fetching import open_client
-    from pinakes.posting import post
+    from pinakes.fetching.webhook_requests import post
 
     hook = _named(session, name)
     event: dict[str, JSON] = {"id": 0, "at": now(), "kind": "test", "operation": "test", "collection": ""}
@@ -139,7 +139,7 @@ def retry(session: Session, name: Hook) -> None:
     from pinakes.catalog import webhooks
 
     _named(session, name)
-    with session.library() as library, library.shelves.catalog.write() as connection:
+    with session.library() as library, library.app.catalog.write() as connection:
         count = webhooks.retry(connection, name)
     session.screen.document({"name": name, "laid_aside": count})
     posts = counted(count, "post")
@@ -150,12 +150,12 @@ def retry(session: Session, name: Hook) -> None:
 
 def listed(session: Session) -> None:
     """Show the webhooks of the settings, how far each was told, and what was laid aside."""
-    from pinakes.posting import check
+    from pinakes.fetching.webhook_requests import check
 
     hooks = session.settings.webhooks
     check(hooks)
     with session.library() as library:
-        rows = [_state(library.shelves.catalog, hook) for hook in hooks]
+        rows = [_state(library.app.catalog, hook) for hook in hooks]
     session.screen.document({"webhooks": rows})
     for row in rows:
         session.screen.show(one_line(f"{row['name']}  {row['address']}  {_words(row)}"))
@@ -169,7 +169,7 @@ def listed(session: Session) -> None:
 def _state(catalog: Catalog, hook: WebhookSettings) -> dict[str, JSON]:
     from pinakes.catalog import events as catalogue
     from pinakes.catalog import webhooks
-    from pinakes.posting import address
+    from pinakes.fetching.webhook_requests import address
 
     row: dict[str, JSON] = {
         "name": hook.name,
@@ -179,7 +179,7 @@ def _state(catalog: Catalog, hook: WebhookSettings) -> dict[str, JSON]:
         "signed": bool(hook.secret_variable),
     }
     with catalog.read() as connection:
-        progress = webhooks.known(connection, hook.name)
+        progress = webhooks.find_progress(connection, hook.name)
         aside = webhooks.laid_aside(connection, hook.name)
         kinds, within = hook.events, hook.collections or None
         ahead = [] if progress is None else catalogue.after(connection, progress.position, _MOST_COUNTED, kinds, within)
@@ -203,7 +203,7 @@ def _words(row: dict[str, JSON]) -> str:
 
 
 def _named(session: Session, name: str) -> WebhookSettings:
-    from pinakes.posting import check
+    from pinakes.fetching.webhook_requests import check
 
     hooks = session.settings.webhooks
     check(hooks)

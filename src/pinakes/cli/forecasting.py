@@ -9,27 +9,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import Wanted, meant, prepare_or_warn, show_patterns
+from pinakes.cli.adding import AddOptions, add_request, prepare_or_warn, show_patterns
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import PinakesError
-from pinakes.run_progress import duration
-from pinakes.types import JSON
-from pinakes.wording import MEGABYTE, counted, megabytes
+from pinakes.core.errors import PinakesError
+from pinakes.core.records import JSON
+from pinakes.core.wording import MEGABYTE, counted, megabytes
+from pinakes.ingestion.run_progress import duration
 
 if TYPE_CHECKING:
     from pinakes.library import Library
+    from pinakes.services.sync.forecasting import Forecast
     from pinakes.settings import SourceSettings
-    from pinakes.upkeep.forecasting import Forecast
 
 _NAMED_REASONS = 10
 
 
-def add(session: Session, wanted: Wanted) -> None:
+def add(session: Session, wanted: AddOptions) -> None:
     """Say what adding these locations would do."""
-    from pinakes.upkeep.adding import addition
-    from pinakes.upkeep.forecasting import Forecast
+    from pinakes.services.sync.adding import addition
+    from pinakes.services.sync.forecasting import Forecast
 
     with _library(session) as library:
         name = wanted.collection or library.naming.written
@@ -37,7 +37,7 @@ def add(session: Session, wanted: Wanted) -> None:
         unusable: list[Forecast] = []
         for location in wanted.locations:
             try:
-                one = addition(library.shelves, name, meant(location, wanted))
+                one = addition(library.app, name, add_request(location, wanted))
                 chosen.append((name, one.source, one.paths))
             except PinakesError as error:
                 unusable.append(Forecast(name, location, error=error))
@@ -96,9 +96,9 @@ def _show(
 def _forecast(
     session: Session, library: Library, chosen: Iterable[tuple[str, SourceSettings, Sequence[str] | None]]
 ) -> Iterator[Forecast]:
-    from pinakes.upkeep.forecasting import Forecasts
+    from pinakes.services.sync.forecasting import Forecasts
 
-    forecasts = Forecasts(library.shelves)
+    forecasts = Forecasts(library.app)
     for name, source, paths in chosen:
         with following(session.screen) as on_event:
             one = forecasts.attempted(name, source, on_event, paths)
@@ -126,7 +126,7 @@ def _show_one(screen: Screen, one: Forecast) -> None:
     if one.waiting:
         row(
             "waiting",
-            f"{counted(one.waiting, 'passage')} of earlier runs, about {counted(one.waiting_tokens, 'token')} to embed",
+            f"{counted(one.waiting, 'chunk')} of earlier runs, about {counted(one.waiting_tokens, 'token')} to embed",
         )
     if not (to_read or one.waiting):
         return

@@ -12,8 +12,8 @@ import typer
 from pinakes.cli.options import with_common_options
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.errors import InvalidInput
-from pinakes.types import JSON
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
     from pinakes.catalog.keys import Key
@@ -68,7 +68,7 @@ def create(
     at = None if expires.strip().lower() in ("", "never") else expiry(expires)
     with session.library(create=True) as library:
         there = {record.name for record in library.collections()}
-        with library.shelves.catalog.write() as connection:
+        with library.app.catalog.write() as connection:
             key, secret = keys.create(
                 connection, name, scope, collections or None, per_minute=per_minute, expires_at=at
             )
@@ -85,7 +85,7 @@ def revoke(session: Session, name: Name) -> None:
     """Make a key valid no more, at once, also for servers that run."""
     from pinakes.catalog import keys
 
-    with session.library() as library, library.shelves.catalog.write() as connection:
+    with session.library() as library, library.app.catalog.write() as connection:
         key = keys.revoke(connection, name)
     session.screen.document(_as_data(key))
     session.screen.show(printable(f"{key.name}: revoked"))
@@ -95,8 +95,8 @@ def listed(session: Session) -> None:
     """Show all keys, without their secrets."""
     from pinakes.catalog import keys
 
-    with session.library() as library, library.shelves.catalog.read() as connection:
-        every = keys.everything(connection)
+    with session.library() as library, library.app.catalog.read() as connection:
+        every = keys.list_all(connection)
     session.screen.document({"keys": [_as_data(key) for key in every]})
     rows = [_row(key) for key in every]
     widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from pinakes.cli import models, staleness
 from pinakes.cli.screen import Screen, labelled, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
-from pinakes.machine.disk import folder_bytes
-from pinakes.types import JSON
-from pinakes.wording import counted, megabytes
+from pinakes.core.errors import CatalogueCorrupt, IndexCorrupt, PinakesError
+from pinakes.core.records import JSON
+from pinakes.core.wording import counted, megabytes
+from pinakes.platform.disk import folder_bytes
 
 if TYPE_CHECKING:
+    from pinakes.indexes.verification import Difference
     from pinakes.library import CollectionStatus
-    from pinakes.verification import Difference
 
 _OF_JOB = ("key", "kind", "state", "arguments", "priority", "created_at", "run_at", "attempts", "error", "progress")
 
@@ -36,7 +36,7 @@ def status(
 
     with session.library() as library:
         states = library.status(collection)
-        jobs = open_queue(library.shelves.catalog, session.settings.home).list_all()
+        jobs = open_queue(library.app.catalog, session.settings.home).list_all()
         differing = staleness.looked(session, library, collection) if stale else {}
     settings, screen = session.settings, session.screen
     model = models.describe(session, verify=check_model)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pinakes.cli.progress import fetching
 from pinakes.cli.screen import Screen
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import ModelCorrupt, ModelUnavailable
-from pinakes.types import JSON
-from pinakes.wording import megabytes
+from pinakes.core.errors import ModelCorrupt, ModelUnavailable
+from pinakes.core.records import JSON
+from pinakes.core.wording import megabytes
 
 if TYPE_CHECKING:
     from pinakes.settings import EmbeddingSettings, RerankSettings
@@ -99,9 +99,9 @@ def _state(session: Session, wanted: EmbeddingSettings | RerankSettings, verify:
 
 def _elsewhere(session: Session, wanted: EmbeddingSettings | RerankSettings) -> dict[str, JSON]:
     """Return what there is to say of a model that is no file here: its name, and what it lacks to be asked."""
-    from pinakes.embedders import open_embedder
-    from pinakes.embedders.endpoint import EndpointEmbedder
-    from pinakes.embedders.presets import model_of
+    from pinakes.models.embedders import open_embedder
+    from pinakes.models.embedders.endpoint import EndpointEmbedder
+    from pinakes.models.embedders.presets import model_of
 
     if wanted.purpose == "rerank" or wanted.provider in ("deterministic", "torch"):
         return {"model": wanted.model if wanted.provider in ("http", "torch") else wanted.provider}

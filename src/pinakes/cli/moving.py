@@ -13,12 +13,12 @@ import typer
 from pinakes.cli.progress import progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.wording import MEGABYTE, counted, megabytes
+from pinakes.core.wording import MEGABYTE, counted, megabytes
 
 if TYPE_CHECKING:
-    from pinakes.exchange.exporting import Exported
-    from pinakes.exchange.importing import Imported
-    from pinakes.exchange.steps import OnStep
+    from pinakes.services.backup.exporting import Exported
+    from pinakes.services.backup.importing import Imported
+    from pinakes.services.backup.steps import OnStep
 
 _WORDS = {
     "catalogue": "copying the catalogue",
@@ -45,7 +45,7 @@ def export(
     screen.document(asdict(done))
     screen.report(printable(f"{done.file}: {_held(done)}, {megabytes(done.bytes)} in {done.seconds:.1f} s"))
     if done.pending:
-        have = counted(done.pending, "passage has", "passages have")
+        have = counted(done.pending, "chunk has", "chunks have")
         screen.say(f"{have} no vector yet; what waits here waits where it is imported, too")
 
 
@@ -74,9 +74,7 @@ def import_(
         screen.note(f"{done.renamed:,} documents have new ids, since there are, or were, documents of their ids here")
     if done.pending:
         again = session.command("reindex", "--embed", "-c", done.collection)
-        screen.say(
-            f"{counted(done.pending, 'passage waits for its vector', 'passages wait for their vectors')}: {again}"
-        )
+        screen.say(f"{counted(done.pending, 'chunk waits for its vector', 'chunks wait for their vectors')}: {again}")
     if done.sources:
         screen.say(printable(f"the next sync reads its sources again: {', '.join(done.sources)}"))
 
@@ -107,7 +105,7 @@ def restore(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `pinakes backup` wrote.")],
 ) -> None:
     """Make a home of a backup, where there is none yet (--home FOLDER)."""
-    from pinakes.exchange.backups import restore as restore_
+    from pinakes.services.backup.backups import restore as restore_
 
     with _steps(session, bytes_=True) as on_step:
         done = restore_(Path(file), session.settings.home, on_step)
@@ -136,5 +134,5 @@ def _steps(session: Session, *, bytes_: bool = False) -> Iterator[OnStep]:
 
 
 def _held(done: Exported | Imported) -> str:
-    held = counted(done.documents, "document"), counted(done.chunks, "passage"), counted(done.vectors, "vector")
+    held = counted(done.documents, "document"), counted(done.chunks, "chunk"), counted(done.vectors, "vector")
     return ", ".join(held)

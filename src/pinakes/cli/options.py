@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from pinakes.calls.caller import Caller, calling
 from pinakes.cli.screen import set_up_logging
 from pinakes.cli.session import Common, Session
+from pinakes.core.caller import Caller, calling
 
 PANEL = "Options of every command"
 
@@ -110,10 +110,10 @@ OneOrAll: TypeAlias = Annotated[
 ]
 CheckContent: TypeAlias = Annotated[
     bool,
-    typer.Option("--check-content", help="Also analyse every passage again and look for it by its words in the index."),
+    typer.Option("--check-content", help="Also analyse every chunk again and look for it by its words in the index."),
 ]
 CheckEmbeddings: TypeAlias = Annotated[
-    bool, typer.Option("--check-embeddings", help="Also embed a sample of passages again and compare the vectors.")
+    bool, typer.Option("--check-embeddings", help="Also embed a sample of chunks again and compare the vectors.")
 ]
 Include: TypeAlias = Annotated[
     list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only such paths. May be repeated.")
@@ -155,7 +155,7 @@ DryRun: TypeAlias = Annotated[
 ReadOnly: TypeAlias = Annotated[bool, typer.Option("--read-only", help="Offer only what changes nothing.")]
 Phrases: TypeAlias = Annotated[
     Literal["auto", "required", "preferred"] | None,
-    typer.Option("--phrases", help='Passages must have a "phrase", or come first with it.'),
+    typer.Option("--phrases", help='Chunks must have a "phrase", or come first with it.'),
 ]
 Paths: TypeAlias = Annotated[
     list[str] | None, typer.Option("--path", metavar="GLOB", help="Only such paths. May be repeated.")
@@ -164,7 +164,7 @@ Fusion: TypeAlias = Annotated[
     Literal["weighted", "rrf"] | None, typer.Option("--fusion", help="How words and meaning become one ranking.")
 ]
 Neighbours: TypeAlias = Annotated[
-    int, typer.Option("--neighbours", metavar="N", show_default=False, help="Also N passages before and after (≤ 3).")
+    int, typer.Option("--neighbours", metavar="N", show_default=False, help="Also N chunks before and after (≤ 3).")
 ]
 Reranker: TypeAlias = Annotated[bool, typer.Option("--rerank", help="Only the reranker, even if it is not in use.")]
 

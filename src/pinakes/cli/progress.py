@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pinakes.cli.screen import Screen, printable
-from pinakes.run_progress import LINE_EVERY_S, RunProgress
-from pinakes.wording import MEGABYTE
+from pinakes.core.wording import MEGABYTE
+from pinakes.ingestion.run_progress import LINE_EVERY_S, RunProgress
 
 if TYPE_CHECKING:
-    from pinakes.ingest import Event
+    from pinakes.ingestion import Event
 
 
 Show: TypeAlias = Callable[[str, float, float], None]

@@ -14,10 +14,10 @@ from http.client import HTTPConnection, HTTPException
 from typing import Final
 from urllib.parse import urlsplit
 
+from pinakes.api.instance import COMMANDS, HEADER, Instance, for_commands
 from pinakes.cli.session import Session
-from pinakes.errors import InvalidInput, NotFound, PinakesError, kind_of
-from pinakes.serve.instance import COMMANDS, HEADER, Instance, for_commands
-from pinakes.types import JSON, Results
+from pinakes.core.errors import InvalidInput, NotFound, PinakesError, kind_of
+from pinakes.core.records import JSON, Results
 
 _CONNECT_TIMEOUT_S: Final = 0.5
 _GRACE_S: Final = 5.0

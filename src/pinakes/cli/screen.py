@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from pinakes.errors import PinakesError
-from pinakes.types import JSON
+from pinakes.core.errors import PinakesError
+from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
     from rich.console import Console

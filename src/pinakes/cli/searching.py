@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pinakes.cli.blaming import of_text
-from pinakes.cli.passage import line_of, show_hit
+from pinakes.cli.hit_lines import line_of, show_hit
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pinakes.query import PhraseUse
-    from pinakes.types import JSON, Filter, Results, SearchMode
+    from pinakes.core.records import JSON, Filter, Results, SearchMode
+    from pinakes.search.query.syntax import PhraseUse
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchOptions:
     """What is asked on the command line."""
 
     query: str
@@ -42,8 +42,8 @@ class Question:
     min_similarity: float = 0.0
 
 
-def search(session: Session, question: Question, *, explain: bool = False) -> None:
-    """Answer a question with passages, as people read them."""
+def search(session: Session, question: SearchOptions, *, explain: bool = False) -> None:
+    """Answer a question with chunks, as people read them."""
     results = ask(session, question)
     screen = session.screen
     if screen.as_json:
@@ -60,8 +60,8 @@ def search(session: Session, question: Question, *, explain: bool = False) -> No
     _say_about(screen, results)
 
 
-def query(session: Session, question: Question) -> None:
-    """Answer a question with one line per passage: ``1. kmalloc.c:142 - title (0.89 confidence)``."""
+def query(session: Session, question: SearchOptions) -> None:
+    """Answer a question with one line per chunk: ``1. kmalloc.c:142 - title (0.89 confidence)``."""
     results = ask(session, question)
     if session.screen.as_json:
         session.screen.document(_as_data(results))
@@ -71,12 +71,12 @@ def query(session: Session, question: Question) -> None:
 
 
 def _as_data(results: Results) -> dict[str, JSON]:
-    from pinakes.api.schemas import hit_data
+    from pinakes.schemas.hits import hit_data
 
     return {**asdict(replace(results, hits=())), "hits": [hit_data(hit, whole=True) for hit in results.hits]}
 
 
-def ask(session: Session, question: Question) -> Results:
+def ask(session: Session, question: SearchOptions) -> Results:
     """Ask the server of this home that runs, else search the library of this call."""
     from pinakes.cli.relaying import answer_of_server
 
@@ -158,11 +158,11 @@ def parse_lines(words: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
-def where_of(question: Question) -> Filter:
+def where_of(question: SearchOptions) -> Filter:
     """Return the filter that the options of a question state."""
     if not (question.filters or question.paths):
         return ()
-    from pinakes.filters import parse, parse_words
+    from pinakes.core.filters import parse, parse_words
 
     by_path = parse({"path": {"glob": list(question.paths)}}) if question.paths else ()
     return parse_words(question.filters) + by_path
@@ -176,7 +176,7 @@ def _show_trace(screen: Screen, results: Results) -> None:
             detail = of + "{refined} candidates made exact, {approximate} still approximate".format_map(stage.detail)
         screen.show(f"{stage.name:<10} {stage.milliseconds:>8.2f} ms  {printable(detail)}".rstrip())
     screen.show(
-        f"{'all':<10} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} passages passed the filters"
+        f"{'all':<10} {results.trace.milliseconds:>8.2f} ms  {results.total_candidates:,} chunks passed the filters"
     )
 
 
@@ -198,9 +198,9 @@ def _say_about(screen: Screen, results: Results) -> None:
     for note in results.notes:
         screen.note(note)
     if any(hit.approximate for hit in results.hits):
-        screen.say("~ approximate: this passage is not embedded yet, its score may change when it is")
+        screen.say("~ approximate: this chunk is not embedded yet, its score may change when it is")
     if results.hits and results.doubtful:
         screen.say(f"perhaps nothing here answers this (answerable {results.answerable:.2f})")
     if not results.hits:
-        among = f"among {results.total_candidates:,} passages of {results.collection!r}"
+        among = f"among {results.total_candidates:,} chunks of {results.collection!r}"
         screen.say(f"nothing found {among}")

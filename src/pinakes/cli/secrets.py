@@ -10,10 +10,10 @@ import typer
 from pinakes.cli.options import with_common_options
 from pinakes.cli.screen import printable
 from pinakes.cli.session import Session
-from pinakes.wording import counted
+from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.stock.credentials import Held
+    from pinakes.services.collections.credentials import HeldCredential
 
 _SHOWN = 50
 
@@ -26,11 +26,11 @@ secrets_app = typer.Typer(
 @with_common_options
 def scan(session: Session) -> None:
     """Name the keys, tokens and passwords in documents, old versions and logs. They are not shown."""
-    from pinakes.stock import credentials
+    from pinakes.services.collections import credentials
 
     with session.library() as library:
-        found = credentials.scan(library.shelves)
-        elsewhere = credentials.elsewhere(library.shelves) if found else []
+        found = credentials.scan(library.app)
+        elsewhere = credentials.elsewhere(library.app) if found else []
     session.screen.document({"found": [asdict(one) for one in found], "elsewhere": elsewhere})
     _show(session, found)
     if found:
@@ -42,10 +42,10 @@ def scan(session: Session) -> None:
 @with_common_options
 def purge(session: Session) -> None:
     """Mask what `scan` names, build the indexes that had it anew, and wipe free pages. Stop servers first."""
-    from pinakes.stock import credentials
+    from pinakes.services.collections import credentials
 
     with session.library() as library:
-        done = credentials.purge(library.shelves)
+        done = credentials.purge(library.app)
     session.screen.document(asdict(done))
     _show(session, list(done.found))
     if done.found:
@@ -57,7 +57,7 @@ def purge(session: Session) -> None:
     _show_elsewhere(session, list(done.elsewhere))
 
 
-def _show(session: Session, found: list[Held]) -> None:
+def _show(session: Session, found: list[HeldCredential]) -> None:
     for one in found[:_SHOWN]:
         place = f"{one.collection}: {one.path}" if one.path else one.where
         line = f":{one.line}" if one.line else ""

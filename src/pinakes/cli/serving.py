@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from pinakes.calls.caller import KEY_VARIABLE
 from pinakes.cli.session import Session
-from pinakes.machine.memory import collect_seldom
-from pinakes.types import JSON
+from pinakes.core.caller import KEY_VARIABLE
+from pinakes.core.records import JSON
+from pinakes.platform.memory import collect_seldom
 
 MOCK_PORT = 3001
 
 
 def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
     """Serve HTTP until stopped, ``mock``: samples."""
-    from pinakes.serve import serve as serve_http
-    from pinakes.serve import serve_mock
+    from pinakes.api import serve as serve_http
+    from pinakes.api import serve_mock
 
     collect_seldom()
 
@@ -37,9 +37,9 @@ def serve(session: Session, *, reindex: bool, mock: bool = False) -> None:
 
 def banner(session: Session, url: str) -> Iterator[str]:
     """Yield what is said when a server answers at ``url``: how to ask it, from where, and with which key."""
-    from pinakes.serve.access import needs_keys
-    from pinakes.serve.guard import is_unspecified
-    from pinakes.serve.run import address_of_machine
+    from pinakes.api.access import needs_keys
+    from pinakes.api.guard import is_unspecified
+    from pinakes.api.server import address_of_machine
 
     settings = session.settings
     keys = needs_keys(settings.server)
@@ -68,7 +68,7 @@ def offering(session: Session, toolsets: str | None, *, read_only: bool) -> Sess
 
 def mcp(session: Session, url: str | None) -> None:
     """Serve MCP over stdio until the client closes it; nothing but protocol goes to stdout."""
-    from pinakes.serve import serve_stdio
+    from pinakes.api import serve_stdio
 
     collect_seldom()
 

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pinakes.cli.screen import Screen
-from pinakes.errors import InvalidSetting, NotFound, PinakesError
-from pinakes.types import JSON
+from pinakes.core.errors import InvalidSetting, NotFound, PinakesError
+from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
-    from pinakes.audit import Call
+    from pinakes.core.ports import Embedder
     from pinakes.library import Library
-    from pinakes.ports import Embedder
+    from pinakes.services.audit import Call
     from pinakes.settings import Settings
 
 INTERRUPTED = 130
@@ -124,7 +124,7 @@ class Session:
         with ExitStack() as stack:
             embedder = stack.enter_context(self._loading()) if embeds else None
             from pinakes.library import Library
-            from pinakes.machine.memory import collect_seldom
+            from pinakes.platform.memory import collect_seldom
 
             library = stack.enter_context(Library(self.settings, embedder))
             collect_seldom()
@@ -135,7 +135,7 @@ class Session:
                 yield library
 
     def _loading(self) -> AbstractContextManager[Embedder]:
-        from pinakes.embedders import loading
+        from pinakes.models.embedders import loading
 
         return loading(self.settings.embedding, self.settings.cache)
 

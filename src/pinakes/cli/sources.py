@@ -16,14 +16,14 @@ from pinakes.cli.collections import ask
 from pinakes.cli.options import OneOrAll, with_common_options
 from pinakes.cli.screen import labelled, printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import InvalidInput, NotFound, PinakesError, storing
-from pinakes.permissions import make_private
-from pinakes.run_progress import duration
-from pinakes.wording import counted
+from pinakes.core.errors import InvalidInput, NotFound, PinakesError, storing
+from pinakes.core.wording import counted
+from pinakes.ingestion.run_progress import duration
+from pinakes.platform.permissions import make_private
 
 if TYPE_CHECKING:
-    from pinakes.settings.knowledge_sources import Declared, Found, Refused
-    from pinakes.upkeep.syncing import Standing
+    from pinakes.services.sync.syncing import SourceStatus
+    from pinakes.settings.knowledge_sources import Declared, KnowledgeSourceFiles, RefusedSource
 
 sources_app = typer.Typer(
     help="List sources and how they stand; take them out, or in.",
@@ -49,7 +49,7 @@ def _list(session: Session, collection: str | None) -> None:
     screen = session.screen
     refused = _refused(session)
     with session.library(create=_named(session, refused)) as library:
-        found = library.syncing.everything(collection)
+        found = library.syncing.list_all(collection)
     screen.document({"sources": [asdict(one) for one in found], "refused": [asdict(one) for one in refused]})
     rows = [(one, _cells(one)) for one in found]
     widths = [max(map(len, column)) for column in zip(_HEADS, *(cells for _, cells in rows), strict=True)]
@@ -63,7 +63,7 @@ def _list(session: Session, collection: str | None) -> None:
         screen.say(f"There are no sources yet. Add one: {session.command('add', 'PATH')}")
 
 
-def _named(session: Session, refused: Sequence[Refused]) -> bool:
+def _named(session: Session, refused: Sequence[RefusedSource]) -> bool:
     """Return whether settings name sources, or what they name is refused: then there is something to show."""
     settings = session.settings
     return bool(refused or settings.sources or any(one.sources for one in settings.collections.values()))
@@ -118,7 +118,7 @@ def remove(
     session: Session, name: _Source, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
 ) -> None:
     """Take a source out, with the documents read from it; one that was imported is forgotten. Its files stay."""
-    from pinakes.stock.collecting import Removed
+    from pinakes.services.collections.management import Removed
 
     with session.library(create=_named(session, _refused(session))) as library:
         one = library.syncing.find(name)
@@ -183,7 +183,7 @@ def import_documents(
     screen.say(f"next: {session.command('sync')}")
 
 
-def _cells(one: Standing) -> tuple[str, ...]:
+def _cells(one: SourceStatus) -> tuple[str, ...]:
     documents = f"{one.documents:,}"
     return (
         one.name,
@@ -204,7 +204,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _troubles(session: Session, one: Standing) -> list[str]:
+def _troubles(session: Session, one: SourceStatus) -> list[str]:
     """Return what the user should know about a source, in words."""
     from pinakes.catalog.sources import failures
 
@@ -225,7 +225,7 @@ def _troubles(session: Session, one: Standing) -> list[str]:
     return words
 
 
-def _next(one: Standing) -> str:
+def _next(one: SourceStatus) -> str:
     """Return when a source is read next: by its schedule, while a server runs."""
     if one.next_run is None:
         return "as it changes" if one.followed else ""
@@ -237,14 +237,14 @@ def _when(text: str | None) -> str:
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M:%S}" if text else ""
 
 
-def _counts(one: Standing) -> str:
+def _counts(one: SourceStatus) -> str:
     run = one.last_run or {}
     names = ("added", "changed", "moved", "removed", "unchanged", "skipped", "failed")
     words = ", ".join(f"{run[name]:,} {name}" for name in names if run.get(name))
     return f"{words or 'nothing'}, {run['seconds']:.1f} s" if "seconds" in run else ""
 
 
-def _refused(session: Session) -> list[Refused]:
+def _refused(session: Session) -> list[RefusedSource]:
     from pinakes.settings import knowledge_sources, sources_folder
 
     settings = session.settings
@@ -255,10 +255,10 @@ def _refused(session: Session) -> list[Refused]:
     return found.refused
 
 
-def _read(files: Sequence[str]) -> Found:
+def _read(files: Sequence[str]) -> KnowledgeSourceFiles:
     from pinakes.settings import knowledge_sources
 
-    found = knowledge_sources.Found()
+    found = knowledge_sources.KnowledgeSourceFiles()
     for file in files:
         text = sys.stdin.read() if file == "-" else None
         found.take(knowledge_sources.read(text, "-") if text is not None else knowledge_sources.read_file(Path(file)))
@@ -305,7 +305,7 @@ def _keep(session: Session, folder: Path, one: Declared, collection: str | None)
 
 
 @contextmanager
-def _undeclared(session: Session, one: Standing) -> Iterator[Session]:
+def _undeclared(session: Session, one: SourceStatus) -> Iterator[Session]:
     """Give a session whose settings have no imported document of a source; it is back where the block fails."""
     from pinakes.settings import knowledge_sources, sources_folder
 
@@ -330,7 +330,7 @@ def _replace(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
-def _refusal(one: Declared, error: PinakesError) -> Refused:
-    from pinakes.settings.knowledge_sources import Refused
+def _refusal(one: Declared, error: PinakesError) -> RefusedSource:
+    from pinakes.settings.knowledge_sources import RefusedSource
 
-    return Refused(one.origin, str(error))
+    return RefusedSource(one.origin, str(error))

@@ -7,36 +7,36 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pinakes.cli.session import Session
-from pinakes.errors import ModelUnavailable, TooCostly
-from pinakes.types import JSON
+from pinakes.core.errors import ModelUnavailable, TooCostly
+from pinakes.core.records import JSON
 
 if TYPE_CHECKING:
-    from pinakes.embedding.spending import Charge, Charges
-    from pinakes.ingest import Report
+    from pinakes.app.spending import Charge, Charges
+    from pinakes.ingestion import Report
     from pinakes.library import Library
 
 
-class Purse:
+class SpendingLimit:
     """What one call of a command may spend on embedding, and what it did."""
 
     def __init__(self, session: Session, library: Library, yes: bool) -> None:
         """``yes``: whatever it costs."""
-        from pinakes.embedding.spending import Charges
+        from pinakes.app.spending import Charges
 
-        library.shelves.agreed = yes
+        library.app.agreed = yes
         self._session = session
         self._library = library
-        self._before: Charges = Charges(library.shelves.embedders)
+        self._before: Charges = Charges(library.app.embedders)
 
     def unpaid(self, reports: Iterable[Report]) -> list[TooCostly]:
         """Return an error for each collection that was read and waits until somebody agrees to what it costs."""
-        from pinakes.embedding.spending import check
+        from pinakes.app.spending import check
 
         found: list[TooCostly] = []
         for name in dict.fromkeys(report.collection for report in reports if report.degraded):
             try:
-                if not self._library.shelves.agreed:
-                    check(self._library.shelves.bill(self._library.collection(name)))
+                if not self._library.app.agreed:
+                    check(self._library.app.bill(self._library.collection(name)))
             except TooCostly as error:
                 found.append(error)
             except ModelUnavailable:  # the report says so, and without the model nothing is paid for
@@ -51,8 +51,8 @@ class Purse:
         import typer
 
         screen.say(error.message)
-        self._library.shelves.agreed = typer.confirm("Go on?", err=True)
-        return self._library.shelves.agreed
+        self._library.app.agreed = typer.confirm("Go on?", err=True)
+        return self._library.app.agreed
 
     def charge(self) -> Charge:
         """Return what was spent so far."""

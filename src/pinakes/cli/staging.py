@@ -1,4 +1,4 @@
-"""``search --summaries``, ``read --section``, ``outline`` and ``summarize``: documents before their passages."""
+"""``search --summaries``, ``read --section``, ``outline`` and ``summarize``: documents before their chunks."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinakes.cli.hit_lines import one_line, show_caveats
 from pinakes.cli.options import OneOrAll, Searched
-from pinakes.cli.passage import one_line, show_caveats
 from pinakes.cli.progress import progress
 from pinakes.cli.screen import printable
 from pinakes.cli.session import IncompleteError, Session
-from pinakes.errors import InvalidInput, ModelUnavailable, NotConfigured, NotFound
-from pinakes.wording import counted
+from pinakes.core.errors import InvalidInput, ModelUnavailable, NotConfigured, NotFound
+from pinakes.core.wording import counted
 
 if TYPE_CHECKING:
-    from pinakes.cli.searching import Question
+    from pinakes.cli.searching import SearchOptions
+    from pinakes.core.records import JSON
     from pinakes.library import Library
-    from pinakes.staged.found import Found
-    from pinakes.types import JSON
+    from pinakes.services.document_search.found_documents import DocumentHit
 
 _INDENT = "    "
 
 
-def summaries(session: Session, question: Question) -> None:
+def summaries(session: Session, question: SearchOptions) -> None:
     """Answer a question with documents, a summary each."""
     from pinakes.cli.searching import where_of
 
     if question.fusion or question.neighbours:
-        raise InvalidInput("--fusion and --neighbours are about passages.", hint="Leave them out, or --summaries.")
+        raise InvalidInput("--fusion and --neighbours are about chunks.", hint="Leave them out, or --summaries.")
     names = question.collection if isinstance(question.collection, str | None) else ",".join(question.collection)
     with session.library() as library:
         most = question.top_k or library.settings.search.top_k
@@ -60,12 +60,12 @@ def summaries(session: Session, question: Question) -> None:
 
 def section(session: Session, reference: str, name: str, collection: str | None) -> None:
     """Print the part of a document under the heading ``name``, or the function or class of that name."""
-    from pinakes.staged.expanding import Wanted
+    from pinakes.services.document_search.expanding import ExpandRequest
 
     with session.library() as library:
         document = library.read(reference, collection).document
         there = library.collection_of(document)
-        [opened] = library.staged.expand([document.uid], there, wanted=Wanted(section=name)).documents
+        [opened] = library.staged.expand([document.uid], there, wanted=ExpandRequest(section=name)).documents
         session.found([document.uid])
     if opened.note:
         what, _, there = opened.note.partition(": ")
@@ -111,7 +111,7 @@ def summarize(
     again: Annotated[bool, typer.Option("--again", help="Also those that the model wrote before.")] = False,
 ) -> None:
     """Have the chat model write the summaries that documents lack."""
-    from pinakes.summarizers import writer_of
+    from pinakes.models.summarizers import writer_of
 
     settings = session.settings
     if writer_of(settings.summary, settings.chat) != "chat":
@@ -164,7 +164,7 @@ def _summarized(session: Session, library: Library, name: str, again: bool) -> t
     return written, left
 
 
-def _as_data(one: Found) -> dict[str, JSON]:
+def _as_data(one: DocumentHit) -> dict[str, JSON]:
     document = one.document
     return {
         "document_id": document.uid,
@@ -181,12 +181,12 @@ def _as_data(one: Found) -> dict[str, JSON]:
         "tags": list(document.tags),
         "changed": one.changed,
         "suspicious": one.suspicious,
-        "best_chunk": None if one.passage is None else one.passage.ordinal,
-        "heading_path": [] if one.passage is None else list(one.passage.heading_path),
+        "best_chunk": None if one.chunk is None else one.chunk.ordinal,
+        "heading_path": [] if one.chunk is None else list(one.chunk.heading_path),
     }
 
 
-def _show(session: Session, rank: int, one: Found) -> None:
+def _show(session: Session, rank: int, one: DocumentHit) -> None:
     from rich.text import Text
 
     document, mark = one.document, "~" if one.approximate else ""

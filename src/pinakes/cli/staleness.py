@@ -11,20 +11,20 @@ from pinakes.cli.session import Session
 
 if TYPE_CHECKING:
     from pinakes.library import Library
-    from pinakes.upkeep.staleness import Stale
+    from pinakes.services.sync.staleness import Stale
 
 _NAMED = 20
 
 
 def looked(session: Session, library: Library, collection: str | None) -> Mapping[str, Sequence[Stale]]:
     """Return collection → how each of its sources differs from what was read."""
-    from pinakes.upkeep.staleness import stale
+    from pinakes.services.sync.staleness import stale
 
     found = {}
     with progress(session.screen) as show:
         for record in library.collections(collection):
             show(f"looking through the sources of {record.name}", 0, 0)
-            found[record.name] = stale(library.shelves, record)
+            found[record.name] = stale(library.app, record)
     return found
 
 

@@ -14,15 +14,15 @@ from pinakes.cli.evaluating import Mode
 from pinakes.cli.golden_options import Golden, Qrels, Queries, QuestionsBy
 from pinakes.cli.options import One
 from pinakes.cli.session import Session
-from pinakes.errors import InvalidInput, storing
-from pinakes.types import JSON, SearchMode
+from pinakes.core.errors import InvalidInput, storing
+from pinakes.core.records import JSON, SearchMode
 
 if TYPE_CHECKING:
-    from pinakes.cli.recutting import Recut
+    from pinakes.cli.rechunking import Recut
     from pinakes.evaluation.questions import GoldenSet, Question
     from pinakes.evaluation.tuning.approximate import Sweep
-    from pinakes.evaluation.tuning.findings import Finding
-    from pinakes.evaluation.tuning.trials import Subject, Trials
+    from pinakes.evaluation.tuning.findings import TuningResult
+    from pinakes.evaluation.tuning.trials import Trials, TuningSubject
     from pinakes.library import Library
 
 _MINUTES = 10.0
@@ -61,7 +61,7 @@ _All: TypeAlias = Annotated[bool, typer.Option("--all", help="Show everything th
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TuneOptions:
     """What is to be tuned on which questions, how long, and what is to be done with it."""
 
     golden: Path | None
@@ -103,16 +103,17 @@ def tune(
 ) -> None:
     """Try settings on questions with known answers, and claim only what is better than chance."""
     families = tuple(part.strip() for word in what or () for part in word.split(",") if part.strip())
-    wanted = Wanted(
+    wanted = TuneOptions(
         golden, collection, families, metric, mode.value if mode else None, by, queries, qrels,
         folds, seed, budget, minutes, write, anyway, yes, show_all,
     )  # fmt: skip
     _tune(session, wanted)
 
 
-def _tune(session: Session, wanted: Wanted) -> None:
+def _tune(session: Session, wanted: TuneOptions) -> None:
     from pinakes.evaluation import golden, metrics
-    from pinakes.evaluation.tuning import knobs, run
+    from pinakes.evaluation.tuning import knobs
+    from pinakes.evaluation.tuning import tune as run
 
     wanted = replace(wanted, what=knobs.check(wanted.what), metric=metrics.metric(wanted.metric).name)
     _check(session, wanted)
@@ -123,7 +124,7 @@ def _tune(session: Session, wanted: Wanted) -> None:
     with session.library() as library:
         name = wanted.collection or _of_folder(library, questions) or library.chosen()
         if wanted.what == ("ann",):
-            found: Finding | Sweep = _swept(session, library, wanted, asked, name)
+            found: TuningResult | Sweep = _swept(session, library, wanted, asked, name)
         elif wanted.what == ("chunking",):
             found = _recut(session, library, wanted, asked, name)
         else:
@@ -131,7 +132,7 @@ def _tune(session: Session, wanted: Wanted) -> None:
     _tell(session, wanted, questions, name, found)
 
 
-def _check(session: Session, wanted: Wanted) -> None:
+def _check(session: Session, wanted: TuneOptions) -> None:
     """Refuse what cannot be done before anything is."""
     if wanted.minutes is not None and wanted.minutes <= 0:
         raise InvalidInput(f"--minutes cannot be {wanted.minutes:g}.", hint="Use more than 0.")
@@ -152,55 +153,58 @@ def _of_folder(library: Library, golden: GoldenSet) -> str | None:
     return golden.name if golden.place.is_dir() and golden.name in known else None
 
 
-def _subject(session: Session, library: Library, wanted: Wanted, asked: Sequence[Question], name: str) -> Subject:
+def _subject(
+    session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str
+) -> TuningSubject:
     """Return what is to be tuned, and say what stands in the way of good figures."""
     from pinakes.evaluation import names
-    from pinakes.evaluation.tuning.trials import Subject
+    from pinakes.evaluation.tuning.trials import TuningSubject
 
     parts = library.parts(name)
     mode = wanted.mode or session.settings.of_collection(name, parts.collection.kept).retrieval
     if mode != "keyword":
-        parts.vectors.of("warm up")
+        parts.vectors.vector_of("warm up")
     relevant = [document for question in asked for document in question.relevant]
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         called = names.resolve(connection, parts.collection.id, relevant, wanted.by)
     screen = session.screen
     if called.unknown:
         screen.warn(f"{len(called.unknown)} documents of the questions are not in the collection")
     pending = library.status(name)[0].pending if mode != "keyword" else 0
     if pending:
-        screen.warn(
-            f"{pending:,} passages have no exact vector yet; tune again when they have: pinakes reindex --embed"
-        )
+        screen.warn(f"{pending:,} chunks have no exact vector yet; tune again when they have: pinakes reindex --embed")
     if idle := [family for family in wanted.what if family in _IDLE.get(mode, ())]:
         screen.warn(f"the settings of {', '.join(idle)} change nothing in the mode {mode}: it is one half as it is")
     if parts.reranking is not None:
         screen.warn("settings are tried without the reranker")
-    return Subject.of(parts, called, mode)
+    return TuningSubject.from_context(parts, called, mode)
 
 
-def _trials(session: Session, library: Library, wanted: Wanted, asked: Sequence[Question], name: str) -> Trials:
+def _trials(session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str) -> Trials:
     from pinakes.evaluation.metrics import metric
     from pinakes.evaluation.tuning.trials import Trials
 
     return Trials(_subject(session, library, wanted, asked, name), asked, metric(wanted.metric))
 
 
-def _budget(wanted: Wanted, minutes: float = _MINUTES) -> JSON:
+def _budget(wanted: TuneOptions, minutes: float = _MINUTES) -> JSON:
     from pinakes.evaluation.tuning.ascent import Budget
 
     return Budget(wanted.budget, 60 * (minutes if wanted.minutes is None else wanted.minutes))
 
 
-def _tuned(session: Session, library: Library, wanted: Wanted, asked: Sequence[Question], name: str) -> Finding:
+def _tuned(
+    session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str
+) -> TuningResult:
     from pinakes.cli.progress import progress
-    from pinakes.evaluation.tuning import knobs, run
+    from pinakes.evaluation.tuning import knobs
+    from pinakes.evaluation.tuning import tune as run
 
     settings = session.settings
     every = knobs.knobs(wanted.what, settings)
     current = knobs.current_values(settings, every)
     trials = _trials(session, library, wanted, asked, name)
-    plan = run.Plan(every, current, wanted.metric, wanted.folds, wanted.seed, _budget(wanted))
+    plan = run.TuningPlan(every, current, wanted.metric, wanted.folds, wanted.seed, _budget(wanted))
     with progress(session.screen) as show:
 
         def on_try(done: int) -> None:
@@ -211,7 +215,7 @@ def _tuned(session: Session, library: Library, wanted: Wanted, asked: Sequence[Q
         return run.tune(trials, asked, plan, on_try)
 
 
-def _swept(session: Session, library: Library, wanted: Wanted, asked: Sequence[Question], name: str) -> Sweep:
+def _swept(session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str) -> Sweep:
     from pinakes.cli.progress import progress
     from pinakes.evaluation.tuning import approximate
 
@@ -226,38 +230,41 @@ def _swept(session: Session, library: Library, wanted: Wanted, asked: Sequence[Q
         )
 
 
-def _recut(session: Session, library: Library, wanted: Wanted, asked: Sequence[Question], name: str) -> Finding:
-    from pinakes.cli import recutting
-    from pinakes.evaluation.tuning import chunks, knobs, run
+def _recut(
+    session: Session, library: Library, wanted: TuneOptions, asked: Sequence[Question], name: str
+) -> TuningResult:
+    from pinakes.cli import rechunking
+    from pinakes.evaluation.tuning import chunk_sizes, knobs
+    from pinakes.evaluation.tuning import tune as run
 
     settings, record = session.settings, library.collection(name)
     subject = _subject(session, library, wanted, asked, name)
-    embedder = library.shelves.embedder_of(record)
-    every = [chunks.knob(settings.chunking_of(name, record.kept), embedder.max_tokens)]
-    _agree(session, wanted, recutting.seconds(library, name, every[0]), len(every[0].choices) - 1)
+    embedder = library.app.embedder_of(record)
+    every = [chunk_sizes.knob(settings.chunking_of(name, record.kept), embedder.max_tokens)]
+    _agree(session, wanted, rechunking.seconds(library, name, every[0]), len(every[0].choices) - 1)
     current = knobs.current_values(settings, every, name, record.kept)
-    plan = run.Plan(every, current, wanted.metric, wanted.folds, wanted.seed, _budget(wanted, float("inf")))
+    plan = run.TuningPlan(every, current, wanted.metric, wanted.folds, wanted.seed, _budget(wanted, float("inf")))
     with _copied(session, library, wanted, subject, asked) as recut:
         return run.tune(recut, asked, plan)
 
 
 @contextmanager
 def _copied(
-    session: Session, library: Library, wanted: Wanted, subject: Subject, asked: Sequence[Question]
+    session: Session, library: Library, wanted: TuneOptions, subject: TuningSubject, asked: Sequence[Question]
 ) -> Iterator[Recut]:
-    from pinakes.cli import recutting
+    from pinakes.cli import rechunking
     from pinakes.cli.progress import following
     from pinakes.evaluation.metrics import metric
 
     name = subject.parts.collection.name
-    with following(session.screen) as on_event, recutting.copied(library) as home:
-        yield recutting.Recut(
+    with following(session.screen) as on_event, rechunking.copied(library) as home:
+        yield rechunking.Recut(
             home, session.settings, name, wanted.by, subject.mode, asked, metric(wanted.metric), on_event
         )
 
 
-def _agree(session: Session, wanted: Wanted, seconds: float, count: int) -> None:
-    from pinakes.run_progress import duration
+def _agree(session: Session, wanted: TuneOptions, seconds: float, count: int) -> None:
+    from pinakes.ingestion.run_progress import duration
 
     words = f"Cutting and embedding the collection in {count} other ways takes about {duration(seconds)}"
     if not wanted.yes:
@@ -265,7 +272,7 @@ def _agree(session: Session, wanted: Wanted, seconds: float, count: int) -> None
     session.screen.say(f"{words}. What was found until then is shown on Ctrl+C.")
 
 
-def _tell(session: Session, wanted: Wanted, golden: GoldenSet, name: str, found: Finding | Sweep) -> None:
+def _tell(session: Session, wanted: TuneOptions, golden: GoldenSet, name: str, found: TuningResult | Sweep) -> None:
     from pinakes.cli import tuning_text
     from pinakes.cli.session import INTERRUPTED
 
@@ -288,7 +295,9 @@ def _given(session: Session) -> dict[str, JSON]:
     return {line.name: line.value for line in lines if line.name.startswith(("search.", "boosts.", "index."))}
 
 
-def _write(session: Session, wanted: Wanted, golden: GoldenSet, name: str, found: Finding | Sweep) -> str | None:
+def _write(
+    session: Session, wanted: TuneOptions, golden: GoldenSet, name: str, found: TuningResult | Sweep
+) -> str | None:
     """Write the settings that were found, where that is wanted and may be; return where to."""
     from pinakes.cli import tuning_text
     from pinakes.evaluation.tuning import findings, knobs
@@ -299,7 +308,8 @@ def _write(session: Session, wanted: Wanted, golden: GoldenSet, name: str, found
             screen.say(f"nothing was written: {found.why}")
         return None
     settings = {
-        knobs.place(one, session.settings, name): value for one, value in {**_given(session), **found.best}.items()
+        knobs.settings_section(one, session.settings, name): value
+        for one, value in {**_given(session), **found.best}.items()
     }
     heading = tuning_text.heading(found, golden.name, name)
     text = findings.fragment(settings, heading)

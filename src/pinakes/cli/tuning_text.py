@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pinakes.cli.screen import Screen, printable
+from pinakes.core.records import JSON
 from pinakes.evaluation.tuning.approximate import Sweep
-from pinakes.evaluation.tuning.findings import named
-from pinakes.types import JSON
+from pinakes.evaluation.tuning.findings import setting_lines
 
 if TYPE_CHECKING:
-    from pinakes.evaluation.tuning.findings import Finding, Mean
+    from pinakes.evaluation.tuning.findings import ScoreMean, TuningResult
 
 _MOST_SHOWN = 25
 _WIDTH = 80
@@ -23,7 +23,7 @@ _STOPPED = {
 }
 
 
-def show(screen: Screen, found: Finding | Sweep, *, show_all: bool) -> None:
+def show(screen: Screen, found: TuningResult | Sweep, *, show_all: bool) -> None:
     """Print what was tried, what came of it, and the verdict."""
     if isinstance(found, Sweep):
         _show_sweep(screen, found)
@@ -34,7 +34,7 @@ def show(screen: Screen, found: Finding | Sweep, *, show_all: bool) -> None:
     screen.show(f"verdict: {'better' if found.better else found.why}")
 
 
-def heading(found: Finding | Sweep, golden: str, collection: str) -> list[str]:
+def heading(found: TuningResult | Sweep, golden: str, collection: str) -> list[str]:
     """Return what a settings file says of where its settings come from."""
     if isinstance(found, Sweep):
         tried = f"{len(found.ways)} ways to search {found.vectors:,} vectors tried"
@@ -50,7 +50,7 @@ def heading(found: Finding | Sweep, golden: str, collection: str) -> list[str]:
     return lines if found.better else [*lines, f"Not to be relied on: {found.why}."]
 
 
-def _show_finding(screen: Screen, found: Finding, *, show_all: bool) -> None:
+def _show_finding(screen: Screen, found: TuningResult, *, show_all: bool) -> None:
     now, *others = found.tries
     ordered = sorted(others, key=lambda one: -one.score.mean)
     shown = ordered if show_all else ordered[:_MOST_SHOWN]
@@ -65,7 +65,9 @@ def _show_finding(screen: Screen, found: Finding, *, show_all: bool) -> None:
     if len(shown) < len(ordered):
         screen.show(f"  … and {len(ordered) - len(shown)} more (--all and --json name them all)")
     screen.show()
-    screen.show(f"best on all questions: {named(found.best)}" if found.best else "none is better on all questions")
+    screen.show(
+        f"best on all questions: {setting_lines(found.best)}" if found.best else "none is better on all questions"
+    )
     seen = found.held_out
     screen.show(f"on questions that had no part in the choice ({found.folds} folds):")
     change = _interval(seen.change, signed=True)
@@ -84,12 +86,12 @@ def _show_sweep(screen: Screen, found: Sweep) -> None:
         _show_row(screen, f"{times}  {score}", way.tried.settings)
     screen.show()
     if found.best:
-        screen.show(f"fastest that finds enough: {named(found.best)} (p = {found.p:.3f})")
+        screen.show(f"fastest that finds enough: {setting_lines(found.best)} (p = {found.p:.3f})")
 
 
 def _show_row(screen: Screen, figures: str, settings: Mapping[str, JSON]) -> None:
     """Print figures and settings, on one line where they fit."""
-    words: Sequence[str] = named(settings).split(" ")
+    words: Sequence[str] = setting_lines(settings).split(" ")
     line = f"{figures}  {' '.join(words)}"
     if len(line) <= _WIDTH:
         screen.show(printable(line))
@@ -104,6 +106,6 @@ def _show_row(screen: Screen, figures: str, settings: Mapping[str, JSON]) -> Non
     screen.show(printable(line))
 
 
-def _interval(mean: Mean, *, signed: bool = False) -> str:
+def _interval(mean: ScoreMean, *, signed: bool = False) -> str:
     sign = "+" if signed else ""
     return f"{mean.mean:{sign}.3f} ({mean.low:{sign}.3f} to {mean.high:{sign}.3f})"

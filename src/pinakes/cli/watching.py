@@ -13,45 +13,45 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pinakes.cli.adding import Wanted, meant, prepare_or_warn, read_one, show_report
+from pinakes.cli.adding import AddOptions, add_request, prepare_or_warn, read_one, show_report
 from pinakes.cli.progress import following
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import Session
-from pinakes.errors import Busy, InvalidInput
+from pinakes.core.errors import Busy, InvalidInput
 
 if TYPE_CHECKING:
-    from pinakes.ingest import Report
+    from pinakes.ingestion import Report
     from pinakes.library import Library
+    from pinakes.services.sync.watched import WatchedFolder
     from pinakes.settings import SourceSettings
-    from pinakes.upkeep.watched import Watched
 
 _LOOK_EVERY_S = 0.5
 _MOST_NAMED = 5
 
 
-def watch(session: Session, wanted: Wanted) -> None:
+def watch(session: Session, wanted: AddOptions) -> None:
     """Follow folders until Ctrl+C, telling on stdout what was read; with ``--json`` one document a line.
 
     Raises:
         InvalidInput: something is no folder and no file, or nothing is to be followed.
         Busy: another process follows it.
     """
+    from pinakes.api.folder_watching import Watching
     from pinakes.jobs.queue import open_queue
     from pinakes.jobs.worker import Worker
-    from pinakes.serve.watching import Watching
-    from pinakes.upkeep.watched import courses
+    from pinakes.services.sync.watched import courses
 
     screen = session.screen
     with session.library(create=True) as library:
         prepare_or_warn(session)
         chosen = _added(session, library, wanted) if wanted.locations else _configured(library, wanted.collection)
         for one in chosen:
-            if one.key in courses(library.shelves):
+            if one.key in courses(library.app):
                 raise Busy(f"Another process follows {one.root}.", hint="A running server does so by itself.")
         watching = Watching(
             library, chosen, say=screen.warn, on_read=lambda one, report, names: _show(screen, one, report, names)
         )
-        worker = Worker(open_queue(library.shelves.catalog, library.settings.home), [watching])
+        worker = Worker(open_queue(library.app.catalog, library.settings.home), [watching])
         with _until_stopped() as stopped:
             worker.start()
             names = ", ".join(str(one.root) for one in chosen)
@@ -61,11 +61,11 @@ def watch(session: Session, wanted: Wanted) -> None:
         worker.stop()
 
 
-def _added(session: Session, library: Library, wanted: Wanted) -> list[Watched]:
+def _added(session: Session, library: Library, wanted: AddOptions) -> list[WatchedFolder]:
     """Add what was named, as ``add`` does, and return it as it is remembered."""
+    from pinakes.services.sync.adding import addition
+    from pinakes.services.sync.watched import WatchedFolder
     from pinakes.sources import recognise
-    from pinakes.upkeep.adding import addition
-    from pinakes.upkeep.watched import Watched
 
     screen, name = session.screen, wanted.collection or library.settings.collection
     for typed in map(recognise, wanted.locations):
@@ -73,7 +73,7 @@ def _added(session: Session, library: Library, wanted: Wanted) -> list[Watched]:
             raise InvalidInput(f"{typed.location} cannot be followed: it is no folder.", hint="Read it: pinakes add")
     chosen: dict[str, SourceSettings] = {}
     for location in wanted.locations:
-        found = addition(library.shelves, name, meant(location, wanted))
+        found = addition(library.app, name, add_request(location, wanted))
         if found.paths:
             screen.say(printable(f"{location} lies in {found.source.location}: all of that is followed"))
         place, of = found.source.location, replace(wanted, collection=name)
@@ -81,11 +81,11 @@ def _added(session: Session, library: Library, wanted: Wanted) -> list[Watched]:
         if not screen.as_json:
             show_report(screen, report)
         chosen[place] = found.source
-    return [Watched(name, source) for source in chosen.values()]
+    return [WatchedFolder(name, source) for source in chosen.values()]
 
 
-def _configured(library: Library, collection: str | None) -> list[Watched]:
-    from pinakes.upkeep.watched import watched_in
+def _configured(library: Library, collection: str | None) -> list[WatchedFolder]:
+    from pinakes.services.sync.watched import watched_in
 
     chosen = [one for one in watched_in(library.settings) if collection in (None, one.collection)]
     if not chosen:
@@ -96,9 +96,9 @@ def _configured(library: Library, collection: str | None) -> list[Watched]:
     return chosen
 
 
-def _show(screen: Screen, watched: Watched, report: Report, names: Sequence[str]) -> None:
+def _show(screen: Screen, watched: WatchedFolder, report: Report, names: Sequence[str]) -> None:
     """Tell of a run that changed something."""
-    from pinakes.upkeep.watched import summary
+    from pinakes.services.sync.watched import summary
 
     words = summary(report)
     if not words:

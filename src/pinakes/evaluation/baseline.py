@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from pinakes.errors import InvalidInput, NotFound, storing
+from pinakes.core.errors import InvalidInput, NotFound, storing
 from pinakes.evaluation.golden import digest
 from pinakes.evaluation.questions import GoldenSet
-from pinakes.evaluation.records import Run
+from pinakes.evaluation.runs import Run
 
 TOLERANCE = 0.05
 """The share by which a metric may fall."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
-from pinakes.errors import storing
+from pinakes.core.errors import storing
 from pinakes.evaluation.questions import beir_file, wrong
 
 _FILE_NAME_BYTES = 240

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from statistics import fmean
 from typing import TypeAlias
 
-from pinakes.errors import InvalidInput, NotFound, PinakesError
-from pinakes.evaluation import agreement, linking
-from pinakes.evaluation.asking import Answered, Asker
-from pinakes.evaluation.linking import Called, Links, Met
-from pinakes.evaluation.pairs import Change, Mean, Pair, Report, SideReport
+from pinakes.core.errors import InvalidInput, NotFound, PinakesError
+from pinakes.evaluation import agreement, document_matching
+from pinakes.evaluation.caveats import cautions, settings
+from pinakes.evaluation.document_matching import DocumentMatches, GoldenNames, KnownDocuments
+from pinakes.evaluation.pairs import ComparisonReport, Mean, Pair, PairedDifference, SystemReport
+from pinakes.evaluation.querying import SystemAnswer, SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
+from pinakes.evaluation.resampling import intervals, latency, paired_p
 from pinakes.evaluation.run import scored
-from pinakes.evaluation.sides import About, Named, Reply, differences
-from pinakes.evaluation.statistics import intervals, latency, paired_p
-from pinakes.evaluation.unlike import cautions, settings
+from pinakes.evaluation.systems import Named, SystemInfo, SystemReply, differences
 
 OnQuestion: TypeAlias = Callable[[int], object]
 
@@ -31,16 +31,16 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class AskedSystem:
     """A side, asked: one answer a question, the documents it has, and what golden questions call them."""
 
-    asker: Asker
-    answers: Sequence[Answered]
-    met: Met
-    called: Called | None
+    asker: SystemQuerier
+    answers: Sequence[SystemAnswer]
+    met: KnownDocuments
+    called: GoldenNames | None
 
 
-def check_corpora(a: About, b: About, *, anyway: bool) -> None:
+def check_corpora(a: SystemInfo, b: SystemInfo, *, anyway: bool) -> None:
     """Refuse to compare collections that hold different documents.
 
     Raises:
@@ -55,15 +55,15 @@ def check_corpora(a: About, b: About, *, anyway: bool) -> None:
 
 
 def compare(
-    a: Asker,
-    b: Asker,
+    a: SystemQuerier,
+    b: SystemQuerier,
     golden: GoldenSet,
     *,
     metrics: Sequence[str] = METRICS,
     by_field: bool = False,
     anyway: bool = False,
     on_question: OnQuestion | None = None,
-) -> Report:
+) -> ComparisonReport:
     """Ask both sides every question, in turn the one first and the other, and say how far they agree.
 
     ``by_field``: the keys of documents are values of a field, by which they are compared.
@@ -73,7 +73,7 @@ def compare(
         NotFound: there is no question to which both have one.
         InvalidInput: their answers have no document in common, and not ``anyway``.
     """
-    answers: tuple[list[Answered], list[Answered]] = ([], [])
+    answers: tuple[list[SystemAnswer], list[SystemAnswer]] = ([], [])
     for number, question in enumerate(golden.questions, start=1):
         for side in (0, 1) if number % 2 else (1, 0):
             answers[side].append((a, b)[side].ask(question))
@@ -81,13 +81,13 @@ def compare(
             on_question(number)
     sides = [_compared(asker, mine, golden, by_field) for asker, mine in zip((a, b), answers, strict=True)]
     grouped = by_field or all(side.called is not None and side.called.names.units for side in sides)
-    links = linking.link(sides[0].met, sides[1].met, grouped=grouped)
+    links = document_matching.link(sides[0].met, sides[1].met, grouped=grouped)
     if not links.share and sides[0].met.answered and sides[1].met.answered and not anyway:
         raise _strangers(sides)
     return _report(sides[0], sides[1], golden, links, metrics)
 
 
-def trouble(asker: Asker, side: SideReport) -> PinakesError | None:
+def trouble(asker: SystemQuerier, side: SystemReport) -> PinakesError | None:
     """Return the error of a side that left questions without any answer, None when it left none."""
     if asker.error is None or not side.unanswered:
         return None
@@ -97,29 +97,33 @@ def trouble(asker: Asker, side: SideReport) -> PinakesError | None:
     )
 
 
-def _compared(asker: Asker, answers: Sequence[Answered], golden: GoldenSet, by_field: bool) -> Compared:
+def _compared(asker: SystemQuerier, answers: Sequence[SystemAnswer], golden: GoldenSet, by_field: bool) -> AskedSystem:
     if asker.error is not None and all(one.origin == "none" for one in answers):
         raise asker.error
     met = _met(asker.about, [one.reply for one in answers])
     wanted = list(dict.fromkeys(name for question in golden.questions for name in question.relevant))
-    return Compared(asker, answers, met, linking.called(wanted, met, by_field=by_field) if wanted else None)
+    return AskedSystem(
+        asker, answers, met, document_matching.called(wanted, met, by_field=by_field) if wanted else None
+    )
 
 
-def _met(about: About, replies: Sequence[Reply]) -> Met:
+def _met(about: SystemInfo, replies: Sequence[SystemReply]) -> KnownDocuments:
     answered = list(dict.fromkeys(one for reply in replies for one in reply.documents))
-    return Met(answered, list(dict.fromkeys([*(about.documents or ()), *answered])))
+    return KnownDocuments(answered, list(dict.fromkeys([*(about.documents or ()), *answered])))
 
 
-def _strangers(sides: Sequence[Compared]) -> InvalidInput:
+def _strangers(sides: Sequence[AskedSystem]) -> InvalidInput:
     a, b = sides
     return InvalidInput(
         f"No document that {a.asker.about.label} (A) answers with is known to {b.asker.about.label} (B): "
-        f"A has for instance {a.met.answered[0].shown!r}, B {b.met.answered[0].shown!r}.",
+        f"A has for instance {a.met.answered[0].label!r}, B {b.met.answered[0].label!r}.",
         hint="Compare by a metadata field with --by FIELD, or all the same with --anyway.",
     )
 
 
-def _report(a: Compared, b: Compared, golden: GoldenSet, links: Links, metrics: Sequence[str]) -> Report:
+def _report(
+    a: AskedSystem, b: AskedSystem, golden: GoldenSet, links: DocumentMatches, metrics: Sequence[str]
+) -> ComparisonReport:
     views_a = [_view(answer.reply, links.a) for answer in a.answers]
     views_b = [_view(answer.reply, links.b) for answer in b.answers]
     numbers = range(len(golden.questions))
@@ -140,7 +144,7 @@ def _report(a: Compared, b: Compared, golden: GoldenSet, links: Links, metrics: 
     sides = tuple(
         _side(one, {name for pair in both for name in only(pair)}) for one, only in ((a, _only_a), (b, _only_b))
     )
-    return Report(
+    return ComparisonReport(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         golden=golden.name,
         questions=len(pairs),
@@ -158,7 +162,7 @@ def _report(a: Compared, b: Compared, golden: GoldenSet, links: Links, metrics: 
     )
 
 
-def _view(reply: Reply, names: Mapping[Named, str]) -> dict[str, float]:
+def _view(reply: SystemReply, names: Mapping[Named, str]) -> dict[str, float]:
     """Return the documents of a reply by the names that both sides share → place, in their order."""
     best: dict[str, float] = {}
     scores = reply.scores or [-float(place) for place in range(len(reply.documents))]
@@ -169,7 +173,7 @@ def _view(reply: Reply, names: Mapping[Named, str]) -> dict[str, float]:
 
 def _pair(
     question: Question,
-    answers: tuple[Answered, Answered],
+    answers: tuple[SystemAnswer, SystemAnswer],
     views: tuple[Mapping[str, float], Mapping[str, float]],
     scores: tuple[Mapping[str, float], Mapping[str, float]],
     shown: Mapping[str, str],
@@ -202,26 +206,26 @@ def _pair(
     )
 
 
-def _asked_ms(answer: Answered) -> float | None:
+def _asked_ms(answer: SystemAnswer) -> float | None:
     return answer.reply.milliseconds if answer.origin == "asked" else None
 
 
-def _scores(side: Compared, number: int, question: Question, metrics: Sequence[str]) -> dict[str, float]:
+def _scores(side: AskedSystem, number: int, question: Question, metrics: Sequence[str]) -> dict[str, float]:
     answer = side.answers[number]
     if side.called is None or not question.answerable or answer.origin == "none":
         return {}
     return scored(side.called.ranking(answer.reply.documents, question.relevant), question.relevant, metrics)
 
 
-def _side(side: Compared, unique: set[str]) -> SideReport:
+def _side(side: AskedSystem, unique: set[str]) -> SystemReport:
     about, answers = side.asker.about, side.answers
     times = [time for answer in answers if (time := _asked_ms(answer)) is not None]
     kept = sorted(answer.at for answer in answers if answer.at is not None)
-    return SideReport(
+    return SystemReport(
         label=about.label,
         kind=about.kind,
         mode=about.mode,
-        passages=about.passages,
+        chunks=about.chunks,
         collection=about.corpus.collection if about.corpus else "",
         documents=about.corpus.documents if about.corpus else None,
         model=about.corpus.model if about.corpus else "",
@@ -253,6 +257,6 @@ def _mean(pairs: Sequence[Pair], name: str) -> Mean | None:
     return Mean(fmean(value for [value] in values), low, high, len(values))
 
 
-def _change(judged: Sequence[Pair], name: str) -> Change:
+def _change(judged: Sequence[Pair], name: str) -> PairedDifference:
     a, b = fmean(pair.scores_a[name] for pair in judged), fmean(pair.scores_b[name] for pair in judged)
-    return Change(a, b, b - a, paired_p([pair.scores_b[name] - pair.scores_a[name] for pair in judged]))
+    return PairedDifference(a, b, b - a, paired_p([pair.scores_b[name] - pair.scores_a[name] for pair in judged]))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pinakes.errors import storing
-from pinakes.evaluation.pairs import Pair, Report
+from pinakes.core.errors import storing
+from pinakes.evaluation.pairs import ComparisonReport, Pair
 
 WIDTH, STRIP, CURVE = 720, 110, 160
 MEASURES = {
@@ -19,7 +19,7 @@ MEASURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class PlotPoint:
     """A question in the plot, in pixels."""
 
     x: float
@@ -28,7 +28,7 @@ class Dot:
     words: str
 
 
-def write(path: Path, report: Report) -> None:
+def write(path: Path, report: ComparisonReport) -> None:
     """Write the page of a report.
 
     Raises:
@@ -38,7 +38,7 @@ def write(path: Path, report: Report) -> None:
         path.write_text(render(report), "utf-8")
 
 
-def render(report: Report) -> str:
+def render(report: ComparisonReport) -> str:
     """Return the page as text; whatever comes from questions and documents is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -63,12 +63,12 @@ def render(report: Report) -> str:
     )
 
 
-def dots(pairs: Sequence[Pair]) -> list[Dot]:
+def dots(pairs: Sequence[Pair]) -> list[PlotPoint]:
     """Return a dot for each question that both sides answered: overlap@5 upwards, the best first."""
     ordered = sorted(((pair.overlap_5, pair) for pair in pairs if pair.overlap_5 is not None), key=lambda one: -one[0])
     step = WIDTH / max(1, len(ordered))
     return [
-        Dot(
+        PlotPoint(
             x=round((place + 0.5) * step, 1),
             y=round((1 - share) * (STRIP - 10) + 5, 1),
             flagged=pair.flagged,

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from pinakes.errors import InvalidInput
-from pinakes.evaluation.figures import Measured, Row
-from pinakes.evaluation.records import Run
-from pinakes.evaluation.statistics import Latency, paired_p
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON
+from pinakes.evaluation.figures import ModeFigures, Row
+from pinakes.evaluation.resampling import Latency, paired_p
+from pinakes.evaluation.runs import Run
 from pinakes.settings import REMOVED
-from pinakes.types import JSON
 
 _MOST_CHANGED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MetricDifference:
     """A metric in both runs, over the questions they share; ``p``: that of a difference this large by chance."""
 
     before: float
@@ -43,7 +43,7 @@ class ModeComparison:
     """One mode in both runs: ``questions`` they share, metric → change, the questions that changed most."""
 
     questions: int
-    changes: Mapping[str, Change]
+    changes: Mapping[str, MetricDifference]
     moved: tuple[Moved, ...]
     latency_before: Latency
     latency_after: Latency
@@ -101,7 +101,7 @@ def compare(before: Run, after: Run, *, anyway: bool = False) -> Comparison:
     return Comparison(before.name, tuple(different), modes)
 
 
-def _compared(before: Measured, after: Measured) -> ModeComparison:
+def _compared(before: ModeFigures, after: ModeFigures) -> ModeComparison:
     known = {row.id: row for row in before.rows if row.answer_exists}
     pairs = [(known[row.id], row) for row in after.rows if row.answer_exists and row.id in known]
     if not pairs:
@@ -115,9 +115,9 @@ def _compared(before: Measured, after: Measured) -> ModeComparison:
     return ModeComparison(len(pairs), changes, tuple(moved[:_MOST_CHANGED]), before.latency, after.latency)
 
 
-def _change(pairs: list[tuple[float, float]]) -> Change:
+def _change(pairs: list[tuple[float, float]]) -> MetricDifference:
     before, after = fmean(old for old, _ in pairs), fmean(new for _, new in pairs)
-    return Change(before, after, after - before, paired_p([new - old for old, new in pairs]))
+    return MetricDifference(before, after, after - before, paired_p([new - old for old, new in pairs]))
 
 
 def _moved(old: Row, new: Row, headline: str) -> Moved:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
-from pinakes.evaluation.statistics import Latency, intervals, latency
+from pinakes.evaluation.resampling import Latency, intervals, latency
 
 Reason: TypeAlias = Literal["not in the collection", "lost by filter", "not retrieved", "ranked low", "answered"]
 """Why a question was missed; "answered": although no answer exists."""
@@ -76,7 +76,7 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ModeFigures:
     """Everything about one way to search: ``overall`` and by kind of question, latency, refusals, every question."""
 
     mode: str
@@ -87,12 +87,12 @@ class Measured:
     rows: tuple[Row, ...]
 
 
-def summarise(mode: str, rows: Sequence[Row]) -> Measured:
+def summarise(mode: str, rows: Sequence[Row]) -> ModeFigures:
     """Put the rows of all questions together."""
     answerable = [row for row in rows if row.answer_exists]
     others = [row for row in rows if not row.answer_exists]
     kinds = sorted({row.kind for row in answerable if row.kind})
-    return Measured(
+    return ModeFigures(
         mode=mode,
         overall=figures([row.scores for row in answerable]),
         by_kind={kind: figures([row.scores for row in answerable if row.kind == kind]) for kind in kinds},

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 from pinakes.evaluation.questions import GoldenSet, Question, read_beir, read_golden, read_qrels
 from pinakes.evaluation.trec import read_queries
 

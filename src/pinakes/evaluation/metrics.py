@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import TypeAlias
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 
 Grades: TypeAlias = Mapping[str, float]
 Function: TypeAlias = Callable[[Sequence[str], Grades, int], float]

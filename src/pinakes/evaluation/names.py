@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from pinakes.catalog import Connection, listing, selection
-from pinakes.catalog.listing import Listed
-from pinakes.errors import InvalidInput
-from pinakes.filters import listed, nearest, normal_name, normal_text
+from pinakes.catalog import Connection, document_lists, selection
+from pinakes.catalog.document_lists import ListedDocument
+from pinakes.core.errors import InvalidInput
+from pinakes.core.filters import listed, nearest, normal_name, normal_text
 
-_KeysOf: TypeAlias = Callable[[Listed], Iterable[str]]
+_KeysOf: TypeAlias = Callable[[ListedDocument], Iterable[str]]
 
 _NAMED, _SHOWN = 5, 60
 """Of names that fit nothing: how many a message has, and how many characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class DocumentNames:
     """Which documents the golden names stand for.
 
     ``members``: name → documents. ``called``: document uid → its golden names. ``units``: uid → what a document
@@ -29,7 +29,7 @@ class Names:
     nothing, ``ambiguous`` ones for several documents (name → paths) though one was meant.
     """
 
-    members: Mapping[str, Sequence[Listed]]
+    members: Mapping[str, Sequence[ListedDocument]]
     called: Mapping[str, Sequence[str]]
     units: Mapping[str, str]
     paths: Mapping[str, str]
@@ -44,7 +44,7 @@ class Names:
         return self.units.get(uid) or self.paths.get(uid, uid)
 
 
-def resolve(connection: Connection, collection_id: int, names: Iterable[str], by: str | None = None) -> Names:
+def resolve(connection: Connection, collection_id: int, names: Iterable[str], by: str | None = None) -> DocumentNames:
     """Find the documents of a collection that ``names`` stand for.
 
     With ``by`` they are values of that metadata field. Else the first of these that fits any document: id, uri or path;
@@ -55,10 +55,10 @@ def resolve(connection: Connection, collection_id: int, names: Iterable[str], by
         InvalidInput: no document has a field ``by``, or none of the names stands for a document.
     """
     wanted = list(dict.fromkeys(names))
-    every = listing.everything(connection, collection_id)
+    every = document_lists.list_all(connection, collection_id)
     if by is not None:
         field = normal_name(by)
-        values = listing.values(connection, collection_id, field)
+        values = document_lists.values(connection, collection_id, field)
         if not values:
             known = selection.common_field_names(connection, collection_id)
             raise InvalidInput(
@@ -68,7 +68,9 @@ def resolve(connection: Connection, collection_id: int, names: Iterable[str], by
     return _by_place(wanted, every)
 
 
-def among(names: Iterable[str], every: Sequence[Listed], values: Mapping[int, Sequence[str]] | None = None) -> Names:
+def among(
+    names: Iterable[str], every: Sequence[ListedDocument], values: Mapping[int, Sequence[str]] | None = None
+) -> DocumentNames:
     """Find those of the documents ``every`` that ``names`` stand for, as ``resolve`` does in a collection.
 
     ``values``: id → values of a field, as filters compare them, where names are those of a field.
@@ -80,15 +82,17 @@ def among(names: Iterable[str], every: Sequence[Listed], values: Mapping[int, Se
     return _by_place(wanted, every) if values is None else _by_field(wanted, every, values)
 
 
-def _by_field(wanted: Sequence[str], every: Sequence[Listed], values: Mapping[int, Sequence[str]]) -> Names:
+def _by_field(
+    wanted: Sequence[str], every: Sequence[ListedDocument], values: Mapping[int, Sequence[str]]
+) -> DocumentNames:
     found = _matches({normal_text(name) for name in wanted}, every, lambda one: values.get(one.id, ()))
     members = {name: found[normal_text(name)] for name in wanted if normal_text(name) in found}
     units = {one.uid: values[one.id][0] for one in every if one.id in values}
     return _names(wanted, every, members, units, {})
 
 
-def _by_place(wanted: Sequence[str], every: Sequence[Listed]) -> Names:
-    members: dict[str, list[Listed]] = {}
+def _by_place(wanted: Sequence[str], every: Sequence[ListedDocument]) -> DocumentNames:
+    members: dict[str, list[ListedDocument]] = {}
     ambiguous: dict[str, tuple[str, ...]] = {}
     grouped = False
     for keys_of, several in _LEVELS:
@@ -106,11 +110,11 @@ def _by_place(wanted: Sequence[str], every: Sequence[Listed]) -> Names:
 
 def _names(
     wanted: Sequence[str],
-    every: Sequence[Listed],
-    members: Mapping[str, Sequence[Listed]],
+    every: Sequence[ListedDocument],
+    members: Mapping[str, Sequence[ListedDocument]],
     units: Mapping[str, str],
     ambiguous: Mapping[str, tuple[str, ...]],
-) -> Names:
+) -> DocumentNames:
     if wanted and not members:
         example = next(iter(units.values()), every[0].path if every else "")
         raise InvalidInput(
@@ -126,11 +130,11 @@ def _names(
     unknown = tuple(name for name in wanted if name not in members)
     counted = Counter(one.path for one in every)
     paths = {one.uid: one.path for one in every if one.path and counted[one.path] == 1 and one.path not in members}
-    return Names(members, called, units, paths, unknown, ambiguous)
+    return DocumentNames(members, called, units, paths, unknown, ambiguous)
 
 
-def _matches(wanted: set[str], every: Sequence[Listed], keys_of: _KeysOf) -> dict[str, list[Listed]]:
-    found: dict[str, list[Listed]] = {}
+def _matches(wanted: set[str], every: Sequence[ListedDocument], keys_of: _KeysOf) -> dict[str, list[ListedDocument]]:
+    found: dict[str, list[ListedDocument]] = {}
     if wanted:
         for one in every:
             for key in dict.fromkeys(keys_of(one)):
@@ -150,7 +154,7 @@ def _ends(path: str) -> Iterable[str]:
     return ("/".join(parts[i:]) for i in range(len(parts)))
 
 
-def _ends_without_extension(one: Listed) -> Iterable[str]:
+def _ends_without_extension(one: ListedDocument) -> Iterable[str]:
     folder, slash, name = one.path.rpartition("/")
     stem = name.rpartition(".")[0] or name
     yield from _ends(f"{folder}{slash}{stem}")

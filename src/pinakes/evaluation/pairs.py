@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pinakes.evaluation.asking import Origin
-from pinakes.evaluation.statistics import Latency
+from pinakes.evaluation.querying import Origin
+from pinakes.evaluation.resampling import Latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PairedDifference:
     """A metric of both sides over the judged questions; ``p``: that of a difference this large by chance."""
 
     a: float
@@ -30,10 +30,10 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class SideReport:
+class SystemReport:
     """A side, and how it answered: counts of questions by where the answer comes from, and of ``degraded`` answers.
 
-    ``latency`` is that of answers of ``passages`` given now, None where nothing was timed. ``kept_since``,
+    ``latency`` is that of answers of ``chunks`` given now, None where nothing was timed. ``kept_since``,
     ``kept_until``: when the oldest and the newest of the kept answers were given. ``failure``: the first reason why it
     did not answer. ``unique``: documents that only this side has among its first 20, for all questions together.
     """
@@ -41,7 +41,7 @@ class SideReport:
     label: str
     kind: str
     mode: str
-    passages: int
+    chunks: int
     collection: str
     documents: int | None
     model: str
@@ -86,7 +86,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ComparisonReport:
     """Everything about a comparison.
 
     ``agreement``: measure → mean. ``metrics``: metric → both sides, over ``judged`` questions. ``compared``: questions
@@ -101,10 +101,10 @@ class Report:
     flagged: int
     judged: int
     linked_by: str
-    a: SideReport
-    b: SideReport
+    a: SystemReport
+    b: SystemReport
     agreement: Mapping[str, Mean]
-    metrics: Mapping[str, Change]
+    metrics: Mapping[str, PairedDifference]
     differences: tuple[str, ...]
     cautions: tuple[str, ...]
     pairs: tuple[Pair, ...]

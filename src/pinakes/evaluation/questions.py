@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pinakes.errors import InvalidFilter, InvalidInput, NotFound
-from pinakes.filters import parse
+from pinakes.core.errors import InvalidFilter, InvalidInput, NotFound
+from pinakes.core.filters import parse
+from pinakes.core.records import JSON, Filter
 from pinakes.settings import shortened
-from pinakes.types import JSON, Filter
 
 Qrels = dict[str, dict[str, float]]
 """Query id → document → grade."""

@@ -10,21 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from pinakes.errors import InvalidInput, storing
+from pinakes.core.errors import InvalidInput, storing
 from pinakes.evaluation.questions import Question, wrong
 from pinakes.evaluation.servers import spelled
-from pinakes.evaluation.sides import Named, Reply
-from pinakes.permissions import make_private
+from pinakes.evaluation.systems import Named, SystemReply
+from pinakes.platform.permissions import make_private
 
 _HINT = "Is it a file of `pinakes compare --cache`? Mend or remove that line, or name another file."
 _BEGIN = b'{"asked": ['
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredReply:
     """A reply, and when it was given."""
 
-    reply: Reply
+    reply: SystemReply
     at: datetime
 
 
@@ -43,7 +43,7 @@ class Replies:
             StorageFull: it cannot be read or written.
         """
         self._path = path
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, StoredReply] = {}
         self._file: IO[str] | None = None
         with storing(str(path)):
             data = path.read_bytes() if path.exists() else b""
@@ -55,17 +55,17 @@ class Replies:
         """Say whether any answer of ``side`` is kept."""
         return any(json.loads(key)[0] == side for key in self._kept)
 
-    def find(self, side: str, way: Mapping[str, Any], question: Question) -> Kept | None:
+    def find(self, side: str, way: Mapping[str, Any], question: Question) -> StoredReply | None:
         """Return what ``side``, asked in the same ``way``, last answered to a question; None where nothing is kept."""
         return self._kept.get(_key(side, way, question))
 
-    def keep(self, side: str, way: Mapping[str, Any], question: Question, reply: Reply) -> None:
+    def keep(self, side: str, way: Mapping[str, Any], question: Question, reply: SystemReply) -> None:
         """Keep a reply of this moment.
 
         Raises:
             StorageFull: it cannot be written.
         """
-        key, kept = _key(side, way, question), Kept(reply, datetime.now(UTC))
+        key, kept = _key(side, way, question), StoredReply(reply, datetime.now(UTC))
         self._kept[key] = kept
         with storing(str(self._path)):
             if self._file is None:
@@ -112,17 +112,17 @@ def _key(side: str, way: Mapping[str, Any], question: Question) -> str:
     return json.dumps(asked, ensure_ascii=False, sort_keys=True)
 
 
-def _line(key: str, kept: Kept) -> str:
+def _line(key: str, kept: StoredReply) -> str:
     document = {"asked": json.loads(key), "at": kept.at.isoformat(timespec="seconds"), **asdict(kept.reply)}
     return json.dumps(document, ensure_ascii=False) + "\n"
 
 
-def _parsed(line: bytes) -> tuple[str, Kept]:
+def _parsed(line: bytes) -> tuple[str, StoredReply]:
     row = json.loads(line)
     documents = tuple(Named(**one) for one in row["documents"])
     scores = tuple(float(score) for score in row["scores"])
     if scores and len(scores) != len(documents):
         raise ValueError("scores and documents")
-    reply = Reply(documents, scores, row["milliseconds"], row["degraded"])
+    reply = SystemReply(documents, scores, row["milliseconds"], row["degraded"])
     at = datetime.fromisoformat(row["at"])
-    return json.dumps(row["asked"], ensure_ascii=False, sort_keys=True), Kept(reply, at.astimezone(UTC))
+    return json.dumps(row["asked"], ensure_ascii=False, sort_keys=True), StoredReply(reply, at.astimezone(UTC))

@@ -10,12 +10,12 @@ from typing import Protocol, TypeAlias
 
 from pinakes.catalog import Catalog, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import ModelUnavailable
-from pinakes.evaluation.figures import HEAD, Figures, Measured, Miss, Reason, Row, figures, summarise
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.records import Filter, Results, SearchMode
+from pinakes.evaluation.figures import HEAD, Figures, Miss, ModeFigures, Reason, Row, figures, summarise
 from pinakes.evaluation.metrics import DEFAULT, Grades, first_relevant, metric
-from pinakes.evaluation.names import Names
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
-from pinakes.types import Filter, Results, SearchMode
 
 Ask: TypeAlias = Callable[[Question], Sequence[str]]
 """Takes a question, returns document names, best first, each once."""
@@ -24,13 +24,13 @@ OnQuestion: TypeAlias = Callable[[int], object]
 """Told after each question how many were asked."""
 
 DEPTH = 300
-"""Passages asked for, so that some hundred documents are ranked."""
+"""Chunks asked for, so that some hundred documents are ranked."""
 
 RETRIEVERS: tuple[SearchMode, SearchMode] = ("keyword", "vector")
 _NOWHERE = 1_000_000
 
 
-class Search(Protocol):
+class SearchFunction(Protocol):
     """What ``Library.search`` is, as far as it is used here."""
 
     def __call__(
@@ -46,13 +46,13 @@ class Rank(Protocol):
     def __call__(
         self, query: str, collection: str | None = None, *, mode: SearchMode, depth: int, filters: Filter
     ) -> Results:
-        """Rank passages as deep as is asked."""
+        """Rank chunks as deep as is asked."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a question: document names with the score of the best passage, best first."""
+class RankedAnswer:
+    """What came of a question: document names with the score of the best chunk, best first."""
 
     ranking: tuple[str, ...]
     scores: tuple[float, ...]
@@ -66,14 +66,14 @@ class Answer:
 class Subject:
     """A collection that is to be measured: how to search it, what the questions call its documents.
 
-    ``search`` is asked for ``top_k`` passages, as a user does, and timed; ``rank`` for ``depth``, to be measured.
+    ``search`` is asked for ``top_k`` chunks, as a user does, and timed; ``rank`` for ``depth``, to be measured.
     """
 
-    search: Search
+    search: SearchFunction
     rank: Rank
     catalog: Catalog
     collection: CollectionRecord
-    names: Names
+    names: DocumentNames
     top_k: int = 10
     depth: int = DEPTH
 
@@ -90,7 +90,7 @@ def measure(
     mode: SearchMode,
     metrics: Sequence[str] = DEFAULT,
     on_question: OnQuestion | None = None,
-) -> tuple[Measured, list[Answer]]:
+) -> tuple[ModeFigures, list[RankedAnswer]]:
     """Ask every question in one mode; return all that was found out, and the answers in the order of the questions.
 
     Raises:
@@ -109,17 +109,17 @@ def measure(
 
 def measure_run(
     rankings: Mapping[str, Sequence[str]], questions: Sequence[Question], tag: str, metrics: Sequence[str] = DEFAULT
-) -> Measured:
+) -> ModeFigures:
     """Return the figures of rankings that exist: query id → document names, best first."""
     rows = []
     for question in questions:
         ranking = tuple(rankings.get(question.id, ()))
-        answer = Answer(ranking, (), refused=not ranking)
+        answer = RankedAnswer(ranking, (), refused=not ranking)
         rows.append(row_of(question, answer, metrics, partial(_explain_run, question, answer)))
     return summarise(tag, rows)
 
 
-def ask(subject: Subject, question: Question, mode: SearchMode) -> Answer:
+def ask(subject: Subject, question: Question, mode: SearchMode) -> RankedAnswer:
     """Ask as a user does, which is timed, then as deep as is ranked."""
     start = time.perf_counter()
     results = subject.search(
@@ -127,17 +127,17 @@ def ask(subject: Subject, question: Question, mode: SearchMode) -> Answer:
     )
     passed = (time.perf_counter() - start) * 1000
     found = _ranked(subject, question, mode)
-    return Answer(
+    return RankedAnswer(
         ranking=tuple(found),
         scores=tuple(found.values()),
         milliseconds=passed,
         refused=results.doubtful,
         answerable=results.answerable,
-        degraded=lacking(results),
+        degraded=missing_retriever(results),
     )
 
 
-def lacking(results: Results) -> str | None:
+def missing_retriever(results: Results) -> str | None:
     """Return in words what did not contribute to an answer though it was wanted, None where nothing is lacking."""
     reranks = (stage.detail.get("note") for stage in results.trace.stages if stage.name == "rerank")
     return results.degraded or next((str(note) for note in reranks if note), None)
@@ -148,7 +148,7 @@ def scored(ranking: Sequence[str], relevant: Grades, metrics: Sequence[str] = DE
     return {one.name: one(ranking, relevant) for one in map(metric, metrics)}
 
 
-def row_of(question: Question, answer: Answer, metrics: Sequence[str], why: Callable[[], Miss]) -> Row:
+def row_of(question: Question, answer: RankedAnswer, metrics: Sequence[str], why: Callable[[], Miss]) -> Row:
     """Return the row of a question; ``why`` is called where it went wrong."""
     rank = first_relevant(answer.ranking, question.relevant)
     missed = rank is None or rank > HEAD if question.answerable else not answer.refused
@@ -168,7 +168,7 @@ def row_of(question: Question, answer: Answer, metrics: Sequence[str], why: Call
     )
 
 
-def explain(subject: Subject, question: Question, answer: Answer, mode: SearchMode) -> Miss:
+def explain(subject: Subject, question: Question, answer: RankedAnswer, mode: SearchMode) -> Miss:
     """Say why no relevant document is among the first, asking each retriever by itself."""
     if not question.answerable:
         return Miss("answered", document=answer.ranking[0] if answer.ranking else "")
@@ -187,7 +187,7 @@ def explain(subject: Subject, question: Question, answer: Answer, mode: SearchMo
     return Miss(reason, name, fused.get(name), alone["keyword"].get(name), alone["vector"].get(name))
 
 
-def _explain_run(question: Question, answer: Answer) -> Miss:
+def _explain_run(question: Question, answer: RankedAnswer) -> Miss:
     if not question.answerable:
         return Miss("answered", document=answer.ranking[0])
     rank = first_relevant(answer.ranking, question.relevant)
@@ -210,7 +210,7 @@ def _passing(subject: Subject, where: Filter, names: Sequence[str]) -> list[str]
 
 
 def _of_retriever(
-    subject: Subject, question: Question, retriever: SearchMode, answer: Answer, mode: SearchMode
+    subject: Subject, question: Question, retriever: SearchMode, answer: RankedAnswer, mode: SearchMode
 ) -> tuple[str, ...]:
     """Return what one retriever ranks by itself; nothing where it cannot."""
     if retriever == mode:
@@ -221,8 +221,8 @@ def _of_retriever(
         return ()
 
 
-def ranked(results: Results, names: Names, relevant: Grades) -> dict[str, float]:
-    """Return the documents of ``results`` by name, best first, with the score of the best passage of each.
+def ranked(results: Results, names: DocumentNames, relevant: Grades) -> dict[str, float]:
+    """Return the documents of ``results`` by name, best first, with the score of the best chunk of each.
 
     ``relevant`` decides where a document has several names.
     """

@@ -10,11 +10,11 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from pinakes.errors import InvalidInput, ServerUnreachable
+from pinakes.core.errors import InvalidInput, ServerUnreachable
+from pinakes.core.filters import normal_text
+from pinakes.core.records import JSON, Condition, Filter
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.sides import About, Named, Reply
-from pinakes.filters import normal_text
-from pinakes.types import JSON, Condition, Filter
+from pinakes.evaluation.systems import Named, SystemInfo, SystemReply
 
 if TYPE_CHECKING:
     import httpx
@@ -47,7 +47,7 @@ class Fields:
     score: str = "score"
 
     @classmethod
-    def of(cls, words: Iterable[str], by: str | None = None) -> Fields:
+    def from_words(cls, words: Iterable[str], by: str | None = None) -> Fields:
         """Return the fields of ``name=theirs`` words; ``by``: the metadata that documents are compared by.
 
         Raises:
@@ -65,8 +65,8 @@ class Fields:
         return cls(**given)
 
 
-class ServerSide:
-    """A server, asked for ``top_k`` passages; ``mode`` None: as it does by itself.
+class ServerSystem:
+    """A server, asked for ``top_k`` chunks; ``mode`` None: as it does by itself.
 
     The address may name a route (else ``/search``), and after ``#`` a collection.
     """
@@ -93,10 +93,10 @@ class ServerSide:
         self._fields, self._mode, self._top_k, self._timeout_s = fields, mode, top_k, timeout_s
         self._client = httpx.Client(timeout=timeout_s, headers=headers, trust_env=not _is_here(self._url))
         collection = f"#{self._collection}" if self._collection else ""
-        self.about = About(self._shown.removesuffix(ROUTE) + collection, "server", mode or "", top_k)
+        self.about = SystemInfo(self._shown.removesuffix(ROUTE) + collection, "server", mode or "", top_k)
 
-    def ask(self, question: Question) -> Reply:
-        """Return the documents of the passages that it answers with; one that is starting (503) is asked again.
+    def ask(self, question: Question) -> SystemReply:
+        """Return the documents of the chunks that it answers with; one that is starting (503) is asked again.
 
         Raises:
             ServerUnreachable: it does not answer, refuses, or answers in another form.
@@ -144,7 +144,7 @@ class ServerSide:
                 place[last] = value
         return body
 
-    def _read(self, response: httpx.Response, passed: float) -> Reply:
+    def _read(self, response: httpx.Response, passed: float) -> SystemReply:
         try:
             answer = response.json()
         except ValueError:
@@ -167,7 +167,7 @@ class ServerSide:
             )
         scores = tuple(score for score in best.values() if score is not None)
         degraded = _value(answer, names.degraded)
-        return Reply(
+        return SystemReply(
             tuple(best), scores if len(scores) == len(best) else (), passed, str(degraded) if degraded else None
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from pinakes.errors import storing
+from pinakes.core.errors import storing
 from pinakes.evaluation.questions import columns, rows, text_of, wrong
 
 Rankings: TypeAlias = Mapping[str, Sequence[str]]

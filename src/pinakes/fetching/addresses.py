@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final, TypeAlias
 
-from pinakes.errors import InvalidSetting, Refused, SourceError
+from pinakes.core.errors import InvalidSetting, Refused, SourceError
 
 Address: TypeAlias = IPv4Address | IPv6Address
 

@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 import httpcore
 import httpx
 
-from pinakes.errors import InvalidInput, SourceError, TooLarge
+from pinakes.core.errors import InvalidInput, SourceError, TooLarge
 from pinakes.fetching.addresses import Allowed
 from pinakes.fetching.urls import check_url, shown
 from pinakes.fetching.wire import Guarded, time_left, time_limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 
 MAX_URL_CHARS: Final = 4000
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from pinakes.errors import InvalidSetting
-from pinakes.ports import Index
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.ports import Index
+from pinakes.core.records import Filter, Int64
 from pinakes.settings import Settings
-from pinakes.types import Filter, Int64
 
 INDEXES = {
     "local": "pinakes.indexes.local:LocalIndex",

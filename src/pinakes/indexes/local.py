@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from pinakes.errors import storing
-from pinakes.indexes import versions
-from pinakes.indexes.keyword import KeywordIndex
-from pinakes.indexes.vectors import VectorIndex
-from pinakes.indexes.wording import Wording
-from pinakes.permissions import make_private
-from pinakes.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
+from pinakes.core.errors import storing
+from pinakes.core.ports import KeywordQuery, Lexicon, VectorQuery, Vectors
+from pinakes.core.records import Filter, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.indexes.keyword.stored_terms import TermWriter
+from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
+from pinakes.indexes.storage import versions
+from pinakes.indexes.vector.faiss_engine import VectorIndex
+from pinakes.platform.permissions import make_private
 from pinakes.settings import IndexSettings, SearchSettings
-from pinakes.types import Filter, IndexEntry, Int64, Ranking, VectorEntry
 
 _REMEMBERED_FILTERS = 32
 
@@ -43,8 +43,8 @@ class LocalIndex:
         self._selected: dict[tuple[Filter, int], Int64] = {}
         analyzer = versions.analyzer_of(self._version)
         opened = partial(KeywordIndex, analyzer=analyzer, search=search, lock_timeout_s=index.lock_timeout_s)
-        self._wording = Wording(analyzer, self._version.languages)
-        self._keyword = opened(folder / "keyword", "passages")
+        self._wording = TermWriter(analyzer, self._version.languages)
+        self._keyword = opened(folder / "keyword", "chunks")
         self._whole = opened(folder / "documents", "documents")
         self._vectors = VectorIndex(
             folder / "vectors", dimension, label, index.exact_max_vectors, index.approximate_share
@@ -61,10 +61,10 @@ class LocalIndex:
         vectors: Iterable[VectorEntry] = (),
     ) -> None:
         removed, added = list(removed), list(added)
-        passages = self._wording.passages(added)
+        chunks = self._wording.chunks(added)
         with ThreadPoolExecutor(1) as beside:  # either waits for the disk, and for threads of its own
-            whole = beside.submit(self._whole.apply, removed, self._wording.documents(passages), position)
-            self._keyword.apply(removed, passages, position)
+            whole = beside.submit(self._whole.apply, removed, self._wording.documents(chunks), position)
+            self._keyword.apply(removed, chunks, position)
         whole.result()
         self._vectors.apply(removed, added, position, list(vectors))
 
@@ -107,17 +107,17 @@ class LocalIndex:
         return {"keyword": self._keyword.damaged(), "documents": self._whole.damaged()}
 
     def lacking(self, entries: Iterable[IndexEntry]) -> list[int]:
-        return self._keyword.lacking(self._wording.passages(entries))
+        return self._keyword.lacking(self._wording.chunks(entries))
 
     def lexicon(self) -> Lexicon:
         return self._whole.lexicon()
 
-    def under(self, index: IndexSettings, search: SearchSettings) -> LocalIndex:
+    def with_settings(self, index: IndexSettings, search: SearchSettings) -> LocalIndex:
         other = copy.copy(self)
         vars(other).update(
-            _keyword=self._keyword.under(search),
-            _whole=self._whole.under(search),
-            _vectors=self._vectors.under(index.exact_max_vectors, index.approximate_share),
+            _keyword=self._keyword.with_settings(search),
+            _whole=self._whole.with_settings(search),
+            _vectors=self._vectors.with_settings(index.exact_max_vectors, index.approximate_share),
         )
         return other
 

@@ -17,9 +17,9 @@ from filelock import FileLock
 from pinakes.catalog import Catalog, Connection, jobs
 from pinakes.catalog.engine import fence, now
 from pinakes.catalog.jobs import Job
-from pinakes.errors import StorageFull
-from pinakes.machine.locks import free, taken
-from pinakes.types import JSON
+from pinakes.core.errors import StorageFull
+from pinakes.core.records import JSON
+from pinakes.platform.locks import free, taken
 
 LEASE_S: Final = 300.0
 """A lease is taken over so long after it was renewed, where nobody can tell whether its process lives."""

@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import ClassVar
 
-from pinakes.calls.caller import Caller, calling
 from pinakes.catalog.engine import now
 from pinakes.catalog.jobs import Job
-from pinakes.errors import PinakesError
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import PinakesError
+from pinakes.core.records import JSON
+from pinakes.core.schedules import pause_s
 from pinakes.jobs.queue import LEASE_S, Queue, Stopped
-from pinakes.schedules import pause_s
-from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 

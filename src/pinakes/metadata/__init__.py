@@ -4,8 +4,8 @@
 change, ``asked`` with a filter.
 """
 
-from pinakes.metadata.rules import Subject, default_of, renamed, ruled
-from pinakes.metadata.typing import ERRORS, asked, retyped, typed
+from pinakes.metadata.rules import RuleSubject, default_of, renamed, ruled
+from pinakes.metadata.typing import ERRORS, retyped, typed, typed_filter
 from pinakes.metadata.values import value_of
 
-__all__ = ["ERRORS", "Subject", "asked", "default_of", "renamed", "retyped", "ruled", "typed", "value_of"]
+__all__ = ["ERRORS", "RuleSubject", "default_of", "renamed", "retyped", "ruled", "typed", "typed_filter", "value_of"]

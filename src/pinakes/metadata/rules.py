@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
-from pinakes.filters import glob_matches, normal_name
+from pinakes.core.filters import glob_matches, normal_name
+from pinakes.core.records import JSON, Document, Metadata
+from pinakes.metadata.templates import fields_of
 from pinakes.metadata.values import date_in, value_of
 from pinakes.settings import FieldType, MetadataRule
-from pinakes.templates import fields_of
-from pinakes.types import JSON, Document, Metadata
 
 _MOST_TEXT_CHARS = 200_000
 """Header lines, headings and words are looked for so far into a text."""
@@ -37,7 +37,7 @@ _LEAST_SENTENCE_WORDS = 5
 
 
 @dataclass(frozen=True)
-class Subject:
+class RuleSubject:
     """What rules look at: a document, where it stands, what is known of it (``own``), and what git says of its file.
 
     ``labels`` are the names of lines that any of the rules looks for, ``texts`` the fields that may hold sentences;
@@ -94,7 +94,7 @@ class Subject:
 
 
 def ruled(
-    subject: Subject, rules: Sequence[MetadataRule], types: Mapping[str, FieldType] = _NO_TYPES
+    subject: RuleSubject, rules: Sequence[MetadataRule], types: Mapping[str, FieldType] = _NO_TYPES
 ) -> dict[str, JSON]:
     """Return the metadata that ``subject`` has of itself, with the fields that ``rules`` find a value for.
 
@@ -135,7 +135,7 @@ def default_of(rule: MetadataRule) -> JSON:
     return _named(rule.what[0] if len(rule.what) == 1 else list(rule.what), rule.map)
 
 
-def _path(rule: MetadataRule, subject: Subject) -> JSON:
+def _path(rule: MetadataRule, subject: RuleSubject) -> JSON:
     for template in rule.what:
         found = fields_of(subject.path, [template])
         if value := found.get(rule.field) or found.get("value"):
@@ -143,46 +143,46 @@ def _path(rule: MetadataRule, subject: Subject) -> JSON:
     return None
 
 
-def _name(rule: MetadataRule, subject: Subject) -> JSON:
+def _name(rule: MetadataRule, subject: RuleSubject) -> JSON:
     stem = PurePosixPath(subject.path).stem
     return stem if not rule.what else next((_part(one) for one in _searched(rule.what, stem)), None)
 
 
-def _path_date(rule: MetadataRule, subject: Subject) -> JSON:  # noqa: ARG001 - as all takers
+def _path_date(rule: MetadataRule, subject: RuleSubject) -> JSON:  # noqa: ARG001 - as all takers
     return date_in(subject.path)
 
 
-def _key(rule: MetadataRule, subject: Subject) -> JSON:
+def _key(rule: MetadataRule, subject: RuleSubject) -> JSON:
     return next((value for name in rule.what if (value := _at(subject.own, name)) not in (None, "", [])), None)
 
 
-def _header(rule: MetadataRule, subject: Subject) -> JSON:
+def _header(rule: MetadataRule, subject: RuleSubject) -> JSON:
     values = (_cleaned(found["value"]) for found in _header_line(rule.what).finditer(subject.lines))
     return next((value for value in values if rule.field in subject.texts or not _is_sentence(value)), None)
 
 
-def _heading(rule: MetadataRule, subject: Subject) -> JSON:
+def _heading(rule: MetadataRule, subject: RuleSubject) -> JSON:
     for title, below in subject.headings:
         for found in _searched(rule.what, title):
             return _cleaned(found[1] if found.re.groups else _ITEM.sub("", below))
     return None
 
 
-def _words(rule: MetadataRule, subject: Subject) -> JSON:
+def _words(rule: MetadataRule, subject: RuleSubject) -> JSON:
     rows = [subject.words[part] for part in rule.within]
     fits = [value for value, words in rule.words.items() if any(_word(one) in row for one in words for row in rows)]
     return fits if rule.several else next(iter(fits), None)
 
 
-def _git(rule: MetadataRule, subject: Subject) -> JSON:
+def _git(rule: MetadataRule, subject: RuleSubject) -> JSON:
     return next((subject.history[name] for name in rule.what if subject.history.get(name)), None)
 
 
-def _stated(rule: MetadataRule, subject: Subject) -> JSON:  # noqa: ARG001 - as all takers
+def _stated(rule: MetadataRule, subject: RuleSubject) -> JSON:  # noqa: ARG001 - as all takers
     return rule.what[0] if len(rule.what) == 1 else list(rule.what)
 
 
-_TAKEN: Mapping[str, Callable[[MetadataRule, Subject], JSON]] = {
+_TAKEN: Mapping[str, Callable[[MetadataRule, RuleSubject], JSON]] = {
     "path": _path,
     "name": _name,
     "path_date": _path_date,

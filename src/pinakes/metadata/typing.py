@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pinakes.errors import InvalidFilter
-from pinakes.filters import listed, normal_name, normal_text
+from pinakes.core.errors import InvalidFilter
+from pinakes.core.filters import listed, normal_name, normal_text
+from pinakes.core.records import JSON, Condition, Filter, Metadata
 from pinakes.metadata.values import WANTED, value_of
 from pinakes.settings import FieldType
-from pinakes.types import JSON, Condition, Filter, Metadata
 
 ERRORS = "metadata_errors"
 """The field that says which values were none of their type; they are left out of their own."""
@@ -50,7 +50,7 @@ def retyped(metadata: Metadata, types: Mapping[str, FieldType]) -> dict[str, JSO
     return made | ({ERRORS: errors} if errors else {})
 
 
-def asked(where: Filter, types: Mapping[str, FieldType]) -> Filter:
+def typed_filter(where: Filter, types: Mapping[str, FieldType]) -> Filter:
     """Return ``where`` with the bounds and values of typed fields written as documents have them.
 
     Raises:

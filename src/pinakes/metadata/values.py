@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 
+from pinakes.core.records import JSON
 from pinakes.settings import FieldType
-from pinakes.types import JSON
 
 _MOST_CHARS = 200
 """A longer text is no date and no number."""

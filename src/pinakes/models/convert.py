@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pinakes.errors import ModelCorrupt, ModelUnavailable
+from pinakes.core.errors import ModelCorrupt, ModelUnavailable
+from pinakes.core.records import Float32
 from pinakes.models import folders
 from pinakes.settings import Purpose
-from pinakes.types import Float32
 
 if TYPE_CHECKING:
     import onnx

@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.records import JSON
 from pinakes.models.retrying import asked_wait_s
-from pinakes.types import JSON
 
 if TYPE_CHECKING:
     import httpx

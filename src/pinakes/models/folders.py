@@ -19,8 +19,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from pinakes.errors import NO_ROOM, Busy, ModelUnavailable, StorageFull
-from pinakes.permissions import make_shared, share
+from pinakes.core.errors import NO_ROOM, Busy, ModelUnavailable, StorageFull
+from pinakes.platform.permissions import make_shared, share
 
 MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
@@ -29,7 +29,7 @@ _BLOCK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class FolderManifest:
     """What a folder holds: ``files`` maps name to (bytes, SHA-256); ``facts`` are the writer's own."""
 
     files: Mapping[str, tuple[int, str]]
@@ -50,11 +50,13 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_manifest(folder: Path) -> Manifest | None:
+def read_manifest(folder: Path) -> FolderManifest | None:
     """Return the manifest of ``folder`` if every file is there in its full size, else None. Cheap."""
     try:
         data = json.loads((folder / MANIFEST).read_text("utf-8"))
-        manifest = Manifest({name: (size, digest) for name, (size, digest) in data["files"].items()}, data["facts"])
+        manifest = FolderManifest(
+            {name: (size, digest) for name, (size, digest) in data["files"].items()}, data["facts"]
+        )
         whole = all((folder / name).stat().st_size == size for name, (size, _) in manifest.files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

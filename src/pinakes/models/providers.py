@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from pinakes.errors import InvalidSetting, ModelUnavailable
+from pinakes.core.errors import InvalidSetting, ModelUnavailable
 from pinakes.models.endpoint import Endpoint, is_address
 from pinakes.settings.base import ProviderName
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from pinakes.errors import ModelUnavailable
+from pinakes.core.errors import ModelUnavailable
 
 T = TypeVar("T")
 

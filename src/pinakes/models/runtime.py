@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinakes.errors import ModelCorrupt
+from pinakes.core.errors import ModelCorrupt
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

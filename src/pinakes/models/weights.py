@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from pinakes.errors import ModelCorrupt, ModelUnavailable
+from pinakes.core.errors import ModelCorrupt, ModelUnavailable
+from pinakes.core.records import JSON
 from pinakes.models import convert, folders
 from pinakes.settings import DEFAULT_MODEL, DEFAULT_RERANKER, Purpose
-from pinakes.types import JSON
 
 if TYPE_CHECKING:
     import httpx

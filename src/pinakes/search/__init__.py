@@ -1,4 +1,4 @@
-"""From a question to ranked passages: two retrievers, one ranking, every step in the trace."""
+"""From a question to ranked chunks: two retrievers, one ranking, every step in the trace."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from functools import partial
 import numpy as np
 
 from pinakes.catalog import Connection, selection
-from pinakes.errors import ModelUnavailable
-from pinakes.ports import Index, VectorQuery
-from pinakes.search.answerable import judged
-from pinakes.search.bare import deepened
-from pinakes.search.boosts import lifted
-from pinakes.search.candidates import Candidates, approximate, gather, nothing, rescored
-from pinakes.search.constraints import constrained
-from pinakes.search.diversity import Diversity
-from pinakes.search.hits import hydrated
-from pinakes.search.parts import Parts
-from pinakes.search.passages import Passages
-from pinakes.search.ranking import Ranked, bound, phrases_first, rank
-from pinakes.search.remembered import CollectionStatistics, QueryVectors
-from pinakes.search.request import FUSIONS, MODES, Request, check
-from pinakes.search.reranking import Reranking
+from pinakes.core.errors import ModelUnavailable
+from pinakes.core.ports import Index, VectorQuery
+from pinakes.core.records import JSON, Filter, Float32, Ranking, Results
+from pinakes.search.query.request import FUSIONS, MODES, Request, check
+from pinakes.search.query.understanding import ParsedRequest, understand
+from pinakes.search.query.unmatched import values
+from pinakes.search.ranking.boosts import lifted
+from pinakes.search.ranking.context import SearchContext
+from pinakes.search.ranking.diversity import Diversity
+from pinakes.search.ranking.rank import Ranked, bound, phrases_first, rank
+from pinakes.search.ranking.reranking import Reranking
 from pinakes.search.result_cache import ResultCache
-from pinakes.search.tracer import Tracer
-from pinakes.search.understanding import Understood, understand
-from pinakes.search.wordless import values
+from pinakes.search.results.answerable import judged
+from pinakes.search.results.chunk_texts import ChunkTexts
+from pinakes.search.results.hydration import hydrated
+from pinakes.search.results.ids_only import deepened
+from pinakes.search.retrieval.candidates import Candidates, approximate, gather, nothing, rescored
+from pinakes.search.retrieval.constraints import constrained
+from pinakes.search.retrieval.tracer import Tracer
+from pinakes.search.statistics.caches import CollectionStatistics, QueryVectors
 from pinakes.settings import SearchSettings
-from pinakes.types import JSON, Filter, Float32, Ranking, Results
 
 __all__ = [
     "FUSIONS",
     "MODES",
     "CollectionStatistics",
-    "Gathered",
-    "Parts",
-    "Placed",
     "QueryVectors",
+    "RankedCandidates",
     "Request",
     "Reranking",
     "ResultCache",
+    "Retrieved",
+    "SearchContext",
     "Tracer",
     "deepened",
     "filters_meant",
-    "gathered",
-    "placed",
     "rank",
+    "ranked_candidates",
+    "retrieve",
     "search",
 ]
 
@@ -61,81 +61,81 @@ _POOL_GROWTH = 8
 """The pool of candidates is made so many times larger where one gave too few hits."""
 
 _OVERTAKEN_S, _LOOK_AGAIN_S = 2.0, 0.01
-"""How long a search waits for an index that has passages which were just replaced, and how often it looks."""
+"""How long a search waits for an index that has chunks which were just replaced, and how often it looks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class Retrieved:
     """All that is known before anything is ranked. ``degraded``: what is lacking, where no ``vector`` could be had."""
 
-    asked: Understood
+    asked: ParsedRequest
     vector: Float32 | None
     degraded: str | None
     found: Candidates
 
 
-def gathered(request: Request, parts: Parts, also: Ranking | None = None) -> Gathered:
+def retrieve(request: Request, context: SearchContext, also: Ranking | None = None) -> Retrieved:
     """Understand ``request`` and gather its candidates, which ``rank`` can then rank by one weighting after another.
 
-    Passages of ``also`` are among them in any case.
+    Chunks of ``also`` are among them in any case.
 
     Raises:
         as ``search``.
     """
     check(request)
-    with parts.tracer.stage("understand") as detail:
-        asked = _understood(request, parts)
+    with context.tracer.stage("understand") as detail:
+        asked = _understood(request, context)
         detail |= {"mode": asked.request.mode} if asked.route else {}
-    vector, degraded = _embedded(asked, parts)
+    vector, degraded = _embedded(asked, context)
     if degraded and asked.request.mode == "vector":  # "auto" had chosen it: words are what is left
         asked = replace(asked, request=replace(asked.request, mode="hybrid"))
     found = nothing()
     if asked.text:
-        asked, only = constrained(asked, parts.index)
-        found = gather(asked, only, vector, parts.index, parts.settings, parts.tracer, also)
-    found = lifted(asked, found, parts)
-    return Gathered(asked, vector, degraded, found)
+        asked, only = constrained(asked, context.index)
+        found = gather(asked, only, vector, context.index, context.settings, context.tracer, also)
+    found = lifted(asked, found, context)
+    return Retrieved(asked, vector, degraded, found)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RankedCandidates:
     """Candidates in their final order, not yet looked up. ``notes`` say what was done, in words."""
 
-    known: Gathered
+    known: Retrieved
     ranked: Ranked
     notes: tuple[str, ...]
 
 
-def placed(request: Request, parts: Parts) -> Placed:
+def ranked_candidates(request: Request, context: SearchContext) -> RankedCandidates:
     """Rank the candidates of ``request``: fused, made exact as far as the time for that goes, reranked.
 
     Raises:
         as ``search``.
     """
-    tracer = parts.tracer
-    known = gathered(request, parts)
+    tracer = context.tracer
+    known = retrieve(request, context)
     with tracer.stage("fuse") as detail:
-        ranked = rank(known.asked.request, known.found, parts.settings.search)
+        ranked = rank(known.asked.request, known.found, context.settings.search)
         detail |= {"candidates": len(known.found.ids), "fusion": request.fusion}
     notes = [*known.asked.notes]
     if known.vector is not None and known.found.exact is not None:
-        ranked = _made_exact(known.asked.request, ranked, known.vector, parts, notes)
+        ranked = _made_exact(known.asked.request, ranked, known.vector, context, notes)
     if request.min_similarity > 0:
         ranked, far = ranked.near(request.min_similarity)
         notes += far
-    if request.rerank and parts.reranking is not None and len(ranked.rows):
-        with parts.catalog.read() as connection, tracer.stage("rerank") as detail:
-            ranked, report = parts.reranking.again(connection, known.asked.text, ranked, parts.index)
+    if request.rerank and context.reranking is not None and len(ranked.rows):
+        with context.catalog.read() as connection, tracer.stage("rerank") as detail:
+            ranked, report = context.reranking.rerank(connection, known.asked.text, ranked, context.index)
             detail |= report.detail()
         ranked = phrases_first(ranked)
         notes += [report.note] if report.note else []
-    return Placed(known, ranked, tuple(notes))
+    return RankedCandidates(known, ranked, tuple(notes))
 
 
-def search(request: Request, parts: Parts) -> Results:
+def search(request: Request, context: SearchContext) -> Results:
     """Answer ``request`` from one collection.
 
-    Where passages have approximate vectors, those of the head get the model's, as far as the time for that goes.
+    Where chunks have approximate vectors, those of the head get the model's, as far as the time for that goes.
 
     Raises:
         InvalidInput: an unknown mode or fusion, or a top_k out of range.
@@ -143,50 +143,50 @@ def search(request: Request, parts: Parts) -> Results:
             alone and says ``degraded``.
         Superseded: the collection has another index by now, which has what this one lacks.
     """
-    answer, until, behind = _searched(request, parts), time.monotonic() + _OVERTAKEN_S, 0
-    while parts.tracer.overtaken and behind < 2 and time.monotonic() < until:  # what is replaced is never missing
+    answer, until, behind = _searched(request, context), time.monotonic() + _OVERTAKEN_S, 0
+    while context.tracer.overtaken and behind < 2 and time.monotonic() < until:  # what is replaced is never missing
         time.sleep(_LOOK_AGAIN_S)
-        with parts.tracer.stage("follow"):
-            behind = 0 if parts.follow() else behind + 1
-        answer = _searched(request, parts)
-    parts.tracer.overtaken = parts.tracer.overtaken and not behind
+        with context.tracer.stage("follow"):
+            behind = 0 if context.follow() else behind + 1
+        answer = _searched(request, context)
+    context.tracer.overtaken = context.tracer.overtaken and not behind
     return answer
 
 
-def _searched(request: Request, parts: Parts) -> Results:
+def _searched(request: Request, context: SearchContext) -> Results:
     """Answer ``request``; where copies leave too few hits and there may be others, from a larger pool of candidates."""
     while True:
-        answer, limited = _of_pool(request, parts)
+        answer, limited = _of_pool(request, context)
         if len(answer.hits) >= request.top_k or not limited:
             return answer
         request = replace(request, pool=_POOL_GROWTH * (request.pool or request.top_k))
 
 
-def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
+def _of_pool(request: Request, context: SearchContext) -> tuple[Results, bool]:
     """Answer ``request`` from one pool of candidates; say, too, whether a larger one may give more hits."""
-    collection, index, tracer = parts.collection, parts.index, parts.tracer
-    order = placed(request, parts)
+    collection, index, tracer = context.collection, context.index, context.tracer
+    order = ranked_candidates(request, context)
     asked, vector, degraded, found = order.known.asked, order.known.vector, order.known.degraded, order.known.found
     ranked, notes = order.ranked, [*order.notes]
-    with parts.catalog.read() as connection:
+    with context.catalog.read() as connection:
         with tracer.stage("hydrate"):
             where = asked.request.where
-            total = parts.statistics.count(connection, collection, where)
+            total = context.statistics.count(connection, collection, where)
             notes += selection.doubts(connection, collection.id, where, total)
             if vector is not None and total and not _any_vector(found, vector, index, where):
-                degraded = "none of these passages has a vector yet"
+                degraded = "none of these chunks has a vector yet"
                 degraded += ": keyword search only" if asked.request.mode == "hybrid" else ""
-            diversity, passages = Diversity.wanted(parts, connection), Passages(connection, asked.text)
-            hits = hydrated(parts, ranked, asked.request, passages, diversity)
+            diversity, chunks = Diversity.wanted(context, connection), ChunkTexts(connection, asked.text)
+            hits = hydrated(context, ranked, asked.request, chunks, diversity)
             notes += ranked.doubts(request.min_score)
             if asked.text and total and vector is None and not (len(ranked.rows) or notes):
-                notes.append("no passage has a word of the query")
-            notes += filters_meant(connection, asked, parts)
-        tracer.overtaken = passages.overtaken
+                notes.append("no chunk has a word of the query")
+            notes += filters_meant(connection, asked, context)
+        tracer.overtaken = chunks.overtaken
         answerable = None
         if ranked.candidates.evidence is not None and not request.bare:
             with tracer.stage("judge") as detail:
-                answerable, seen = judged(ranked, parts, passages)
+                answerable, seen = judged(ranked, context, chunks)
                 detail |= seen
     above = np.count_nonzero(ranked.scores >= bound(request.min_score))
     more = above == len(ranked.scores) > 0 and not _all_near_known(request, found)
@@ -208,59 +208,59 @@ def _of_pool(request: Request, parts: Parts) -> tuple[Results, bool]:
 
 
 def _all_near_known(request: Request, found: Candidates) -> bool:
-    """Say whether all passages that are as near as ``request`` wants are candidates."""
+    """Say whether all chunks that are as near as ``request`` wants are candidates."""
     near = found.retrieved.get("vector")
     return request.min_similarity > 0 and (near is None or not len(near) or near.scores[-1] < request.min_similarity)
 
 
-def _understood(request: Request, parts: Parts) -> Understood:
+def _understood(request: Request, context: SearchContext) -> ParsedRequest:
     fields: frozenset[str] = frozenset()
     if ":" in request.query:
-        with parts.catalog.read() as connection:
-            fields = parts.statistics.fields(connection, parts.collection)
-    return understand(request, fields, parts.index, parts.settings)
+        with context.catalog.read() as connection:
+            fields = context.statistics.fields(connection, context.collection)
+    return understand(request, fields, context.index, context.settings)
 
 
-def filters_meant(connection: Connection, asked: Understood, parts: Parts) -> list[str]:
+def filters_meant(connection: Connection, asked: ParsedRequest, context: SearchContext) -> list[str]:
     """Say which words of a query are values of metadata, and how to filter by them."""
     if asked.request.bare or asked.request.mode == "vector":
         return []
-    return values(connection, parts.collection, parts.statistics, asked.text)
+    return values(connection, context.collection, context.statistics, asked.text)
 
 
-def _embedded(asked: Understood, parts: Parts) -> tuple[Float32 | None, str | None]:
+def _embedded(asked: ParsedRequest, context: SearchContext) -> tuple[Float32 | None, str | None]:
     """Return the vector of the query, None where none is wanted or to be had, and what is lacking then."""
     if not asked.text or asked.request.mode == "keyword":
         return None, None
-    with parts.tracer.stage("embed") as detail:
+    with context.tracer.stage("embed") as detail:
         try:
-            vector = parts.vectors.of(asked.text)
-            detail["model"] = parts.vectors.fingerprint
+            vector = context.vectors.vector_of(asked.text)
+            detail["model"] = context.vectors.fingerprint
             return vector, None
         except ModelUnavailable as error:
-            detail["model"] = parts.collection.fingerprint
+            detail["model"] = context.collection.fingerprint
             if asked.request.mode == "vector" and asked.route is None:
                 raise
             return None, f"keyword search only: {error.message}"
 
 
 def _any_vector(found: Candidates, vector: Float32, index: Index, where: Filter) -> bool:
-    """Say whether any passage that passes ``where`` has a vector, whatever phrases and excluded words leave."""
+    """Say whether any chunk that passes ``where`` has a vector, whatever phrases and excluded words leave."""
     if len(found.retrieved["vector"]):
         return True
     [nearest] = index.vector(VectorQuery(vector, 1, where))
     return len(nearest) > 0
 
 
-def _made_exact(request: Request, ranked: Ranked, vector: Float32, parts: Parts, notes: list[str]) -> Ranked:
-    """Embed the best passages that have approximate vectors, and note those that still have."""
-    with parts.tracer.stage("refine") as detail:
-        vectors_of = partial(parts.refiner.vectors, parts.collection)
-        ranked = _refined(request, ranked, vector, vectors_of, parts.settings.search, detail)
+def _made_exact(request: Request, ranked: Ranked, vector: Float32, context: SearchContext, notes: list[str]) -> Ranked:
+    """Embed the best chunks that have approximate vectors, and note those that still have."""
+    with context.tracer.stage("refine") as detail:
+        vectors_of = partial(context.refiner.vectors, context.collection)
+        ranked = _refined(request, ranked, vector, vectors_of, context.settings.search, detail)
     if "failed" in detail:
-        notes.append(f"the best passages are ranked by approximate vectors: {detail['failed']}")
+        notes.append(f"the best chunks are ranked by approximate vectors: {detail['failed']}")
     met = approximate(ranked.candidates, ranked.rows[: max(request.top_k, _MOST_REFINED)])
-    parts.refiner.meet(parts.collection, met)
+    context.refiner.meet(context.collection, met)
     return ranked
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from pinakes.catalog import Connection, briefs, documents
-from pinakes.catalog.records import DocumentRecord
+from pinakes.catalog import Connection, document_queries, documents
+from pinakes.catalog.document_records import DocumentRecord
 from pinakes.search.documents import FoundDocument
-from pinakes.search.duplicates import comparable, signature
-from pinakes.text.versions import versions_in, without_versions
+from pinakes.search.ranking.duplicates import comparable, signature
+from pinakes.text.version_numbers import versions_in, without_versions
 
 _LONGEST = 200_000
 """Longer texts are the same only where they were made from the same bytes."""
@@ -31,7 +31,7 @@ def without_copies(
     copies: dict[int, list[int]] = {}
     for start in range(0, len(found), 2 * limit):
         some = found[start : start + 2 * limit]
-        names = briefs.names(connection, [one.document_id for one in some])
+        names = document_queries.names(connection, [one.document_id for one in some])
         for one in some:
             texts = [_Text(connection, names[one.document_id], named)] if one.document_id in names else []
             likes = ((text, other) for text in texts for title in text.titles for other in called[title])
@@ -79,7 +79,7 @@ class _Text:
 
     @cached_property
     def _record(self) -> DocumentRecord | None:
-        return briefs.of_ids(self._connection, [self._name.id]).get(self._name.id)
+        return document_queries.of_ids(self._connection, [self._name.id]).get(self._name.id)
 
     @cached_property
     def _versions(self) -> frozenset[str]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from pinakes import metadata
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import InvalidInput
-from pinakes.filters import parse
-from pinakes.query import PhraseUse
-from pinakes.search.duplicates import named_versions
-from pinakes.search.request import Request
+from pinakes.core.errors import InvalidInput
+from pinakes.core.filters import parse
+from pinakes.core.records import JSON, Filter, SearchMode
+from pinakes.search.query.request import Request
+from pinakes.search.query.syntax import PhraseUse
+from pinakes.search.ranking.duplicates import named_versions
 from pinakes.settings import SearchSettings, Settings
-from pinakes.types import JSON, Filter, SearchMode
 
 
 def filled(
@@ -36,7 +36,7 @@ def filled(
         query=query,
         mode=mode or rules.retrieval,
         top_k=allowed(top_k, defaults),
-        where=metadata.asked(filters if isinstance(filters, tuple) else parse(filters), rules.fields),
+        where=metadata.typed_filter(filters if isinstance(filters, tuple) else parse(filters), rules.fields),
         fusion=fusion or defaults.fusion,
         semantic_weight=defaults.semantic_weight,
         keyword_weight=defaults.keyword_weight,

@@ -1,8 +1,8 @@
-"""From ranked passages to ranked documents: a document ranks by its best passage, and by its summary.
+"""From ranked chunks to ranked documents: a document ranks by its best chunk, and by its summary.
 
-A summary that somebody wrote for the document is like one more passage of it: where it is nearer to the question than
-the best passage is, the document is lifted by as much as that passage would be, were it as near. It never lowers one.
-Sentences taken from the text are passages already, and are not looked at again. ``benchmarks/quality/staged.py`` has
+A summary that somebody wrote for the document is like one more chunk of it: where it is nearer to the question than
+the best chunk is, the document is lifted by as much as that chunk would be, were it as near. It never lowers one.
+Sentences taken from the text are chunks already, and are not looked at again. ``benchmarks/quality/staged.py`` has
 the figures.
 """
 
@@ -13,31 +13,31 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pinakes import fusion
-from pinakes.catalog import briefs, selection
-from pinakes.ports import Index, VectorQuery
-from pinakes.search import Placed
-from pinakes.search.own_summaries import SummaryVectors
-from pinakes.search.parts import Parts
-from pinakes.search.ranking import Ranked
-from pinakes.search.request import Request
-from pinakes.search.scoring import Scoring, plus
+from pinakes.catalog import document_queries, selection
+from pinakes.core.ports import Index, VectorQuery
+from pinakes.core.records import Float32, Int64
+from pinakes.search import RankedCandidates
+from pinakes.search.query.request import Request
+from pinakes.search.ranking import fusion
+from pinakes.search.ranking.context import SearchContext
+from pinakes.search.ranking.rank import Ranked
+from pinakes.search.retrieval.scoring import Scoring, plus
+from pinakes.search.statistics.summary_vectors import SummaryVectors
 from pinakes.settings import SearchSettings
-from pinakes.types import Float32, Int64
 
 _NOMINATED = 10
-"""So many documents are looked at for their summaries alone, when none of their passages was found."""
+"""So many documents are looked at for their summaries alone, when none of their chunks was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundDocument:
     """A document that was found. ``score`` is 0 to 1.
 
-    ``chunk_id``: its best passage; None where there is none with a vector. ``cosine`` and ``bm25``, a share of the
-    best, are of that passage, each 0 to 1, None where it was not scored so. ``summary_cosine``: of its own summary.
-    ``phrases``: how many preferred phrases that passage has; documents with more of them come first.
+    ``chunk_id``: its best chunk; None where there is none with a vector. ``cosine`` and ``bm25``, a share of the
+    best, are of that chunk, each 0 to 1, None where it was not scored so. ``summary_cosine``: of its own summary.
+    ``phrases``: how many preferred phrases that chunk has; documents with more of them come first.
     ``copies`` are the ids of documents that say the same and were found, too. ``parts`` add up to the score, but those
-    of the passage in ``row`` of the candidates, which ``with_parts`` adds.
+    of the chunk in ``row`` of the candidates, which ``with_parts`` adds.
     """
 
     document_id: int
@@ -53,24 +53,24 @@ class FoundDocument:
     parts: Mapping[str, float] = field(default_factory=dict)
 
     def with_parts(self, ranked: Ranked) -> FoundDocument:
-        """Return it with all parts of its score, the best passage of each document being one of ``ranked``."""
+        """Return it with all parts of its score, the best chunk of each document being one of ``ranked``."""
         scoring = ranked.candidates.scoring
         if self.row is None or scoring is None:
             return self
-        return replace(self, row=None, parts={**scoring.of(self.row), **self.parts})
+        return replace(self, row=None, parts={**scoring.parts_of(self.row), **self.parts})
 
 
-def best_documents(order: Placed, parts: Parts, own: SummaryVectors) -> list[FoundDocument]:
+def best_documents(order: RankedCandidates, context: SearchContext, own: SummaryVectors) -> list[FoundDocument]:
     """Return the documents of what was placed, and those whose summary fits, best first.
 
     ``own`` are the vectors of summaries that say what the text does not.
     """
     request, vector = order.known.asked.request, order.known.vector
-    found = _by_passages(order)
+    found = _by_chunks(order)
     if vector is not None and len(own.ids):
         near = np.clip(own.cosines(vector), 0, 1)
-        found += _by_summaries(order, parts, own.ids, near, vector)
-        weight = _passage_weight(request, parts.settings.search)
+        found += _by_summaries(order, context, own.ids, near, vector)
+        weight = _chunk_weight(request, context.settings.search)
         places = np.searchsorted(own.ids, [one.document_id for one in found])
         there = own.ids[np.minimum(places, len(own.ids) - 1)].tolist()
         cosines = near[np.minimum(places, len(own.ids) - 1)].tolist()
@@ -87,8 +87,8 @@ def in_order(found: Sequence[FoundDocument]) -> list[FoundDocument]:
     return sorted(found, key=lambda one: (-one.phrases, -round(one.score, 6), one.document_id))
 
 
-def _by_passages(order: Placed) -> list[FoundDocument]:
-    """Return each document with its best passage, best first."""
+def _by_chunks(order: RankedCandidates) -> list[FoundDocument]:
+    """Return each document with its best chunk, best first."""
     ranked, found = order.ranked, order.ranked.candidates
     if not len(ranked.rows):
         return []
@@ -112,29 +112,31 @@ def _by_passages(order: Placed) -> list[FoundDocument]:
     ]
 
 
-def _by_summaries(order: Placed, parts: Parts, ids: Int64, near: Float32, vector: Float32) -> list[FoundDocument]:
+def _by_summaries(
+    order: RankedCandidates, context: SearchContext, ids: Int64, near: Float32, vector: Float32
+) -> list[FoundDocument]:
     """Return the documents whose summaries are nearest, less those that were found and those that filters leave out."""
     asked = order.known.asked
     if asked.request.mode == "keyword" or asked.phrases or asked.excluded:
         return []
-    settings, candidates = parts.settings.search, order.ranked.candidates
-    with parts.catalog.read() as connection:
+    settings, candidates = context.settings.search, order.ranked.candidates
+    with context.catalog.read() as connection:
         if asked.request.where:
-            allowed = np.isin(ids, selection.matching(connection, parts.collection.id, asked.request.where))
+            allowed = np.isin(ids, selection.matching(connection, context.collection.id, asked.request.where))
             ids, near = ids[allowed], near[allowed]
         nearest = ids[np.argsort(-near, kind="stable")[:_NOMINATED]]
         nominated = nearest[~np.isin(nearest, candidates.documents)].tolist()
-        chunks = np.array(briefs.chunk_ids(connection, nominated) if nominated else [], np.int64)
+        chunks = np.array(document_queries.chunk_ids(connection, nominated) if nominated else [], np.int64)
     if not nominated:
         return []
-    best = _best_passages(parts.index, vector, chunks)
-    passages = np.array([best.get(one, (0, 0.0))[1] for one in nominated], np.float32)
-    whole = _document_cosines(parts.index, np.array(nominated, np.int64), vector)
-    parts_of = {"meaning": passages}
+    best = _best_chunks(context.index, vector, chunks)
+    nearness = np.array([best.get(one, (0, 0.0))[1] for one in nominated], np.float32)
+    whole = _document_cosines(context.index, np.array(nominated, np.int64), vector)
+    parts_of = {"meaning": nearness}
     if asked.request.mode != "vector":
-        weight = _passage_weight(asked.request, settings)
+        weight = _chunk_weight(asked.request, settings)
         share = settings.document_cosine_share * _semantic(asked.request) / (1 + settings.feedback_weight)
-        parts_of = {"meaning": np.float32(weight) * passages, "document_meaning": np.float32(share) * whole}
+        parts_of = {"meaning": np.float32(weight) * nearness, "document_meaning": np.float32(share) * whole}
     scoring = Scoring(parts_of)
     return [
         FoundDocument(
@@ -143,14 +145,14 @@ def _by_summaries(order: Placed, parts: Parts, ids: Int64, near: Float32, vector
             chunk_id=best[one][0] if one in best else None,
             cosine=best.get(one, (0, 0.0))[1],
             bm25=0.0,
-            parts=scoring.of(row),
+            parts=scoring.parts_of(row),
         )
         for row, (one, score) in enumerate(zip(nominated, scoring.total().tolist(), strict=True))
     ]
 
 
-def _best_passages(index: Index, vector: Float32, chunks: Int64) -> dict[int, tuple[int, float]]:
-    """Return document id → its passage that is nearest to ``vector``, and the cosine of that, 0 to 1."""
+def _best_chunks(index: Index, vector: Float32, chunks: Int64) -> dict[int, tuple[int, float]]:
+    """Return document id → its chunk that is nearest to ``vector``, and the cosine of that, 0 to 1."""
     if not len(chunks):
         return {}
     [ranked] = index.vector(VectorQuery(vector, len(chunks), among=chunks))
@@ -177,8 +179,8 @@ def _with_summary(one: FoundDocument, cosine: float, weight: float) -> FoundDocu
     return replace(one, score=score, summary_cosine=cosine, parts=plus(one.parts, "summary", score - one.score))
 
 
-def _passage_weight(request: Request, settings: SearchSettings) -> float:
-    """Return what the cosine of a passage counts in its score."""
+def _chunk_weight(request: Request, settings: SearchSettings) -> float:
+    """Return what the cosine of a chunk counts in its score."""
     if request.mode == "vector":
         return 1.0
     return (1 - settings.document_cosine_share) * _semantic(request) / (1 + settings.feedback_weight)

@@ -13,41 +13,41 @@ import numpy as np
 
 from pinakes.catalog import Connection, selection
 from pinakes.catalog import references as naming
-from pinakes.catalog.records import DocumentRecord
+from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.document_terms import wordings
 from pinakes.catalog.summaries import summary_vectors
-from pinakes.catalog.wordings import wordings
-from pinakes.errors import InvalidInput
-from pinakes.filters import in_words
-from pinakes.ports import Index, KeywordQuery, VectorQuery
-from pinakes.search import Parts, Placed, Request, Tracer, gathered, placed, rank
-from pinakes.search.confidence import confidence, confidence_word
-from pinakes.search.diversity import Diversity
+from pinakes.core.errors import InvalidInput
+from pinakes.core.filters import in_words
+from pinakes.core.ports import Index, KeywordQuery, VectorQuery
+from pinakes.core.records import Float32, Hit, Int64, Ranking, Scores
+from pinakes.core.wording import rounded
+from pinakes.search import RankedCandidates, Request, SearchContext, Tracer, rank, ranked_candidates, retrieve
 from pinakes.search.documents import best_documents
-from pinakes.search.explanation import Evidence, explained, ordinal
-from pinakes.search.explanation import standing as standing_of
-from pinakes.search.hits import hydrated
-from pinakes.search.matches import Match, matched
-from pinakes.search.own_summaries import SummaryVectors
-from pinakes.search.passages import Passages
-from pinakes.search.query_words import asked
-from pinakes.search.ranking import Ranked
-from pinakes.search.term_statistics import TermStatistics
-from pinakes.types import Float32, Hit, Int64, Ranking, Scores
-from pinakes.wording import rounded
+from pinakes.search.query.words import query_words as asked
+from pinakes.search.ranking.confidence import confidence, confidence_word
+from pinakes.search.ranking.diversity import Diversity
+from pinakes.search.ranking.rank import Ranked
+from pinakes.search.results.chunk_texts import ChunkTexts
+from pinakes.search.results.explanation import Evidence, explained, ordinal
+from pinakes.search.results.explanation import terms_by_field as standing_of
+from pinakes.search.results.hydration import hydrated
+from pinakes.search.results.matches import Match, matched
+from pinakes.search.retrieval.term_statistics import TermStatistics
+from pinakes.search.statistics.summary_vectors import SummaryVectors
 
 MOST_DOCUMENTS = 50
 _TRIED = 3
-"""So many of the best passages of a document by each half of the search are ranked where none was a candidate."""
+"""So many of the best chunks of a document by each half of the search are ranked where none was a candidate."""
 
 _EVERY = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverRank:
-    """What one half of the search makes of a document, by the passage it likes best.
+    """What one half of the search makes of a document, by the chunk it likes best.
 
-    ``rank`` counts from 1 among the ``of`` passages that were looked at; None: it is not among them. ``score`` is a
-    cosine or a BM25, None where there is none; ``best`` that of the first passage.
+    ``rank`` counts from 1 among the ``of`` chunks that were looked at; None: it is not among them. ``score`` is a
+    cosine or a BM25, None where there is none; ``best`` that of the first chunk.
     """
 
     rank: int | None
@@ -61,7 +61,7 @@ class Explanation:
     """Why a document ranks where it does.
 
     ``candidate``: the search came upon it; else ``score`` is what it would have. ``rank`` counts documents, from 1;
-    ``shown`` is the place of its first passage among the hits, ``same_as`` the hit that stands for it. ``passage`` is
+    ``shown`` is the place of its first chunk among the hits, ``same_as`` the hit that stands for it. ``chunk`` is
     the one it ranks by, None where it has none. ``parts`` add up to ``score``, ``staged_parts`` to ``staged_score``.
     ``document_cosine`` and ``document_bm25`` are of the whole document. ``summary_cosine``: of the summary that was
     written for it, None where none was; it lifts the document in staged retrieval alone, where its place is
@@ -78,7 +78,7 @@ class Explanation:
     shown: int | None
     same_as: str
     score: float | None
-    passage: Hit | None
+    chunk: Hit | None
     parts: Mapping[str, float]
     keyword: RetrieverRank | None
     vector: RetrieverRank | None
@@ -100,7 +100,7 @@ class Explanation:
 class Explanations:
     """Explanations in the order in which the documents were asked for; ``unknown`` names those there are not.
 
-    ``searched_for`` is the text of the query without its operators. ``candidates`` counts the passages that were
+    ``searched_for`` is the text of the query without its operators. ``candidates`` counts the chunks that were
     ranked, ``ranked`` their documents.
     """
 
@@ -117,7 +117,7 @@ class Explanations:
     notes: tuple[str, ...] = ()
 
 
-def explain(request: Request, parts: Parts, references: Sequence[str], own: SummaryVectors) -> Explanations:
+def explain(request: Request, context: SearchContext, references: Sequence[str], own: SummaryVectors) -> Explanations:
     """Explain how ``request`` ranks the documents that ``references`` name: ids, uris, paths or ends of paths.
 
     ``own`` are the vectors of summaries, as staged retrieval takes them. Nothing is explained where the query has no
@@ -128,19 +128,19 @@ def explain(request: Request, parts: Parts, references: Sequence[str], own: Summ
         ModelUnavailable: mode "vector" and there is no model.
     """
     _check_count(references)
-    found, unknown = _named(parts, references)
+    found, unknown = _named(context, references)
     _check_count(found)
-    order = placed(request, parts)
+    order = ranked_candidates(request, context)
     known = order.known
     if known.asked.text and found:
-        with parts.catalog.read() as connection:
-            explained_ = _Explaining(request, parts, order, connection, found, own).all()
+        with context.catalog.read() as connection:
+            explained_ = _Explaining(request, context, order, connection, found, own).all()
     else:
         explained_ = ()
     candidates = order.ranked.candidates
     return Explanations(
         query=request.query,
-        collection=parts.collection.name,
+        collection=context.collection.name,
         mode=known.asked.request.mode,
         fusion=request.fusion,
         searched_for=known.asked.text,
@@ -160,7 +160,7 @@ def _check_count(wanted: Sequence[object]) -> None:
         )
 
 
-def together(answers: Sequence[Explanations], references: Sequence[str], asked: int) -> Explanations:
+def merged(answers: Sequence[Explanations], references: Sequence[str], asked: int) -> Explanations:
     """Return the explanations of several collections as one, in the order of ``references``.
 
     ``asked``: how many collections the documents were looked for in; of more than one it is said that each document
@@ -194,13 +194,13 @@ def _place(one: Explanation, order: Mapping[str, int]) -> int:
     return min((order[name] for name in (one.document_id, one.uri, one.path) if name in order), default=len(order))
 
 
-def _named(parts: Parts, references: Sequence[str]) -> tuple[list[DocumentRecord], tuple[str, ...]]:
+def _named(context: SearchContext, references: Sequence[str]) -> tuple[list[DocumentRecord], tuple[str, ...]]:
     """Return the documents that are named, each once, and the names that nothing has."""
     found: dict[int, DocumentRecord] = {}
     unknown = []
-    with parts.catalog.read() as connection:
+    with context.catalog.read() as connection:
         for reference in dict.fromkeys(references):
-            records = naming.find(connection, parts.collection.id, reference)
+            records = naming.find(connection, context.collection.id, reference)
             found |= {record.id: record for record in records}
             if not records:
                 unknown.append(reference)
@@ -213,25 +213,25 @@ class _Explaining:
     def __init__(
         self,
         request: Request,
-        parts: Parts,
-        order: Placed,
+        context: SearchContext,
+        order: RankedCandidates,
         connection: Connection,
         wanted: Sequence[DocumentRecord],
         own: SummaryVectors,
     ) -> None:
         self._given = request
-        self._parts = parts
+        self._parts = context
         self._order = order
         self._connection = connection
         self._wanted = wanted
         self._asked = order.known.asked
         self._request = order.known.asked.request
         self._words = asked(self._asked.text)
-        self._terms = TermStatistics.of(self._asked.text, parts.index)
+        self._terms = TermStatistics.from_query(self._asked.text, context.index)
         self._wordings = wordings(connection, [record.id for record in wanted])
-        self._passages = Passages(connection, self._asked.text)
+        self._chunks = ChunkTexts(connection, self._asked.text)
         self._summaries = self._near_summaries()
-        staged = best_documents(order, parts, own)
+        staged = best_documents(order, context, own)
         ids = {record.id for record in wanted}
         self._staged = {
             one.document_id: (rank, one.with_parts(order.ranked))
@@ -249,7 +249,7 @@ class _Explaining:
         for ranked, candidates in ((pure, True), (wide, False)):
             records = [record for record, is_met in zip(self._wanted, met, strict=True) if is_met == candidates]
             firsts = {record.id: first for record in records if (first := _first(ranked, record.id)) is not None}
-            hits = self._best_passages(ranked, list(firsts.values()))
+            hits = self._best_chunks(ranked, list(firsts.values()))
             for record in records:
                 view = _View(record, ranked, firsts.get(record.id), hits.get(record.uid), candidates)
                 found[record.id] = self._explanation(view, wide, shown, left_out[record.id])
@@ -291,7 +291,7 @@ class _Explaining:
             shown=place,
             same_as=same_as,
             score=view.score,
-            passage=hit,
+            chunk=hit,
             parts=view.parts(),
             keyword=keyword,
             vector=vector,
@@ -310,16 +310,16 @@ class _Explaining:
         )
 
     def _widened(self) -> Ranked:
-        """Rank the candidates again together with the best passages of every document, of which none may be there."""
+        """Rank the candidates again together with the best chunks of every document, of which none may be there."""
         each = [self._likeliest(record.id) for record in self._wanted]
         ids, first = np.unique(np.concatenate([one.ids for one in each]), return_index=True)
         owners = np.concatenate([one.documents for one in each])[first]
         also = Ranking(ids, owners, np.zeros(len(ids), np.float32))
-        known = gathered(self._given, replace(self._parts, tracer=Tracer()), also)
+        known = retrieve(self._given, replace(self._parts, tracer=Tracer()), also)
         return rank(known.asked.request, known.found, self._parts.settings.search)
 
     def _likeliest(self, document_id: int) -> Ranking:
-        """Return the passages of a document that either half of the search likes best, else its first one."""
+        """Return the chunks of a document that either half of the search likes best, else its first one."""
         wording = self._wordings.get(document_id)
         chunk_ids = np.array(sorted(wording.chunk_ids) if wording else (), np.int64)
         index, vector = self._parts.index, self._order.known.vector
@@ -332,10 +332,10 @@ class _Explaining:
 
     def _hits(self, ranked: Ranked, request: Request, diversity: Diversity | None, *, fold: bool = True) -> list[Hit]:
         wanted = replace(request, bare=False, neighbours=0)
-        return hydrated(self._parts, ranked, wanted, self._passages, diversity, fold=fold)
+        return hydrated(self._parts, ranked, wanted, self._chunks, diversity, fold=fold)
 
-    def _best_passages(self, ranked: Ranked, places: Sequence[int]) -> dict[str, Hit]:
-        """Return document id → hit of the passage at one of these places of a ranking."""
+    def _best_chunks(self, ranked: Ranked, places: Sequence[int]) -> dict[str, Hit]:
+        """Return document id → hit of the chunk at one of these places of a ranking."""
         if not places:
             return {}
         order = sorted(places)
@@ -366,7 +366,7 @@ class _Explaining:
         return dict(zip(ids.tolist(), (vectors @ vector).tolist(), strict=True)) if len(ids) else {}
 
     def _left_out(self) -> dict[int, tuple[str, ...]]:
-        """Return document id → what keeps all of its passages out of the search."""
+        """Return document id → what keeps all of its chunks out of the search."""
         index, asked_ = self._parts.index, self._asked
         passing = {
             condition: selection.matching(self._connection, self._parts.collection.id, (condition,))
@@ -378,9 +378,9 @@ class _Explaining:
             ids = np.array(sorted(wording.chunk_ids) if wording else (), np.int64)
             failed = [one for one, those in passing.items() if not np.isin(record.id, those)]
             words = [f"it does not pass {in_words(one)}" for one in failed]
-            words += [f'no passage has "{one}"' for one in asked_.phrases if not self._having(one, index, ids)]
+            words += [f'no chunk has "{one}"' for one in asked_.phrases if not self._having(one, index, ids)]
             if barred := [one for one in asked_.excluded if len(ids) and self._having(one, index, ids) == len(ids)]:
-                words.append("every passage has " + ", ".join(f'"{one}"' for one in barred))
+                words.append("every chunk has " + ", ".join(f'"{one}"' for one in barred))
             found[record.id] = tuple(words)
         return found
 
@@ -392,7 +392,7 @@ class _Explaining:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A document in a ranking: ``first`` is the place of its best passage there, from 0; ``hit`` that passage."""
+    """A document in a ranking: ``first`` is the place of its best chunk there, from 0; ``hit`` that chunk."""
 
     record: DocumentRecord
     ranked: Ranked
@@ -414,17 +414,21 @@ class _View:
 
     def parts(self) -> dict[str, float]:
         scoring = self.ranked.candidates.scoring
-        return {} if self.first is None or scoring is None else rounded(scoring.of(int(self.ranked.rows[self.first])))
+        return (
+            {}
+            if self.first is None or scoring is None
+            else rounded(scoring.parts_of(int(self.ranked.rows[self.first])))
+        )
 
 
 def _first(ranked: Ranked, document_id: int) -> int | None:
-    """Return the place of the best passage of a document in a ranking, from 0."""
+    """Return the place of the best chunk of a document in a ranking, from 0."""
     places = np.flatnonzero(ranked.candidates.documents[ranked.rows] == document_id)
     return int(places[0]) if len(places) else None
 
 
 def _same_as(shown: Sequence[Hit], record: DocumentRecord) -> str:
-    """Return where the hit stands that says the same as the document's passage, "" where it is shown itself."""
+    """Return where the hit stands that says the same as the document's chunk, "" where it is shown itself."""
     if any(hit.document_id == record.uid for hit in shown):
         return ""
     standing = (hit for hit in shown if any(one.document_id == record.uid for one in hit.duplicates))
@@ -434,11 +438,11 @@ def _same_as(shown: Sequence[Hit], record: DocumentRecord) -> str:
 def _standing(view: _View, place: int | None, same_as: str, left_out: Sequence[str]) -> str:
     """Say in a sentence where a document stands in the answer."""
     if view.score is None:
-        return "Not found: it has no passages."
+        return "Not found: it has no chunks."
     if left_out:
         return f"Left out: {'; '.join(left_out)}. It would score {view.score:.3f}."
     if not view.candidate:
-        return f"Not found: no passage is among the best by words or by meaning. It would score {view.score:.3f}."
+        return f"Not found: no chunk is among the best by words or by meaning. It would score {view.score:.3f}."
     count = len(np.unique(view.ranked.candidates.documents))
     ranked = f"{ordinal(view.rank or 1)} of {count} documents" if count > 1 else "The only document"
     standing = f"{ranked}, score {view.score:.3f}"

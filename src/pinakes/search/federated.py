@@ -1,8 +1,8 @@
 """One question to several collections: each answers by itself, and their hits become one ranking.
 
-Scores compare where they were made alike. Of each, the part that comes from words is relative to the best passage of a
+Scores compare where they were made alike. Of each, the part that comes from words is relative to the best chunk of a
 collection; it is made relative to the best of all. Vectors compare where they are of the same model; a collection
-whose nearest passages are less near than those of another loses a share of the difference, since what fits best in a
+whose nearest chunks are less near than those of another loses a share of the difference, since what fits best in a
 collection that is about something else looks good there. Where scores do not compare, ranks do. What has the quoted
 phrases of the question comes first, whichever collection has it; where they are required and some collection has them,
 the others add nothing.
@@ -20,20 +20,20 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 
 from pinakes.catalog.selection import DOUBT
-from pinakes.errors import InvalidInput, PinakesError
-from pinakes.late import changed
-from pinakes.search.constraints import with_phrases
+from pinakes.core.errors import InvalidInput, PinakesError
+from pinakes.core.late import changed
+from pinakes.core.records import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
 from pinakes.search.defaults import allowed, versions_named
-from pinakes.search.duplicates import Compared, comparable
-from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, Answered, lost
-from pinakes.search.phrases import raised
-from pinakes.search.ranking import too_low
-from pinakes.search.request import check_least
-from pinakes.search.scoring import with_score
-from pinakes.search.term_statistics import TermStatistics
+from pinakes.search.fitting import LOOKED_AT, RANKS, SCORE, CollectionAnswer, lost
+from pinakes.search.query.request import check_least
+from pinakes.search.query.spelling import lacked_word
+from pinakes.search.ranking.duplicates import TextComparison, comparable
+from pinakes.search.ranking.rank import too_low
+from pinakes.search.retrieval.constraints import with_phrases
+from pinakes.search.retrieval.phrases import raised
+from pinakes.search.retrieval.scoring import with_score
+from pinakes.search.retrieval.term_statistics import TermStatistics
 from pinakes.settings import SearchSettings
-from pinakes.spelling import lacked_word
-from pinakes.types import JSON, Duplicate, Filter, Hit, Results, SearchMode, Stage, Trace
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ _MOST_COLLECTIONS = 1000
 _MOST_NAMED = 3
 _NEAREST = 5
 _FARTHER = 0.5
-"""What a collection loses: this share of what the mean cosine of its so many best passages lacks to that of the one
+"""What a collection loses: this share of what the mean cosine of its so many best chunks lacks to that of the one
 where they are nearest. Measured on five question sets, by twos, all together, and each cut in two: 0.25 to 0.75 hardly
 differ; the mean nDCG@10 of all together is 0.671 without it, 0.681 with it."""
 
@@ -52,7 +52,7 @@ Evidence: TypeAlias = Literal["reranker", "words", "meaning", "words and meaning
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CollectionModels:
     """What is known of collections beside their answers: the fingerprint of the model of one (``model_of``).
 
     ``far``: which are far from the question. ``terms``: how rare its words are in those of these names together, None
@@ -65,11 +65,11 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HitLimits:
     """What is wanted of all collections together: so many hits, with at least this score.
 
-    ``fold``: a passage that another collection has as well is told once, with the other place named; versions and
-    dates that are ``named`` are told apart. ``words``: how much of a hybrid score the best passage by words has from
+    ``fold``: a chunk that another collection has as well is told once, with the other place named; versions and
+    dates that are ``named`` are told apart. ``words``: how much of a hybrid score the best chunk by words has from
     that, 0 to 1.
     """
 
@@ -80,14 +80,14 @@ class Wanted:
     named: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
+    def from_settings(
         cls,
         settings: SearchSettings,
         query: str,
         filters: Mapping[str, JSON] | Filter | None,
         top_k: int | None,
         min_score: float,
-    ) -> Wanted:
+    ) -> HitLimits:
         """Return what is wanted where searches are made by these ``settings``.
 
         Raises:
@@ -109,9 +109,9 @@ class Wanted:
         filters: Mapping[str, JSON] | Filter | None,
         top_k: int | None,
         min_score: float,
-    ) -> tuple[Wanted, int, float]:
+    ) -> tuple[HitLimits, int, float]:
         """Return what ``of`` returns, and what ``of_each`` of so many collections does."""
-        wanted = cls.of(settings, query, filters, top_k, min_score)
+        wanted = cls.from_settings(settings, query, filters, top_k, min_score)
         return wanted, *wanted.of_each(collections, settings.max_top_k)
 
     def of_each(self, collections: int, limit: int) -> tuple[int, float]:
@@ -140,11 +140,11 @@ def named(wanted: str | Sequence[str], everything: Callable[[], Sequence[str]]) 
     return list(dict.fromkeys(unicodedata.normalize("NFC", name) for name in names))
 
 
-def asked(
+def ask_all(
     names: Sequence[str],
     ask: Callable[[str], Results],
-    known: Known,
-    wanted: Wanted,
+    known: CollectionModels,
+    wanted: HitLimits,
 ) -> Results:
     """Return one answer of the collections ``names``, which ``ask`` gives one by one; that of a single one as it is.
 
@@ -194,7 +194,7 @@ def asked(
     )
 
 
-def _is_enough(answers: Sequence[Results], wanted: Wanted) -> bool:
+def _is_enough(answers: Sequence[Results], wanted: HitLimits) -> bool:
     """Say whether some answer has enough hits; several may have the same."""
     return any(sum(hit.score >= wanted.min_score for hit in one.hits) >= wanted.most for one in answers)
 
@@ -243,7 +243,7 @@ def far_note(names: Sequence[str]) -> list[str]:
 
 
 def _total_found(answers: Sequence[Results], hits: Sequence[Hit], min_score: float) -> int:
-    """Return how many passages were found that score enough, all ``hits`` of ``answers`` being scored for that.
+    """Return how many chunks were found that score enough, all ``hits`` of ``answers`` being scored for that.
 
     Where one hit of a collection scores too little, so do those that it did not return.
     """
@@ -272,7 +272,7 @@ def _phrases_first(hits: Sequence[Hit]) -> list[Hit]:
     return [with_score(hits[place], score, "phrases") for place, score in zip(order.tolist(), falling, strict=True)]
 
 
-def _merged(answers: Sequence[Results], known: Known, words: float) -> tuple[list[Hit], str, list[str]]:
+def _merged(answers: Sequence[Results], known: CollectionModels, words: float) -> tuple[list[Hit], str, list[str]]:
     """Return all hits in one order, what it goes by, and what there is to say of that."""
     found = [answer for answer in answers if answer.hits]
     evidence = {answer.collection: _evidence(answer) for answer in found}
@@ -304,12 +304,12 @@ def _by_score(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
     return [with_score(hit, max(0.0, score), "collections") if score != hit.score else hit for hit, score in scored]
 
 
-def _lost(answers: Sequence[Results], known: Known) -> list[float]:
+def _lost(answers: Sequence[Results], known: CollectionModels) -> list[float]:
     """Return by how much each answer fits the question less than the best."""
     terms = known.terms([answer.collection for answer in answers], answers[0].query) if answers else None
     words = [[hit.words for hit in one.hits[:LOOKED_AT]] for one in answers]
     each = zip(words, answers, strict=True)
-    found = [Answered(best, one.answerable, _evidence(one) == "words") for best, one in each]
+    found = [CollectionAnswer(best, one.answerable, _evidence(one) == "words") for best, one in each]
     return lost(found, terms) if found else []
 
 
@@ -333,7 +333,7 @@ def _ways(evidence: Mapping[str, Evidence]) -> str:
 
 
 def _relative(answers: Sequence[Results]) -> list[Results]:
-    """Return ``answers`` with scores relative to the best passage of all, which were so to that of each collection."""
+    """Return ``answers`` with scores relative to the best chunk of all, which were so to that of each collection."""
     best = [_best_bm25(answer) for answer in answers]
     most = max(best)
     shares = [one / most if most > 0 else 1.0 for one in best]
@@ -367,7 +367,7 @@ def _best_bm25(answer: Results) -> float:
 
 
 def _nearness(answer: Results) -> float:
-    """Return the mean cosine of the best passages of an answer."""
+    """Return the mean cosine of the best chunks of an answer."""
     cosines = [hit.scores.cosine or 0.0 for hit in answer.hits[:_NEAREST]]
     return sum(cosines) / len(cosines)
 
@@ -385,14 +385,14 @@ def _by_rank(answers: Sequence[Results], lost: Sequence[float]) -> list[Hit]:
     return [hit for _, hit in sorted(placed, key=lambda one: (one[0], -one[1].confidence))]
 
 
-def _folded(hits: Sequence[Hit], wanted: Wanted) -> list[Hit]:
+def _folded(hits: Sequence[Hit], wanted: HitLimits) -> list[Hit]:
     """Return ``hits`` without those of which a better one of another collection says all (``duplicates``).
 
     Those behind the ones that are wanted are compared with these only, so that many take no long time.
     """
-    kept: list[tuple[Hit, Compared, list[Duplicate]]] = []
+    kept: list[tuple[Hit, TextComparison, list[Duplicate]]] = []
     for hit in hits:
-        text = Compared(comparable(hit.text, hit, wanted.named))
+        text = TextComparison(comparable(hit.text, hit, wanted.named))
         others = (one for one in kept[: wanted.most] if one[0].collection != hit.collection)
         better = next((one for one in others if one[1].says(text)), None)
         if better is not None:

@@ -8,16 +8,16 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pinakes.search.parts import Parts
-from pinakes.search.request import Request
-from pinakes.types import Results
+from pinakes.core.records import Results
+from pinakes.search.query.request import Request
+from pinakes.search.ranking.context import SearchContext
 
 
 class ResultCache:
     """Remembers answers until their index moves on, as it does with every change. Thread-safe.
 
     An answer that would be better the next time is not kept: one by keywords alone, one with approximate vectors, one
-    whose reranking was cut short, one that lacks passages which were just replaced. Nor is a bare one, whose hits
+    whose reranking was cut short, one that lacks chunks which were just replaced. Nor is a bare one, whose hits
     do not say of that.
     """
 
@@ -26,13 +26,15 @@ class ResultCache:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, Results] = OrderedDict()
 
-    def get(self, request: Request, parts: Parts, ask: Callable[[Request, Parts], Results]) -> Results:
+    def get(
+        self, request: Request, context: SearchContext, ask: Callable[[Request, SearchContext], Results]
+    ) -> Results:
         """Return the answer to ``request``, from memory or by ``ask``."""
         if not self._most or request.bare:
-            return ask(request, parts)
-        record, today = parts.collection, datetime.now(UTC).date()  # what is recent changes by the day
+            return ask(request, context)
+        record, today = context.collection, datetime.now(UTC).date()  # what is recent changes by the day
         # The catalogue may be ahead of an index that cannot be written now: both decide on the answer.
-        stands = (record.head, parts.index.position())
+        stands = (record.head, context.index.position())
         mine = (record.id, record.name, record.line, record.generation, record.model_id, repr(record.kept))
         key = (request, mine, stands, today)
         with self._lock:
@@ -40,11 +42,11 @@ class ResultCache:
             if known is not None:
                 self._kept.move_to_end(key)
         if known is not None:
-            with parts.tracer.stage("remembered"):
+            with context.tracer.stage("remembered"):
                 pass  # there is nothing to do
-            return replace(known, trace=parts.tracer.trace())
-        answer = ask(request, parts)
-        if _is_final(answer) and not parts.tracer.overtaken:
+            return replace(known, trace=context.tracer.trace())
+        answer = ask(request, context)
+        if _is_final(answer) and not context.tracer.overtaken:
             with self._lock:
                 self._kept[key] = answer
                 while len(self._kept) > self._most:

@@ -15,7 +15,9 @@ from pinakes.settings.layers import (
 )
 from pinakes.settings.metadata import FieldType, MetadataRule
 from pinakes.settings.outside import ChatSettings, EventKind, WebhookSettings
-from pinakes.settings.ranking import (
+from pinakes.settings.refusals import refusal, shortened, unknown
+from pinakes.settings.removed import REMOVED
+from pinakes.settings.search import (
     DEFAULT_RERANKER,
     WORD,
     BoostSettings,
@@ -25,8 +27,6 @@ from pinakes.settings.ranking import (
     SpellingSettings,
     Words,
 )
-from pinakes.settings.refusals import refusal, shortened, unknown
-from pinakes.settings.removed import REMOVED
 from pinakes.settings.sections import (
     AuditSettings,
     BoostRule,

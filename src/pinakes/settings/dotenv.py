@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 
 KEYS = frozenset(
     {

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.records import JSON
 from pinakes.settings.refusals import refusal
 from pinakes.settings.sections import CollectionSettings
-from pinakes.types import JSON
 
 KEPT = ("boosts", "chunking", "label", "retrieval")
 """Settings that a collection may be made with; the others belong to sources, which settings files name."""

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from pinakes import schedules
+from pinakes.core import schedules
 from pinakes.settings.refusals import refusal, shortened
 from pinakes.settings.sources import PlacedSource, has_login
 
@@ -56,7 +56,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSource:
     """A document, or the rest of a file, that cannot be used."""
 
     origin: str
@@ -64,19 +64,19 @@ class Refused:
 
 
 @dataclass(slots=True)
-class Found:
+class KnowledgeSourceFiles:
     """What stands in files."""
 
     declared: list[Declared] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedSource] = field(default_factory=list)
 
-    def take(self, more: Found) -> None:
+    def take(self, more: KnowledgeSourceFiles) -> None:
         """Add what stands elsewhere; of several documents of one name the first counts."""
         self.refused += more.refused
         names = {one.name: one.origin for one in self.declared}
         for one in more.declared:
             if first := names.get(one.name):
-                self.refused.append(Refused(one.origin, f"{one.name} stands in {first} already"))
+                self.refused.append(RefusedSource(one.origin, f"{one.name} stands in {first} already"))
             else:
                 names[one.name] = one.origin
                 self.declared.append(one)
@@ -84,34 +84,36 @@ class Found:
     def keep_apart(self, taken: Collection[str]) -> None:
         """Refuse documents that are called as other sources are, whose names are ``taken``."""
         self.refused += [
-            Refused(one.origin, f"{one.name} is a source of the settings") for one in self.declared if one.name in taken
+            RefusedSource(one.origin, f"{one.name} is a source of the settings")
+            for one in self.declared
+            if one.name in taken
         ]
         self.declared = [one for one in self.declared if one.name not in taken]
 
 
-def read_folder(folder: Path) -> Found:
+def read_folder(folder: Path) -> KnowledgeSourceFiles:
     """Read all ``*.yaml`` and ``*.yml`` in a folder, by name; of several documents of one name the first counts."""
-    found = Found()
+    found = KnowledgeSourceFiles()
     for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
         found.take(read_file(path))
     return found
 
 
-def read_file(path: Path) -> Found:
+def read_file(path: Path) -> KnowledgeSourceFiles:
     """Read the documents of one file."""
     try:
         if path.stat().st_size > _MAX_BYTES:
-            return Found(refused=[Refused(str(path), f"It has more than {_MAX_BYTES} bytes")])
+            return KnowledgeSourceFiles(refused=[RefusedSource(str(path), f"It has more than {_MAX_BYTES} bytes")])
         return read(path.read_text("utf-8-sig"), str(path))
     except OSError as error:
-        return Found(refused=[Refused(str(path), f"It cannot be read: {error.strerror or error}")])
+        return KnowledgeSourceFiles(refused=[RefusedSource(str(path), f"It cannot be read: {error.strerror or error}")])
     except UnicodeDecodeError:
-        return Found(refused=[Refused(str(path), "It is no UTF-8 text")])
+        return KnowledgeSourceFiles(refused=[RefusedSource(str(path), "It is no UTF-8 text")])
 
 
-def read(text: str, origin: str) -> Found:
+def read(text: str, origin: str) -> KnowledgeSourceFiles:
     """Read documents, each by itself: what is wrong with one does not keep the others from being used."""
-    found = Found()
+    found = KnowledgeSourceFiles()
     documents = _documents(text)
     number = 0
     while True:
@@ -122,13 +124,13 @@ def read(text: str, origin: str) -> Found:
         except StopIteration:
             return found
         except ValueError as error:
-            found.refused.append(Refused(place, str(error)))
+            found.refused.append(RefusedSource(place, str(error)))
             return found
         for where, one in _each(document, place):
             try:
                 found.declared.append(_declared(one, where))
             except ValueError as error:
-                found.refused.append(Refused(where, str(error)))
+                found.refused.append(RefusedSource(where, str(error)))
 
 
 def _documents(text: str) -> Iterator[Any]:

@@ -21,7 +21,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from pinakes.errors import InvalidName, InvalidSetting
+from pinakes.core.errors import InvalidName, InvalidSetting
+from pinakes.core.records import JSON
 from pinakes.settings import dotenv, knowledge_sources
 from pinakes.settings.base import Section
 from pinakes.settings.metadata import MetadataRule
@@ -30,7 +31,6 @@ from pinakes.settings.refusals import refusal, shortened, unknown
 from pinakes.settings.removed import REMOVED, without_removed
 from pinakes.settings.sections import BoostRule, CollectionSettings, NamedSearch, Settings
 from pinakes.settings.sources import PlacedSource
-from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ class ChatSettings(Section):
         "", description="What a model is told that answers questions: text, or the path of a file; none = the usual."
     )
     summary_template: str = Field("", description="What a model is told that writes summaries; as `answer_template`.")
-    passages: int = Field(12, ge=1, description="Most passages that a question is answered from.")
+    passages: int = Field(12, ge=1, description="Most chunks that a question is answered from.")
     context_tokens: int = Field(6000, ge=100, description="So many tokens these have together at most.")
     min_answerable: float = Field(
         0.2, ge=0, le=1, description="Where an answer is less probable than this the model is not asked; 0 = always is."

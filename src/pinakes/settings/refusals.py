@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 from pinakes.settings.removed import REMOVED
 
 _MOST_SHOWN = 100

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from pinakes.types import JSON
+from pinakes.core.records import JSON
 
 _log = logging.getLogger(__name__)
 

@@ -13,12 +13,13 @@ from typing import Literal, Self, TypeAlias
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from pinakes.core.records import JSON, SearchMode
 from pinakes.settings.base import Section
 from pinakes.settings.embedding import EmbeddingSettings
 from pinakes.settings.fetch import FetchSettings
 from pinakes.settings.metadata import FieldType, MetadataRule
 from pinakes.settings.outside import ChatSettings, WebhookSettings
-from pinakes.settings.ranking import (
+from pinakes.settings.search import (
     BoostSettings,
     ExpansionSettings,
     RerankSettings,
@@ -35,7 +36,6 @@ from pinakes.settings.sources import (
     exposed,
     not_apart,
 )
-from pinakes.types import JSON, SearchMode
 
 Toolset: TypeAlias = Literal["ask", "code", "history", "knowledge", "manage", "observe", "retrieve", "search"]
 """A group of tools; a test compares these with the tools that there are."""
@@ -71,7 +71,7 @@ Language: TypeAlias = Literal[
 
 
 class ChunkingSettings(Section):
-    """How documents are cut into passages."""
+    """How documents are cut into chunks."""
 
     size: int = Field(0, ge=0, description="Largest chunk, in `unit`; 0 = what the embedder reads, 512 tokens at most.")
     overlap: float = Field(
@@ -164,7 +164,7 @@ class DocumentSettings(Section):
     max_tokens: int = Field(0, ge=0, description="Longer documents are refused, in tokens; 0 = of any length.")
     max_batch: int = Field(50, ge=1, description="Most documents of one call.")
     embed_at_once: int = Field(
-        200, ge=0, description="Of a document with more new passages a server embeds so many, then answers."
+        200, ge=0, description="Of a document with more new chunks a server embeds so many, then answers."
     )
 
 
@@ -245,7 +245,7 @@ class McpSettings(Section):
 
 
 class BoostRule(Section):
-    """What lifts passages of documents whose metadata fits the query."""
+    """What lifts chunks of documents whose metadata fits the query."""
 
     field: str = Field(description="Metadata field it looks at.")
     weight: float = Field(ge=0, le=1, description="What it adds, as a share of the score: 0.15 = 15 %.")

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from pinakes.ports import Source
+from pinakes.core.ports import Source
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources.locations import recognise
 

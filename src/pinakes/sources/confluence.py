@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import ClassVar, Final
 
+from pinakes.core.records import JSON, Item, Skipped
 from pinakes.sources.confluence_backup import Backup
-from pinakes.sources.exports import Entry, ExportSource, Tree, read
+from pinakes.sources.exports import ExportEntry, ExportSource, Tree, read
 from pinakes.text.markup import Element, elements
-from pinakes.types import JSON, Item, Skipped
 
 _ENTITIES: Final = "entities.xml"
 _PAGES: Final = (".html", ".htm")
@@ -48,7 +48,7 @@ class ConfluenceExport(ExportSource):
         if _ENTITIES in entries:
             self._backup = Backup.read(tree, _ENTITIES)
             for page in self._backup.pages():
-                yield self._item(tree, page.path, Entry(page.id, page.size_bytes, page.stamp), page.metadata)
+                yield self._item(tree, page.path, ExportEntry(page.id, page.size_bytes, page.stamp), page.metadata)
             return
         if "index.html" not in entries:
             raise self._not_one()

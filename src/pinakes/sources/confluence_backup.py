@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Final, TypeAlias
 from xml.etree import ElementTree
 
-from pinakes.errors import SourceError, Unreadable, storing
+from pinakes.core.errors import SourceError, Unreadable, storing
+from pinakes.core.records import JSON
 from pinakes.sources.exports import CANNOT_READ, Tree
 from pinakes.text.markup import cut
-from pinakes.types import JSON
 
 _KINDS: Final = frozenset(("Page", "BlogPost", "Comment", "BodyContent", "Space", "ConfluenceUserImpl", "InternalUser"))
 _CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r")

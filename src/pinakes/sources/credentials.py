@@ -7,7 +7,7 @@ import ipaddress
 import os
 from urllib.parse import urlsplit
 
-from pinakes.errors import InvalidInput, SourceError
+from pinakes.core.errors import InvalidInput, SourceError
 from pinakes.settings import SourceSettings
 
 _USER = "x-access-token"

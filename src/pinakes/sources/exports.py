@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, ClassVar, Final, Protocol
 from urllib.parse import quote
 
-from pinakes.errors import SourceError, TooLarge, Unreadable, storing
+from pinakes.core.errors import SourceError, TooLarge, Unreadable, storing
+from pinakes.core.records import JSON, Item, Scan, Skipped
 from pinakes.settings import SourceSettings
+from pinakes.sources.file_stat import fingerprint
 from pinakes.sources.globs import Rules, Tally, folders_of
-from pinakes.sources.stamp import fingerprint
-from pinakes.types import JSON, Item, Scan, Skipped
 
 KINDS: Final = ("slack", "confluence", "notion")
 
@@ -35,7 +35,7 @@ _SOURCES_OF_CONFLUENCE: Final = (b"confluence", b"available pages")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ExportEntry:
     """A file of an export: its ``path`` from the top of the export, and a ``stamp`` that is another when it changed."""
 
     path: str
@@ -48,7 +48,7 @@ class Tree(Protocol):
 
     uri: str
 
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, ExportEntry]:
         """Return all files by path."""
         ...
 
@@ -235,7 +235,7 @@ class ExportSource:
             return False
         return True
 
-    def _item(self, tree: Tree, path: str, entry: Entry, metadata: Mapping[str, Any] | None = None) -> Item:
+    def _item(self, tree: Tree, path: str, entry: ExportEntry, metadata: Mapping[str, Any] | None = None) -> Item:
         """Return the item of a document at ``path`` that is made of ``entry``."""
         self._places[path] = entry.path
         stamp = f"{self.version} {entry.stamp}"
@@ -252,12 +252,12 @@ class _Folder:
             self._entries[name.removeprefix(self._top)] = file
         self.uri = f"{(path / self._top).as_uri().rstrip('/')}/"
 
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, ExportEntry]:
         entries = {}
         for name, file in self._entries.items():
             with suppress(OSError):
                 status = file.stat()
-                entries[name] = Entry(name, status.st_size, fingerprint(status))
+                entries[name] = ExportEntry(name, status.st_size, fingerprint(status))
         return entries
 
     def open(self, path: str) -> IO[bytes]:
@@ -289,9 +289,9 @@ class _Archive:
         self._places = {name.removeprefix(top): place for name, place in self._places.items()}
         self.uri = f"{path.as_uri()}#"
 
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, ExportEntry]:
         return {
-            name: Entry(name, info.file_size, f"{info.file_size}-{info.CRC:08x}")
+            name: ExportEntry(name, info.file_size, f"{info.file_size}-{info.CRC:08x}")
             for name, (_, info) in self._places.items()
         }
 
@@ -391,7 +391,7 @@ def _may_be_export(path: Path) -> bool:
     return any(entry.name in marks or HASHED.fullmatch(entry.name) for entry in names)
 
 
-def _is_space(tree: Tree, names: Mapping[str, Entry]) -> bool:
+def _is_space(tree: Tree, names: Mapping[str, ExportEntry]) -> bool:
     """Say whether an export is the HTML of a space of Confluence."""
     if "index.html" not in names:
         return False

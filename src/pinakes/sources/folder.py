@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from pinakes.errors import SourceError, TooLarge, Unreadable
+from pinakes.core.errors import SourceError, TooLarge, Unreadable
+from pinakes.core.records import Item, Scan, Skipped
 from pinakes.settings import SourceSettings
+from pinakes.sources.file_stat import fingerprint
 from pinakes.sources.git_excludes import git_excludes, is_git_exclude
 from pinakes.sources.globs import IGNORE_FILES, Rules, Tally
-from pinakes.sources.stamp import fingerprint
-from pinakes.types import Item, Scan, Skipped
 
 READ_ATTEMPTS = 3
 """How often a file that changes while it is read is tried."""

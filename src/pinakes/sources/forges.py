@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from pinakes.errors import InvalidSetting
-from pinakes.sources.urls import local_path, repository_uri
+from pinakes.core.errors import InvalidSetting
+from pinakes.sources.git_urls import local_path, repository_uri
 
 _GITHUB = "{repository}/blob/{commit}/{path}#L{first}-L{last}"
 _GITLAB = "{repository}/-/blob/{commit}/{path}#L{first}-{last}"

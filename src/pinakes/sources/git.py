@@ -15,16 +15,16 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pinakes.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
-from pinakes.permissions import make_private
+from pinakes.core.errors import NO_ROOM, Busy, SourceError, StorageFull, Unreadable
+from pinakes.core.records import Blame, Item, Scan, Skipped
+from pinakes.platform.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
-from pinakes.sources import urls
+from pinakes.sources import git_urls
 from pinakes.sources.credentials import git_settings, token_of
 from pinakes.sources.git_addresses import limits_for
 from pinakes.sources.git_history import WHOLE, Reach, blamed, fetch_depth, histories, missing_from
 from pinakes.sources.git_process import BlobReader, Git
 from pinakes.sources.globs import Rules, Tally, folders_of
-from pinakes.types import Blame, Item, Scan, Skipped
 
 _log = logging.getLogger(__name__)
 
@@ -88,8 +88,8 @@ class GitSource:
         fetch: FetchSettings | None = None,
     ) -> None:
         del avoid  # nothing of ours is committed to a repository
-        self._location = urls.check(settings.location)
-        self._ref = urls.check_ref(settings.ref) if settings.ref else None
+        self._location = git_urls.check(settings.location)
+        self._ref = git_urls.check_ref(settings.ref) if settings.ref else None
         self._patterns = settings.include, settings.exclude
         self._rules = Rules(*self._patterns)
         self._max_file_bytes = max_file_bytes
@@ -389,7 +389,7 @@ class GitSource:
                 if reason:
                     skipped.append(Skipped(_shown(entry.path), reason))
                 else:
-                    uri = urls.file_uri(self._location, remote.name, entry.path)
+                    uri = git_urls.file_uri(self._location, remote.name, entry.path)
                     items.append(Item(entry.path, uri, entry.size_bytes, entry.blob, metadata))
         items.sort(key=lambda item: item.path)
         return items, sorted(skipped + tally.skipped(), key=lambda skip: (skip.path, skip.reason))

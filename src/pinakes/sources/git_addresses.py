@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from pinakes.errors import Refused
+from pinakes.core.errors import Refused
 from pinakes.fetching.addresses import Allowed
 from pinakes.settings import FetchSettings
-from pinakes.sources.urls import redact
+from pinakes.sources.git_urls import redact
 
 _PORTS: Final = {"https": 443, "http": 80, "ssh": 22}
 _URL: Final = re.compile(
@@ -25,7 +25,7 @@ _SCP: Final = re.compile(r"[\w.+-]+@(?P<host>[\w.-]+):(?!//)[^\s\\]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GitLimits:
     """How git is to run so that it reaches what was checked and nothing else.
 
     ``settings`` of git by name; ``ssh``: options of ssh; ``protocols`` as GIT_ALLOW_PROTOCOL has them.
@@ -36,7 +36,7 @@ class Limits:
     ssh: str = ""
 
 
-def limits_for(location: str, fetch: FetchSettings) -> Limits:
+def limits_for(location: str, fetch: FetchSettings) -> GitLimits:
     """Look up the host of a repository, and return what keeps git to the addresses that were found.
 
     Raises:
@@ -59,7 +59,7 @@ def limits_for(location: str, fetch: FetchSettings) -> Limits:
     if scheme == "ssh":
         return _by_ssh(host, addresses)
     listed = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
-    return Limits(
+    return GitLimits(
         "https:http",
         {
             "http.followRedirects": "false",  # they lead where nobody looked
@@ -69,5 +69,5 @@ def limits_for(location: str, fetch: FetchSettings) -> Limits:
     )
 
 
-def _by_ssh(host: str, addresses: list[str]) -> Limits:
-    return Limits("ssh", ssh=f" -oHostName={addresses[0]} -oHostKeyAlias={host} -oProxyCommand=none")
+def _by_ssh(host: str, addresses: list[str]) -> GitLimits:
+    return GitLimits("ssh", ssh=f" -oHostName={addresses[0]} -oHostKeyAlias={host} -oProxyCommand=none")

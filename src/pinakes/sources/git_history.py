@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pinakes.errors import SourceError
+from pinakes.core.errors import SourceError
+from pinakes.core.records import JSON, Blame
 from pinakes.sources.git_process import Git
-from pinakes.types import JSON, Blame
 
 WHOLE = 0
 """As a number of commits: all of them."""
@@ -237,7 +237,7 @@ def _told(porcelain: Iterable[str], missing: Collection[str]) -> tuple[Blame, ..
         elif commit:
             name, _, value = line.partition(" ")
             facts[commit][name] = value
-    return together(told)
+    return merged_lines(told)
 
 
 def _line(number: int, commit: str, facts: Mapping[str, str], missing: Collection[str]) -> Blame:
@@ -251,7 +251,7 @@ def _line(number: int, commit: str, facts: Mapping[str, str], missing: Collectio
     return Blame(number, number, commit, author, at.replace("+00:00", "Z"), subject)
 
 
-def together(lines: Iterable[Blame]) -> tuple[Blame, ...]:
+def merged_lines(lines: Iterable[Blame]) -> tuple[Blame, ...]:
     """Return ``lines`` with those in a row that one commit wrote as one."""
     found: list[Blame] = []
     for one in lines:

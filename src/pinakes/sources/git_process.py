@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, TypeAlias
 from weakref import WeakSet
 
-from pinakes.errors import PinakesError, SourceError, StorageFull, TooLarge, Unreadable
-from pinakes.sources.git_addresses import Limits
-from pinakes.sources.urls import redact
+from pinakes.core.errors import PinakesError, SourceError, StorageFull, TooLarge, Unreadable
+from pinakes.sources.git_addresses import GitLimits
+from pinakes.sources.git_urls import redact
 
 CREDENTIALS_HINT = (
     "Is the URL right? For a private repository set up a git credential helper (`git config --global "
@@ -121,7 +121,7 @@ class Git:
         work: Path,
         timeout_s: float,
         secrets: Secrets = dict,
-        limits: Callable[[], Limits] = lambda: Limits(_PROTOCOLS),
+        limits: Callable[[], GitLimits] = lambda: GitLimits(_PROTOCOLS),
     ) -> None:
         self.location = location
         self.timeout_s = timeout_s
@@ -201,7 +201,7 @@ class Git:
         self, arguments: tuple[str, ...], git_dir: Path | None, *, stdin: int, stderr: int
     ) -> subprocess.Popen[bytes]:
         asks = arguments[0] in _ASKING
-        secrets, limits = (self._secrets(), self._limits()) if asks else ({}, Limits(_PROTOCOLS))
+        secrets, limits = (self._secrets(), self._limits()) if asks else ({}, GitLimits(_PROTOCOLS))
         command = ["git", *(part for setting in _HARDENED for part in ("-c", setting))]
         if git_dir is not None:
             command.append(f"--git-dir={git_dir}")
@@ -301,7 +301,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str], limits: Limits) -> dict[str, str]:
+def _environment(outer: Mapping[str, str], work: Path, secrets: Mapping[str, str], limits: GitLimits) -> dict[str, str]:
     inner = {name: value for name, value in outer.items() if not _DROPPED.fullmatch(name)}
     inner |= _configured(outer.get("GIT_CONFIG_COUNT", ""), {**secrets, **limits.settings})
     ssh = outer.get("GIT_SSH_COMMAND", "ssh")

@@ -14,11 +14,11 @@ from typing import Literal
 
 from pathspec import GitIgnoreSpec, PathSpec
 
-from pinakes.errors import InvalidSetting
-from pinakes.patterns import MOST_CHARS, MOST_WILDCARDS, compiled
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.gitignore import MOST_CHARS, MOST_WILDCARDS, compiled
+from pinakes.core.records import Skipped
+from pinakes.core.wording import counted
 from pinakes.settings.refusals import shortened
-from pinakes.types import Skipped
-from pinakes.wording import counted
 
 IGNORE_FILES = (".gitignore", ".pinakesignore")
 """Read in every folder, in this order: the second may take back what the first left out."""

@@ -16,17 +16,17 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
-from pinakes.errors import Busy, PinakesError, SourceError, TooLarge, Unreadable
+from pinakes.core.errors import Busy, PinakesError, SourceError, TooLarge, Unreadable
+from pinakes.core.records import Item, Scan, Skipped
 from pinakes.fetching import check_url, open_client, shown
-from pinakes.permissions import make_private
+from pinakes.platform.permissions import make_private
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import sitemaps, web_pages
 from pinakes.sources.credentials import check_protected, token_of
 from pinakes.sources.globs import Rules, Tally, folders_of
 from pinakes.sources.locations import check_page
-from pinakes.sources.manners import Manners
-from pinakes.sources.web_pages import Kept, Store
-from pinakes.types import Item, Scan, Skipped
+from pinakes.sources.politeness import Politeness
+from pinakes.sources.web_pages import Store, StoredPage
 
 if TYPE_CHECKING:
     from pinakes.fetching.client import Fetched
@@ -84,7 +84,7 @@ class _Outcome:
     """
 
     wanted: _Wanted
-    kept: Kept | None = None
+    kept: StoredPage | None = None
     known_as: str = ""
     skipped: str = ""
     failed: str = ""
@@ -136,7 +136,7 @@ class HttpSource:
         self._work = work
         self._store = Store(work / "pages")
         self._ended = threading.Event()
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, StoredPage] = {}
         self._failed: dict[str, str] = {}
         self._refused: PinakesError | None = None
 
@@ -161,7 +161,7 @@ class HttpSource:
             Busy: another process has been fetching the same for long.
         """
         with self._locked():
-            found = yield from self._find(Manners(self._client, self._fetch, self._pause))
+            found = yield from self._find(Politeness(self._client, self._fetch, self._pause))
             self._refuse_nothing(found, state)
             if found.whole:
                 every = {outcome.wanted.url for outcome in (*found.pages.values(), *found.lists)}
@@ -205,7 +205,7 @@ class HttpSource:
         if self._ended.wait(seconds):
             raise SourceError("The run was ended.")
 
-    def _find(self, manners: Manners) -> Generator[tuple[int, int], None, _Found]:
+    def _find(self, manners: Politeness) -> Generator[tuple[int, int], None, _Found]:
         """Ask for what is configured, then for what sitemaps list, until no sitemap leads on."""
         found = _Found()
         wave = [_Wanted(url) for url in self._urls]
@@ -258,7 +258,7 @@ class HttpSource:
         return wave
 
     def _ask_all(
-        self, wave: Sequence[_Wanted], manners: Manners, asked: int
+        self, wave: Sequence[_Wanted], manners: Politeness, asked: int
     ) -> Generator[tuple[int, int], None, list[_Outcome]]:
         """Ask for all of these, a few at once of each host; return what came of it, in their order.
 
@@ -294,13 +294,13 @@ class HttpSource:
         self._pause(0)
         return [outcomes[wanted.url] for wanted in wave]
 
-    def _ask(self, wanted: _Wanted, manners: Manners) -> _Outcome:
+    def _ask(self, wanted: _Wanted, manners: Politeness) -> _Outcome:
         """Ask for one address; whatever is wrong with it is its outcome."""
         before = self._store.get(wanted.url)
         outcome = self._asked(wanted, manners, before)
         return replace(outcome, known_as=before.media_type) if before is not None else outcome
 
-    def _asked(self, wanted: _Wanted, manners: Manners, before: Kept | None) -> _Outcome:
+    def _asked(self, wanted: _Wanted, manners: Politeness, before: StoredPage | None) -> _Outcome:
         listed_same = before is not None and wanted.listed and wanted.listed == before.listed
         if before is not None and listed_same and time.time() - before.fetched < _TRUSTED_S:
             return _Outcome(wanted, before)
@@ -333,7 +333,7 @@ class HttpSource:
         """Return how much is fetched at most: what is configured may turn out to be a sitemap."""
         return max(self._max_file_bytes, sitemaps.MAX_BYTES if wanted.depth or wanted.url in self._urls else 0)
 
-    def _taken(self, wanted: _Wanted, answer: Fetched, before: Kept | None) -> _Outcome:
+    def _taken(self, wanted: _Wanted, answer: Fetched, before: StoredPage | None) -> _Outcome:
         """Keep the page that an answer brings, or say why there is none."""
         if answer.status in _GONE and not (before and before.is_sitemap):
             return _Outcome(wanted, skipped=f"Not there (status {answer.status})")
@@ -348,7 +348,7 @@ class HttpSource:
         body = answer.body if is_sitemap else web_pages.content(answer, media_type)
         if not body.strip():
             return _Outcome(wanted, skipped="Empty page")
-        kept = Kept(
+        kept = StoredPage(
             url=wanted.url,
             final=answer.url,
             media_type=media_type,

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.fetching import MAX_URL_CHARS, check_url, shown
 from pinakes.settings import SourceSettings
 from pinakes.settings.sources import whole_path
-from pinakes.sources import exports, urls
-from pinakes.text.cleaning import Cleaner
+from pinakes.sources import exports, git_urls
+from pinakes.text.parameter_cleaning import ParameterCleaner
 
 _PAGE: Final = re.compile(
     r"\.(?:x?html?|aspx?|php|jsp|xml|xml\.gz|md|markdown|rst|txt|pdf|docx?|pptx?|xlsx?|od[tps]|epub|csv|json|ya?ml)$",
@@ -43,17 +43,17 @@ def recognise(location: str, ref: str | None = None, kind: str | None = None) ->
     if kind is not None and kind not in _KINDS:
         raise InvalidInput(f"There is no source of kind {kind!r}.", hint=f"Use {', '.join(_KINDS)}.")
     if ref is not None:
-        urls.check_ref(ref)
+        git_urls.check_ref(ref)
         if kind not in (None, "git"):
             raise InvalidInput(f"A source of kind {kind} has no {ref!r}.", hint="Leave the ref out.")
     if kind == "http" or (kind is None and ref is None and _is_page(location)):
         return _settings("http", check_page(location))
-    if urls.is_remote(location):
-        local = urls.local_path(location)
+    if git_urls.is_remote(location):
+        local = git_urls.local_path(location)
         if local is None or kind == "git" or not os.path.lexists(local) or is_repository(local) or ref is not None:
             if kind not in (None, "git"):
-                raise InvalidInput(f"{urls.redact(location)!r} is no {kind}.", hint="Give a path, or no kind.")
-            return _settings("git", urls.check(location), ref)
+                raise InvalidInput(f"{git_urls.redact(location)!r} is no {kind}.", hint="Give a path, or no kind.")
+            return _settings("git", git_urls.check(location), ref)
         return _settings(kind or "folder", whole_path(str(local), Path("/")))
     return _local(location, ref, kind)
 
@@ -73,7 +73,7 @@ def check_page(url: str) -> str:
         InvalidInput: it cannot be fetched, or it carries a login or a secret, which would be stored.
     """
     whole = check_url(url)
-    if Cleaner().text(whole, MAX_URL_CHARS) != whole:
+    if ParameterCleaner().text(whole, MAX_URL_CHARS) != whole:
         raise InvalidInput(
             f"{shown(whole)!r} carries a secret in its query, which would be stored.", hint="Leave it out."
         )

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import ClassVar, Final
 from urllib.parse import quote, unquote
 
-from pinakes.sources.exports import HASHED, Entry, ExportSource, Tree, front_matter, read
-from pinakes.types import JSON, Item, Skipped
+from pinakes.core.records import JSON, Item, Skipped
+from pinakes.sources.exports import HASHED, ExportEntry, ExportSource, Tree, front_matter, read
 
 _READ: Final = (".md", ".csv", ".html")
 _FOLDER: Final = re.compile(r"(?P<name>.+?)[ _-](?P<id>[0-9a-f]{32})", re.IGNORECASE)
@@ -72,7 +72,7 @@ class NotionExport(ExportSource):
         return f"{match['open']}{quote(clean)}{hash_}{rest}{match['close']}"
 
 
-def _clean_paths(entries: Mapping[str, Entry]) -> dict[str, str]:
+def _clean_paths(entries: Mapping[str, ExportEntry]) -> dict[str, str]:
     """Return path → path without ids; where two would be the same, the later one keeps a part of its id."""
     clean: dict[str, str] = {}
     taken: set[str] = set()
@@ -93,7 +93,7 @@ def _clean_paths(entries: Mapping[str, Entry]) -> dict[str, str]:
     return clean
 
 
-def _is_view(path: str, entries: Mapping[str, Entry]) -> bool:
+def _is_view(path: str, entries: Mapping[str, ExportEntry]) -> bool:
     return path.lower().endswith(".csv") and _whole(path) in entries
 
 

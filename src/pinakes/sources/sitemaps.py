@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree
 
-from pinakes.errors import TooLarge, Unreadable
+from pinakes.core.errors import TooLarge, Unreadable
 
 MAX_BYTES: Final = 60_000_000
 """Most of one sitemap when it is unpacked; the protocol allows 50 MB."""
@@ -22,7 +22,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SitemapEntry:
     """A page or a further sitemap; ``changed`` is when it last changed, as the site says it, or ""."""
 
     url: str
@@ -34,7 +34,7 @@ class Sitemap:
     """What a sitemap lists: pages, or where ``is_index`` further sitemaps."""
 
     is_index: bool
-    entries: tuple[Entry, ...]
+    entries: tuple[SitemapEntry, ...]
 
 
 def is_sitemap(body: bytes) -> bool:
@@ -72,7 +72,7 @@ class _Listing:
 
     def __init__(self) -> None:
         self.root = ""
-        self.entries: list[Entry] = []
+        self.entries: list[SitemapEntry] = []
         self._path: list[str] = []
         self._values: dict[str, str] = {}
 
@@ -91,7 +91,7 @@ class _Listing:
     def end(self, _tag: str) -> None:
         if len(self._path) == 2:
             if url := self._values.get("loc", "").strip():
-                self.entries.append(Entry(url, self._values.get("lastmod", "").strip()))
+                self.entries.append(SitemapEntry(url, self._values.get("lastmod", "").strip()))
             self._values = {}
         self._path.pop()
 

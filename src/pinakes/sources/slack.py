@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from pinakes.errors import PinakesError, Unreadable
-from pinakes.sources.exports import Entry, ExportSource, Tree, front_matter, read
-from pinakes.types import JSON, Item, Skipped
+from pinakes.core.errors import PinakesError, Unreadable
+from pinakes.core.records import JSON, Item, Skipped
+from pinakes.sources.exports import ExportEntry, ExportSource, Tree, front_matter, read
 
 _DAY: Final = re.compile(r"(?P<folder>[^/]+)/(?P<day>\d{4}-\d{2}-\d{2})\.json")
 _PEOPLE: Final = ("users.json", "org_users.json")
@@ -87,7 +87,7 @@ class SlackExport(ExportSource):
                 document = f"{name}/{match['day']}.md"
                 if document in self._places:
                     document = f"{name} {match['folder']}/{match['day']}.md"
-                yield self._item(tree, document, Entry(path, entry.size_bytes, stamp))
+                yield self._item(tree, document, ExportEntry(path, entry.size_bytes, stamp))
 
     def _content(self, tree: Tree, place: str, item: Item) -> bytes:
         del tree, item
@@ -205,7 +205,7 @@ class SlackExport(ExportSource):
         return f"[{label}]({target})" if label and label != target.removeprefix("mailto:") else target
 
 
-def _workspace(tree: Tree, entries: Mapping[str, Entry], skipped: list[Skipped]) -> _Workspace:
+def _workspace(tree: Tree, entries: Mapping[str, ExportEntry], skipped: list[Skipped]) -> _Workspace:
     """Return the names of an export; a list that is damaged leaves ids as they are, and is reported."""
     lists: dict[str, list[JSON]] = {}
     digest = hashlib.sha256()

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
-from pinakes.errors import Unreadable, storing
-from pinakes.permissions import make_private
+from pinakes.core.errors import Unreadable, storing
+from pinakes.platform.permissions import make_private
 
 if TYPE_CHECKING:
     from pinakes.fetching.client import Fetched
@@ -58,7 +58,7 @@ _MAX_PART_CHARS: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPage:
     """What is known of a page: its address, where it led to, how the host marks this version, and its content's hash.
 
     ``listed``: when it last changed as its sitemap says it; ``fetched``: when it was asked for, seconds of the epoch.
@@ -87,16 +87,16 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, url: str) -> Kept | None:
+    def get(self, url: str) -> StoredPage | None:
         """Return what is known of a page whose content is there."""
         about, content = self._places(url)
         try:
-            kept = Kept(**json.loads(about.read_text("utf-8")))
+            kept = StoredPage(**json.loads(about.read_text("utf-8")))
             return kept if kept.url == url and content.stat().st_size == kept.size_bytes else None
         except (OSError, ValueError, TypeError):
             return None
 
-    def put(self, kept: Kept, body: bytes | None = None) -> None:
+    def put(self, kept: StoredPage, body: bytes | None = None) -> None:
         """Keep a page; without ``body`` its content stays what it is.
 
         Raises:
@@ -109,7 +109,7 @@ class Store:
                 _write(content, body)
             _write(about, json.dumps(asdict(kept)).encode())
 
-    def body(self, kept: Kept) -> bytes:
+    def body(self, kept: StoredPage) -> bytes:
         """Return the content of a page.
 
         Raises:
@@ -195,7 +195,7 @@ def content(answer: Fetched, media_type: str) -> bytes:
         return answer.body
 
 
-def with_base(body: bytes, kept: Kept) -> bytes:
+def with_base(body: bytes, kept: StoredPage) -> bytes:
     """Return an HTML page that says where it was, so that its links can be followed; anything else as it is."""
     if kept.media_type not in _HTML or b"<base" in body[:65_536].lower() or body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return body

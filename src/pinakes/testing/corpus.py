@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pinakes import filters
-from pinakes.analysis import Analyzer
-from pinakes.ports import KeywordQuery, VectorQuery, Vectors
+from pinakes.core import filters
+from pinakes.core.ports import KeywordQuery, VectorQuery, Vectors
+from pinakes.core.records import HELD, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
+from pinakes.text.analysis import Analyzer
 from pinakes.text.identifiers import has_parts
-from pinakes.types import HELD, Filter, Float32, IndexEntry, Int64, Metadata, Ranking, VectorEntry
 
 Select: TypeAlias = Callable[[Filter], Int64]
 """Gives the sorted ids of the documents that pass a filter, int64 (n,)."""
@@ -63,10 +63,10 @@ def write_files(folder: Path, files: Mapping[str, str] = FILES) -> Path:
 
 
 class ReferenceIndex:
-    """An ``Index`` in memory: every score computed for every passage, as its definition says.
+    """An ``Index`` in memory: every score computed for every chunk, as its definition says.
 
-    BM25 (k1 1.2, b 0.75, terms of a query as often as they stand there) over the header and text of a passage alone,
-    or over the texts of a document's passages.
+    BM25 (k1 1.2, b 0.75, terms of a query as often as they stand there) over the header and text of a chunk alone,
+    or over the texts of a document's chunks.
     """
 
     def __init__(self, dimension: int, select: Select) -> None:
@@ -165,7 +165,7 @@ class ReferenceIndex:
         """Release nothing."""
 
     def _documents(self) -> dict[int, IndexEntry]:
-        """Return document id → an entry with the texts of all its passages."""
+        """Return document id → an entry with the texts of all its chunks."""
         whole: dict[int, IndexEntry] = {}
         for entry in self._entries.values():
             before = whole.get(entry.document_id)
@@ -213,7 +213,7 @@ class ReferenceIndex:
 
 
 class Corpus:
-    """Made-up documents with passages, vectors and metadata, the same each time for the same ``seed``."""
+    """Made-up documents with chunks, vectors and metadata, the same each time for the same ``seed``."""
 
     WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "islet", "krill", "lotus", "maple")
 
@@ -233,7 +233,7 @@ class Corpus:
                 self.entries.append(self.entry(document_id, len(self.entries) + 1))
 
     def entry(self, document_id: int, chunk_id: int) -> IndexEntry:
-        """Make one passage of up to 30 words with a random unit vector that float16 holds exactly."""
+        """Make one chunk of up to 30 words with a random unit vector that float16 holds exactly."""
         words = self._random.choice(self.WORDS, self._random.integers(3, 30))
         path = str(self.metadata[document_id]["path"])
         return IndexEntry(chunk_id, document_id, "", path, "", " ".join(words), (), self.vector())

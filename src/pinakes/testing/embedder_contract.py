@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from pinakes.ports import Embedder
+from pinakes.core.ports import Embedder
 from pinakes.testing.corpus import ODD_QUERIES, equal
 
 TEXTS = ("The grey heron waits.", "Otters eat fish.", "def feed(animal): return 22", "鳥は魚を食べる", "🦡", "x")

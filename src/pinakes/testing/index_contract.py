@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pinakes import filters
-from pinakes.ports import Index, KeywordQuery, VectorQuery
+from pinakes.core import filters
+from pinakes.core.ports import Index, KeywordQuery, VectorQuery
+from pinakes.core.records import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.testing.corpus import FILTERS, ODD_QUERIES, Corpus, ReferenceIndex, Select, equal
-from pinakes.types import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
 
 MakeIndex: TypeAlias = Callable[[Path, int, Select], Index]
 """Opens the engine on a folder (or a name of its own made from it), for vectors of a dimension."""
@@ -46,7 +46,7 @@ def an_empty_index_stands_at_zero_and_finds_nothing(make: MakeIndex, folder: Pat
         _same_contents(index, ReferenceIndex(corpus.dimension, corpus.select))
 
 
-def both_arms_find_the_same_passages_as_the_reference_under_every_filter(make: MakeIndex, folder: Path) -> None:
+def both_arms_find_the_same_chunks_as_the_reference_under_every_filter(make: MakeIndex, folder: Path) -> None:
     corpus = Corpus()
     reference = corpus.reference()
     with closing(_filled(make, folder, corpus)) as index:
@@ -55,7 +55,7 @@ def both_arms_find_the_same_passages_as_the_reference_under_every_filter(make: M
                 found = index.keyword(KeywordQuery(query, 1000, where))[0]
                 _ordered(found)
                 expected = reference.keyword(KeywordQuery(query, 1000, where))[0]
-                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"passages with {query!r} where {where}")
+                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"chunks with {query!r} where {where}")
             _same_vectors(index, reference, corpus.vector(), 1000, where, None)
 
 
@@ -73,17 +73,17 @@ def the_best_are_taken_after_filtering(make: MakeIndex, folder: Path) -> None:
             equal(len(index.keyword(KeywordQuery("heron", limit))[0]), limit, "keyword hits up to the limit")
 
 
-def asked_about_some_passages_it_scores_those_and_no_others(make: MakeIndex, folder: Path) -> None:
+def asked_about_some_chunks_it_scores_those_and_no_others(make: MakeIndex, folder: Path) -> None:
     corpus = Corpus()
     reference = corpus.reference()
     with closing(_filled(make, folder, corpus)) as index:
         everything = index.keyword(KeywordQuery("heron krill", 1000))[0]
         asked = np.array([1, 5, 9, 20, 10_000], np.int64)
         found = index.keyword(KeywordQuery("heron krill", len(asked), among=asked))[0]
-        equal(set(found.ids.tolist()), set(everything.ids.tolist()) & set(asked.tolist()), "passages among those asked")
+        equal(set(found.ids.tolist()), set(everything.ids.tolist()) & set(asked.tolist()), "chunks among those asked")
         whole = dict(zip(everything.ids.tolist(), everything.scores.tolist(), strict=True))
         for key, score in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
-            assert abs(score - whole[key]) < 1e-4, f"passage {key} scores {score} alone, {whole[key]} among all"
+            assert abs(score - whole[key]) < 1e-4, f"chunk {key} scores {score} alone, {whole[key]} among all"
         _same_vectors(index, reference, corpus.vector(), len(asked), None, asked)
         equal(
             len(index.vector(VectorQuery(corpus.vector(), 5, among=np.empty(0, np.int64)))[0]), 0, "hits among nothing"
@@ -142,7 +142,7 @@ def phrases_are_found_where_their_words_stand_in_a_row(make: MakeIndex, folder: 
                 found = index.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
                 expected = reference.keyword(KeywordQuery(phrase, 1000, where, evidence="phrases"))[0]
                 _ordered(found)
-                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"passages with {phrase!r} where {where}")
+                equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"chunks with {phrase!r} where {where}")
                 equal(set(found.scores.tolist()) - {1.0}, set(), "scores of phrases other than 1")
 
 
@@ -159,7 +159,7 @@ def removed_and_replaced_documents_leave_nothing_behind(make: MakeIndex, folder:
         equal(
             set(index.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
             set(reference.keyword(KeywordQuery("heron", 1000))[0].ids.tolist()),
-            "passages after removal",
+            "chunks after removal",
         )
 
 
@@ -177,7 +177,7 @@ def applying_changes_twice_is_harmless(make: MakeIndex, folder: Path) -> None:
         _same_vectors(index, reference, corpus.vector(), 1000, None, None)
 
 
-def a_passage_without_a_vector_waits_for_it(make: MakeIndex, folder: Path) -> None:
+def a_chunk_without_a_vector_waits_for_it(make: MakeIndex, folder: Path) -> None:
     corpus = Corpus()
     entry = corpus.entries[0]
     pending = IndexEntry(entry.chunk_id, entry.document_id, "", entry.path, "", entry.text, (), None)
@@ -187,7 +187,7 @@ def a_passage_without_a_vector_waits_for_it(make: MakeIndex, folder: Path) -> No
             index.keyword(KeywordQuery(entry.text, 5))[0].ids.tolist(), [entry.chunk_id], "keyword hits while pending"
         )
         equal(len(index.vector(VectorQuery(corpus.vector(), 5))[0]), 0, "vector hits while pending")
-        assert np.isnan(index.vectors(np.array([entry.chunk_id])).own).all(), "a pending passage has a vector"
+        assert np.isnan(index.vectors(np.array([entry.chunk_id])).own).all(), "a pending chunk has a vector"
         index.apply([entry.document_id], [entry], 2)
         equal(index.vector(VectorQuery(corpus.vector(), 5))[0].ids.tolist(), [entry.chunk_id], "vector hits afterwards")
 
@@ -233,14 +233,14 @@ def vectors_alone_leave_keywords_as_they_are(make: MakeIndex, folder: Path) -> N
         index.apply((), (), 2, _vectors(corpus, corpus.entries, exact=True))
         for where, expected in zip((None, *FILTERS), before, strict=True):
             found = index.keyword(KeywordQuery("heron krill", 1000, where))[0]
-            equal(found.ids.tolist(), expected.ids.tolist(), f"passages after new vectors where {where}")
+            equal(found.ids.tolist(), expected.ids.tolist(), f"chunks after new vectors where {where}")
             equal(found.scores.tolist(), expected.scores.tolist(), f"scores after new vectors where {where}")
         changed = replace(corpus.entries[0], text="zyzzyva")
         index.apply([changed.document_id], [changed], 3, _vectors(corpus, corpus.entries[9:], exact=False))
         equal(
             index.keyword(KeywordQuery("zyzzyva", 5))[0].ids.tolist(),
             [changed.chunk_id],
-            "passages changed with vectors",
+            "chunks changed with vectors",
         )
 
 
@@ -290,7 +290,7 @@ def it_gives_back_the_vectors_it_scores_with(make: MakeIndex, folder: Path) -> N
         asked = np.array([entry.chunk_id for entry in reversed(corpus.entries)] + [99_999], np.int64)
         held = index.vectors(asked).own
         equal((held.dtype, held.shape), (np.dtype(np.float32), (len(asked), corpus.dimension)), "vectors")
-        assert np.isnan(held[-1]).all(), "an unknown passage has a vector"
+        assert np.isnan(held[-1]).all(), "an unknown chunk has a vector"
         expected = np.array([entry.vector for entry in reversed(corpus.entries)])
         assert np.abs(held[:-1] - expected).max() <= VECTOR_TOLERANCE, "vectors differ from those given"
 
@@ -378,15 +378,15 @@ def it_describes_itself_in_plain_values(make: MakeIndex, folder: Path) -> None:
 
 INDEX_CHECKS: tuple[Callable[[MakeIndex, Path], None], ...] = (
     an_empty_index_stands_at_zero_and_finds_nothing,
-    both_arms_find_the_same_passages_as_the_reference_under_every_filter,
+    both_arms_find_the_same_chunks_as_the_reference_under_every_filter,
     the_best_are_taken_after_filtering,
-    asked_about_some_passages_it_scores_those_and_no_others,
+    asked_about_some_chunks_it_scores_those_and_no_others,
     whole_documents_are_ranked_by_all_their_words,
     definitions_are_found_by_the_name_as_it_is_written,
     phrases_are_found_where_their_words_stand_in_a_row,
     removed_and_replaced_documents_leave_nothing_behind,
     applying_changes_twice_is_harmless,
-    a_passage_without_a_vector_waits_for_it,
+    a_chunk_without_a_vector_waits_for_it,
     vectors_alone_take_the_place_of_others_or_of_none,
     giving_vectors_twice_is_harmless,
     vectors_alone_leave_keywords_as_they_are,
@@ -421,7 +421,7 @@ def _filled(make: MakeIndex, folder: Path, corpus: Corpus) -> Index:
 
 
 def _partly_embedded(corpus: Corpus) -> list[IndexEntry]:
-    """Return the passages: of each three one exact, one approximate, one without a vector."""
+    """Return the chunks: of each three one exact, one approximate, one without a vector."""
     return [
         replace(entry, vector=entry.vector if entry.chunk_id % 3 else None, exact=entry.chunk_id % 3 != 1)
         for entry in corpus.entries
@@ -454,7 +454,7 @@ def _same_held(index: Index, reference: Index, corpus: Corpus) -> None:
     owners = np.array([*corpus.metadata, 10_000], np.int64)
     sums, right = index.vectors(owners[:0], owners).sums, reference.vectors(owners[:0], owners).sums
     assert np.allclose(sums, right, rtol=0, atol=4 * VECTOR_TOLERANCE, equal_nan=True), (
-        "vectors of documents are not the sum of those of their passages"
+        "vectors of documents are not the sum of those of their chunks"
     )
 
 
@@ -469,7 +469,7 @@ def _same_vectors(
     equal(set(found.ids.tolist()), set(expected.ids.tolist()), f"nearest {limit} where {where}")
     by_id = dict(zip(expected.ids.tolist(), expected.scores.tolist(), strict=True))
     for key, score in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
-        assert abs(score - by_id[key]) <= VECTOR_TOLERANCE, f"passage {key} scores {score}, its cosine is {by_id[key]}"
+        assert abs(score - by_id[key]) <= VECTOR_TOLERANCE, f"chunk {key} scores {score}, its cosine is {by_id[key]}"
     equal(_exact(found), _exact(expected), f"exact scores where {where}")
 
 
@@ -485,5 +485,5 @@ def _ordered(ranking: Ranking) -> None:
     equal((ranking.documents.dtype, ranking.documents.shape), (ranking.ids.dtype, ranking.ids.shape), "its documents")
     if ranking.exact is not None:
         equal((ranking.exact.dtype, ranking.exact.shape), (np.dtype(np.bool_), ranking.ids.shape), "exact of a ranking")
-    assert len(set(ranking.ids.tolist())) == len(ranking), "a passage is ranked twice"
+    assert len(set(ranking.ids.tolist())) == len(ranking), "a chunk is ranked twice"
     assert (np.diff(ranking.scores) <= 0).all(), "a ranking is not best first"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-from pinakes.types import Document, ReadingNote
+from pinakes.core.records import Document, ReadingNote
 
 _MIN_RUN_CHARS: Final = 160
 """A word of so many characters that looks drawn by lot is data; the longest hash in use has 128."""
@@ -88,7 +88,7 @@ _LONG_LINE: Final = re.compile(rf"^[^\n]{{{_MIN_MINIFIED_CHARS},}}$", re.MULTILI
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 
 
-class Finding(NamedTuple):
+class EmbeddedData(NamedTuple):
     """Data of one kind: text[start:end], and what stands in its place."""
 
     start: int
@@ -97,11 +97,11 @@ class Finding(NamedTuple):
     mark: str
 
 
-class Cleaned(NamedTuple):
+class TextWithoutData(NamedTuple):
     """A text without embedded data, and what was left out of the text before, in its order."""
 
     text: str
-    findings: tuple[Finding, ...]
+    findings: tuple[EmbeddedData, ...]
 
     def moved(self, offsets: Iterable[int]) -> tuple[int, ...]:
         """Return where ``offsets`` into the text before are now."""
@@ -110,12 +110,12 @@ class Cleaned(NamedTuple):
         return tuple(offset - saved[bisect_right(ends, offset)] for offset in offsets)
 
 
-def without_embedded_data(text: str) -> Cleaned:
+def without_embedded_data(text: str) -> TextWithoutData:
     """Return ``text`` with short marks in place of embedded data, with as many lines as before.
 
     Private keys stay: these are for whoever looks for credentials.
     """
-    found: list[Finding] = []
+    found: list[EmbeddedData] = []
     keys = _private_keys(text)
     end = 0
     candidates = [*_uris(text), *_drawings(text), *_dumps(text), *_minified(text)]
@@ -133,13 +133,13 @@ def without_embedded_data(text: str) -> Cleaned:
             found.append(_with_line_breaks(text, one))
             end = one.end
     if not found:
-        return Cleaned(text, ())
+        return TextWithoutData(text, ())
     parts: list[str] = []
     position = 0
     for one in found:
         parts += [text[position : one.start], one.mark]
         position = one.end
-    return Cleaned("".join([*parts, text[position:]]), tuple(found))
+    return TextWithoutData("".join([*parts, text[position:]]), tuple(found))
 
 
 def without_data(document: Document) -> Document:
@@ -157,7 +157,7 @@ def _count(text: bytes, kind: str, length: int, end: bytes = b"") -> int:
     return text.translate(_SHAPES[kind]).count(b"x" * length + end)
 
 
-def data_notes(text: str, findings: Sequence[Finding], lines: Sequence[int] = ()) -> tuple[ReadingNote, ...]:
+def data_notes(text: str, findings: Sequence[EmbeddedData], lines: Sequence[int] = ()) -> tuple[ReadingNote, ...]:
     """Return a note for each kind of ``findings`` in ``text``; ``lines`` are the numbers of its lines in the file."""
     notes = []
     for kind in dict.fromkeys(one.kind for one in findings):
@@ -170,7 +170,7 @@ def data_notes(text: str, findings: Sequence[Finding], lines: Sequence[int] = ()
     return tuple(notes)
 
 
-def _with_line_breaks(text: str, one: Finding) -> Finding:
+def _with_line_breaks(text: str, one: EmbeddedData) -> EmbeddedData:
     return one._replace(mark=one.mark + "\n" * text.count("\n", one.start, one.end))
 
 
@@ -185,12 +185,12 @@ def _private_keys(text: str) -> list[tuple[int, int]]:
     return keys
 
 
-def _overlaps(one: Finding, keys: list[tuple[int, int]]) -> bool:
+def _overlaps(one: EmbeddedData, keys: list[tuple[int, int]]) -> bool:
     at = bisect_right(keys, (one.end, 0)) - 1
     return at >= 0 and one.start < keys[at][1]
 
 
-def _uris(text: str) -> Iterator[Finding]:
+def _uris(text: str) -> Iterator[EmbeddedData]:
     if ("data:" not in text and "DATA:" not in text) or not any(mark in text for mark in _URI_MARKS):
         return
     for match in _URI.finditer(text):
@@ -203,23 +203,23 @@ def _uris(text: str) -> Iterator[Finding]:
         else:
             is_data = size >= _MIN_PLAIN_URI_CHARS and mime.startswith(_BINARY_TYPES)
         if is_data:
-            yield Finding(match.start(), end, "data URIs", f"data:{mime}…")
+            yield EmbeddedData(match.start(), end, "data URIs", f"data:{mime}…")
 
 
-def _found(text: str, runs: re.Pattern[str]) -> Iterator[Finding]:
+def _found(text: str, runs: re.Pattern[str]) -> Iterator[EmbeddedData]:
     for match in runs.finditer(text):
         if _is_random(match[0]) and not _is_kept(text, match):
-            yield Finding(match.start(), match.end(), "base64 or hexadecimal data", "[embedded data]")
+            yield EmbeddedData(match.start(), match.end(), "base64 or hexadecimal data", "[embedded data]")
 
 
-def _drawings(text: str) -> Iterator[Finding]:
+def _drawings(text: str) -> Iterator[EmbeddedData]:
     if "mappings" in text:
         for match in _MAPPINGS.finditer(text):
             if _is_mapping(match[1]):
-                yield Finding(match.start(1), match.end(1), "source maps", "[embedded data]")
+                yield EmbeddedData(match.start(1), match.end(1), "source maps", "[embedded data]")
     if any(name in text for name in ('d="', "d='", "pathData=", "points=")):
         for match in _PATH.finditer(text):
-            yield Finding(match.start(1) + 1, match.end() - 1, "drawing paths", "…")
+            yield EmbeddedData(match.start(1) + 1, match.end() - 1, "drawing paths", "…")
 
 
 def _is_kept(text: str, run: re.Match[str]) -> bool:
@@ -252,23 +252,23 @@ def _is_mapping(run: str) -> bool:
     return len(letters) > 0.9 * len(segments) and changing > 0.9 * len(segments) and not run.isupper()
 
 
-def _line_blocks(text: str) -> Iterator[Finding]:
+def _line_blocks(text: str) -> Iterator[EmbeddedData]:
     for start, end in _adjacent(text, _BLOCK_LINE, _MIN_BLOCK_LINES):
         inner = "".join(_BLOCK_LINE.findall("\n" + text[start : min(end, start + _MAX_TOLD_CHARS)]))
         if _is_random(inner):
             last = _LAST_LINE.match(text, end)
-            yield Finding(start, last.end() if last else end, "base64 or hexadecimal data", "[embedded data]")
+            yield EmbeddedData(start, last.end() if last else end, "base64 or hexadecimal data", "[embedded data]")
 
 
-def _dumps(text: str) -> Iterator[Finding]:
+def _dumps(text: str) -> Iterator[EmbeddedData]:
     if "begin " in text:
         for match in _UUENCODED.finditer(text):
-            yield Finding(match.start(1), match.end(1), "uuencoded data", "[embedded data]")
+            yield EmbeddedData(match.start(1), match.end(1), "uuencoded data", "[embedded data]")
     for start, end in _adjacent(text, _DUMP_LINE, _MIN_DUMP_LINES):
-        yield Finding(start, end, "dumps of bytes", "[embedded data]")
+        yield EmbeddedData(start, end, "dumps of bytes", "[embedded data]")
     if "0x" in text or "\\x" in text:
         for start, end in _adjacent(text, _ARRAY_LINE, _MIN_ARRAY_LINES):
-            yield Finding(start, end, "dumps of bytes", "[embedded data]")
+            yield EmbeddedData(start, end, "dumps of bytes", "[embedded data]")
 
 
 def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[int, int]]:
@@ -287,12 +287,12 @@ def _adjacent(text: str, line: re.Pattern[str], least: int) -> Iterator[tuple[in
         yield start, end
 
 
-def _minified(text: str) -> Iterator[Finding]:
+def _minified(text: str) -> Iterator[EmbeddedData]:
     if len(text) < _MIN_MINIFIED_CHARS or max(map(len, text.split("\n"))) < _MIN_MINIFIED_CHARS:
         return
     for match in _LONG_LINE.finditer(text):
         if _is_minified(match[0]):
-            yield Finding(match.start(), match.end(), "minified code", "[minified code]")
+            yield EmbeddedData(match.start(), match.end(), "minified code", "[minified code]")
 
 
 def _is_minified(line: str) -> bool:
@@ -306,8 +306,8 @@ def _is_minified(line: str) -> bool:
     return code >= 5 or rules >= len(told) / 150
 
 
-def _hashes(text: str) -> Iterator[Finding]:
+def _hashes(text: str) -> Iterator[EmbeddedData]:
     found = list(_HASH.finditer(text))
     if len(found) >= _MIN_HASHES and sum(len(one[0]) for one in found) >= _MIN_HASH_SHARE * len(text):
         for match in found:
-            yield Finding(match.start(), match.end(), "hashes", "…")
+            yield EmbeddedData(match.start(), match.end(), "hashes", "…")

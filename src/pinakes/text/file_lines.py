@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from pinakes.types import Span
+from pinakes.core.records import Span
 
 _NEWLINE = re.compile("\n")
 

@@ -13,7 +13,7 @@ from pinakes.tools.ask import ask
 from pinakes.tools.declare import Answer, Outcome, Reply, Tool, tool
 from pinakes.tools.describe import metadata_report
 from pinakes.tools.history import document_history, restore_document
-from pinakes.tools.named import named_tool
+from pinakes.tools.profile_tools import named_tool
 from pinakes.tools.prompts import prompts_of
 from pinakes.tools.resources import list_resources, read_resource
 from pinakes.tools.retrieve import read, search, status

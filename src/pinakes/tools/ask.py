@@ -1,4 +1,4 @@
-"""A question answered in words by a chat model, from passages, with the places that it rests on."""
+"""A question answered in words by a chat model, from chunks, with the places that it rests on."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.api.hit_text import caveats
-from pinakes.asking import Answered, Cited
+from pinakes.answering import ChatAnswer, Cited
+from pinakes.core.wording import rounded_score
 from pinakes.library import Library
-from pinakes.text.fence import Fence, one_line
-from pinakes.text.pages import page_words
+from pinakes.schemas.hit_text import caveats
+from pinakes.text.page_numbers import page_words
+from pinakes.text.quoting import Quoting, one_line
 from pinakes.tools.declare import Reply, object_from, tool
 from pinakes.tools.parameters import Searched, meant
-from pinakes.wording import rounded_score
 
 
 class Citation(Reply):
-    """A passage that the answer cites by its number. ``changed``: its file is not as it was indexed."""
+    """A chunk that the answer cites by its number. ``changed``: its file is not as it was indexed."""
 
     number: int
     chunk_id: str
@@ -48,7 +48,7 @@ class Tokens(Reply):
 
 
 class AskReply(Reply):
-    """An answer, and the passages that it cites. ``refused`` says why there is none; ``answer`` says so in words.
+    """An answer, and the chunks that it cites. ``refused`` says why there is none; ``answer`` says so in words.
 
     ``passages``: how many the model was shown. ``answerable``: how probable it was, 0 to 1, that they hold an answer.
     """
@@ -56,7 +56,7 @@ class AskReply(Reply):
     question: str
     answer: str
     answered: bool
-    refused: Literal["nothing relevant", "not in the passages"] | SkipJsonSchema[None] = None
+    refused: Literal["nothing relevant", "not in the chunks"] | SkipJsonSchema[None] = None
     citations: list[Citation]
     passages: int
     collection: str
@@ -68,7 +68,7 @@ class AskReply(Reply):
 
     def as_text(self) -> str:
         """Return the answer, fenced, since a model wrote it from documents; below it the places that it cites."""
-        fence = Fence()
+        fence = Quoting()
         notes = [f"Note: {note}." for note in (*filter(None, [self.degraded]), *(self.notes or ()))]
         head = " ".join(["Written by a model from documents.", fence.notice(), *notes])
         places = [_line(one) for one in self.citations]
@@ -84,22 +84,22 @@ def ask(
     library: Library,
     question: Annotated[str, Field(description="A question in plain words.", min_length=1)],
     collection: Searched = "",
-    passages: Annotated[int, Field(description="Most passages to answer from; 0 = as the settings say.", ge=0)] = 0,
+    passages: Annotated[int, Field(description="Most chunks to answer from; 0 = as the settings say.", ge=0)] = 0,
     filters: Annotated[
         dict[str, Any],
         BeforeValidator(object_from),
         Field(description='Metadata that must match: {"status": "beta"}, {"year": {"gte": 2020}}.'),
     ] = {},  # noqa: B006 - pydantic copies it
 ) -> AskReply:
-    """Have a question answered in words from the documents, with citations like [2] and the passages they stand for.
+    """Have a question answered in words from the documents, with citations like [2] and the chunks they stand for.
 
     A language model of the server writes the answer, which takes seconds. It is told when nothing answers the question;
-    `search` finds the passages alone."""
+    `search` finds the chunks alone."""
     answered = library.ask(question, meant(library, collection), passages=passages or None, filters=filters)
     return reply_of(answered)
 
 
-def reply_of(answered: Answered) -> AskReply:
+def reply_of(answered: ChatAnswer) -> AskReply:
     """Return an answer as it is told to programs."""
     usage = answered.usage
     return AskReply(

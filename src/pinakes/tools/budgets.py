@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final
 
-from pinakes.embedders.tokens import TokenCounter
+from pinakes.core.records import JSON
+from pinakes.models.token_counts import TokenCounter
 from pinakes.tools.declare import Outcome, Tool, as_json
-from pinakes.types import JSON
 
 _SPARE: Final = 400
 """Tokens kept for what says that an answer was cut."""
@@ -59,7 +59,7 @@ _NEXT: Final[Mapping[str, str]] = {
     "list_sources": "Ask for one collection.",
     "semantic_search": "Ask with a smaller limit, or a narrower filter.",
     "manageKnowledge": "Search with a smaller limit, or a narrower uriFilter.",
-    "ask": "Ask with fewer passages.",
+    "ask": "Ask with fewer chunks.",
 }
 _MORE: Final = "Ask with a larger max_tokens."
 _OTHERWISE: Final = "HTTP and the command line give it whole."

@@ -27,12 +27,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import from_json, to_json
 
-from pinakes.calls import caller
-from pinakes.embedders.tokens import token_counter
-from pinakes.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, Refused, no_descriptors
+from pinakes.core import caller
+from pinakes.core.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, Refused, no_descriptors
+from pinakes.core.records import JSON
 from pinakes.library import Library
+from pinakes.models.token_counts import token_counter
 from pinakes.settings import Settings, refusal, shortened
-from pinakes.types import JSON
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Answer(Protocol):
     """What a tool returns: the same content as text for a model and as data for a program."""
 
     def as_text(self) -> str:
-        """Return the answer as text; passages from documents are fenced."""
+        """Return the answer as text; chunks from documents are fenced."""
         ...
 
     def as_data(self) -> dict[str, JSON] | None:

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 from pinakes.library import Library
-from pinakes.stock.completeness import Completeness
+from pinakes.services.collections.completeness import Completeness
 from pinakes.tools.declare import Reply, list_from, tool
 from pinakes.tools.parameters import Collection, meant
 

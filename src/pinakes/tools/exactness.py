@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pinakes.core.wording import percent
 from pinakes.library import CollectionStatus, Library
-from pinakes.wording import percent
 
 
 def exactness(status: CollectionStatus) -> str:

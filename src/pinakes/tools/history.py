@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.library import Library
 from pinakes.tools.declare import Reply, tool
-from pinakes.tools.errors import as_word
+from pinakes.tools.failures import as_word
 from pinakes.tools.parameters import Changed, Collection, DocId, changing_in, looking_in
 
 

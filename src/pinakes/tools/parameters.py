@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pinakes.errors import NotFound
+from pinakes.core.errors import NotFound
+from pinakes.core.records import JSON
 from pinakes.library import Library
-from pinakes.naming import DEFAULT, not_asked
-from pinakes.types import JSON
+from pinakes.search.collection_choice import DEFAULT, not_asked
 
 Collection = Annotated[str, Field(description="Empty = the configured one, else all.")]
 Searched = Annotated[str, Field(description="One, several as `a,b`, `*` = all; empty = the configured one, else all.")]

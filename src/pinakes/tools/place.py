@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pinakes.errors import NotFound
+from pinakes.core.errors import NotFound
 from pinakes.library import Library, Text
 
 _PLACE = re.compile(r"(?P<document>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TypeAlias, get_type_hints
 
-from pinakes.embedders.tokens import TokenCounter
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.records import JSON
+from pinakes.models.token_counts import TokenCounter
 from pinakes.settings import Settings, Toolset
-from pinakes.types import JSON
 
 Prompt: TypeAlias = Callable[..., str]
 

@@ -14,20 +14,20 @@ from itertools import accumulate, islice
 from typing import Final
 from urllib.parse import quote, unquote
 
-from pinakes.calls import caller
-from pinakes.catalog import Connection, briefs, collections, figures
+from pinakes.catalog import Connection, collections, document_queries, statistics
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.figures import Held
-from pinakes.catalog.records import DocumentRecord
-from pinakes.documents.editing import FullDocument
-from pinakes.embedders.tokens import token_counter
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.catalog.document_records import DocumentRecord
+from pinakes.catalog.statistics import CollectionTotals
+from pinakes.core import caller
+from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.records import JSON
 from pinakes.library import Library
-from pinakes.text.fence import Fence, one_line
+from pinakes.models.token_counts import token_counter
+from pinakes.services.documents.editing import FullDocument
 from pinakes.text.file_lines import FileLines
-from pinakes.text.suspicion import WARNING, is_suspicious
+from pinakes.text.injection import WARNING, is_injection
+from pinakes.text.quoting import Quoting, one_line
 from pinakes.tools.declare import as_json
-from pinakes.types import JSON
 
 INDEX: Final = "pinakes://collections"
 _SPARE: Final = 500
@@ -108,7 +108,7 @@ def list_resources(library: Library, cursor: str = "") -> Resources:
     if cursor and place is None:
         raise InvalidInput(f"There is no cursor {cursor[:50]!r}.", hint="Take it from the page before.")
     after = (int(place[1]), int(place[2])) if place else None
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         found = list(islice(_following(connection, after), PAGE + 1))
     shown = found[:PAGE]
     return Resources(tuple(one for one, _ in shown), shown[-1][1] if len(found) > PAGE else "")
@@ -130,7 +130,7 @@ def read_resource(library: Library, uri: str, most_tokens: int = 0) -> Content:
             raise NotFound(f"There is no resource {uri[:200]!r}.", hint=f"{INDEX} lists the collections.")
         name, doc_id = place["collection"], place["document"]
         if name is None:
-            every: list[JSON] = [_told(held) for held in library.collecting.everything()]
+            every: list[JSON] = [_told(held) for held in library.collecting.list_all()]
             told, left_out = _first(library, every, most_tokens)
             cut = {"collections_left_out": left_out, "truncated": True, "next": _LISTED} if left_out else {}
             return _json(INDEX, {"collections": told, **cut})
@@ -147,7 +147,7 @@ def _following(connection: Connection, after: tuple[int, int] | None) -> Iterato
     if after is None:
         yield Resource(INDEX, "collections", "The collections there are.", "application/json"), "0-0"
     collection_id, document_id = after or (0, 0)
-    for record in sorted(collections.everything(connection), key=lambda one: one.id):
+    for record in sorted(collections.list_all(connection), key=lambda one: one.id):
         last = 0
         if record.id < collection_id:
             continue
@@ -155,7 +155,7 @@ def _following(connection: Connection, after: tuple[int, int] | None) -> Iterato
             last = document_id
         else:
             yield _of_collection(record), f"{record.id}-0"
-        while page := briefs.following(connection, record.id, last, PAGE):
+        while page := document_queries.following(connection, record.id, last, PAGE):
             for one in page:
                 yield _of_document(record, one), f"{record.id}-{one.id}"
             last = page[-1].id
@@ -184,9 +184,9 @@ def _first(library: Library, listed: list[JSON], most_tokens: int) -> tuple[list
 
 
 def _collection(library: Library, record: CollectionRecord, most_tokens: int) -> Content:
-    with library.shelves.catalog.read() as connection:
-        [held] = figures.held(connection, record.id)
-        first = briefs.following(connection, record.id, 0, PAGE)
+    with library.app.catalog.read() as connection:
+        [held] = statistics.held(connection, record.id)
+        first = document_queries.following(connection, record.id, 0, PAGE)
     documents: list[JSON] = [
         {
             "uri": document_uri(record.name, one.uid),
@@ -204,7 +204,7 @@ def _collection(library: Library, record: CollectionRecord, most_tokens: int) ->
     return _json(collection_uri(record.name), told)
 
 
-def _told(held: Held) -> dict[str, JSON]:
+def _told(held: CollectionTotals) -> dict[str, JSON]:
     return {
         "uri": collection_uri(held.name),
         "name": held.name,
@@ -215,7 +215,7 @@ def _told(held: Held) -> dict[str, JSON]:
 
 
 def _document(library: Library, one: FullDocument, most_tokens: int) -> Content:
-    fence, uri = Fence(), document_uri(one.collection, one.uid)
+    fence, uri = Quoting(), document_uri(one.collection, one.uid)
     meta: dict[str, JSON] = {
         "untrusted": True,
         "collection": one.collection,
@@ -225,7 +225,7 @@ def _document(library: Library, one: FullDocument, most_tokens: int) -> Content:
         "updated_at": one.updated_at,
     }
     head = f"{one_line(one.title)} · {one_line(one.source, 500)} · doc_id {one.uid}. {fence.notice()}"
-    if is_suspicious(f"{one.title}\n{one.text}"):
+    if is_injection(f"{one.title}\n{one.text}"):
         meta["suspicious"] = True
         head += f" This text is suspicious: {WARNING}."
     shown, more = one.text, ""

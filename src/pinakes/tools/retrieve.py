@@ -1,4 +1,4 @@
-"""Find passages, read documents, see what there is."""
+"""Find chunks, read documents, see what there is."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from pinakes.api.hit_text import heading, quoted, with_blame
-from pinakes.api.schemas import hit_data
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.records import JSON, Results
+from pinakes.core.records import Blame as Lines
+from pinakes.core.wording import counted
 from pinakes.library import CollectionStatus, Library, Text
-from pinakes.text.fence import Fence, one_line
+from pinakes.schemas.hit_text import heading, quoted, with_blame
+from pinakes.schemas.hits import hit_data
 from pinakes.text.file_lines import FileLines
-from pinakes.text.suspicion import WARNING, is_suspicious
+from pinakes.text.injection import WARNING, is_injection
+from pinakes.text.quoting import Quoting, one_line
 from pinakes.tools.declare import as_json, object_from, tool
 from pinakes.tools.exactness import exactness
 from pinakes.tools.parameters import Collection, Searched, meant
 from pinakes.tools.place import read_place
-from pinakes.types import JSON, Results
-from pinakes.types import Blame as Lines
-from pinakes.wording import counted
 
 _REST = "narrow it with path, filters or other words, or read a document at its lines"
 
@@ -38,14 +38,14 @@ Blame = Annotated[bool, Field(description="Also who wrote the lines, when, in wh
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The passages found."""
+    """The chunks found."""
 
     results: Results
     left_out: int = 0
-    """Passages that were found, too, but had no room."""
+    """Chunks that were found, too, but had no room."""
 
     def within(self, fits: Callable[[str], bool]) -> SearchAnswer:
-        """Return the answer with as many of its passages as fit, one at least."""
+        """Return the answer with as many of its chunks as fit, one at least."""
         if fits(self.as_text()):
             return self
         hits = self.results.hits
@@ -61,19 +61,19 @@ class SearchAnswer:
 
     def as_text(self) -> str:
         results = self.results
-        head = [f"{len(results.hits)} of {results.total_candidates} passages in {results.collection!r}, best first."]
+        head = [f"{len(results.hits)} of {results.total_candidates} chunks in {results.collection!r}, best first."]
         if results.degraded:
             head.append(f"Note: {results.degraded}.")
         head += [f"Note: {note}." for note in results.notes]
         if any(hit.approximate for hit in results.hits):
-            head.append("Scores with ~ are approximate: these passages are not embedded yet.")
+            head.append("Scores with ~ are approximate: these chunks are not embedded yet.")
         if results.hits and results.doubtful:
             head.append(f"Perhaps none of them answers the question (answerable {results.answerable:.2f}).")
         if not results.hits:
             return " ".join([*head, "Try other words or fewer filters."])
         if self.left_out:
             head.append(f"{self.left_out} more were left out: {_REST}.")
-        fence = Fence()
+        fence = Quoting()
         blocks = [
             heading(i, hit, several=results.several) + "\n" + quoted(fence, hit)
             for i, hit in enumerate(results.hits, start=1)
@@ -94,7 +94,7 @@ class SearchAnswer:
         if results.degraded:
             data["degraded"] = results.degraded
         if self.left_out:
-            data |= {"truncated": True, "next": f"{self.left_out} passages were left out: {_REST}."}
+            data |= {"truncated": True, "next": f"{self.left_out} chunks were left out: {_REST}."}
         if results.answerable is not None:
             data["answerable"] = round(results.answerable, 4)
         return data | ({"notes": list(results.notes)} if results.notes else {})
@@ -139,7 +139,7 @@ class ReadAnswer:
         return replace(self, shown=shown, go_on=go_on, blame=blame)
 
     def as_text(self) -> str:
-        document, fence = self.text.document, Fence()
+        document, fence = self.text.document, Quoting()
         lines = f"lines {self.start_line}-{self._end_line} of {self.text.total_lines}"
         lines += f", from character {self.start_char}" if self.start_char else ""
         head = f"{one_line(document.path)} · {one_line(document.title)} · {lines}. {fence.notice()}"
@@ -178,7 +178,7 @@ class ReadAnswer:
 
     @property
     def _suspicious(self) -> bool:
-        return is_suspicious(f"{self.text.document.title}\n{self.shown}")
+        return is_injection(f"{self.text.document.title}\n{self.shown}")
 
     def _place(self, offset: int) -> tuple[int, int]:
         return self.lines.place(offset)
@@ -218,7 +218,7 @@ class StatusAnswer:
 def search(
     library: Library,
     query: Annotated[str, Field(description="A question in plain words, or exact names and terms.", min_length=1)],
-    top_k: Annotated[int, Field(description="How many passages.", ge=1)] = 5,
+    top_k: Annotated[int, Field(description="How many chunks.", ge=1)] = 5,
     collection: Searched = "",
     mode: Annotated[
         Literal["default", "hybrid", "vector", "keyword", "auto"],
@@ -230,7 +230,7 @@ def search(
         BeforeValidator(object_from),
         Field(description='Metadata that must match: {"status": "beta"}, {"year": {"gte": 2020}}.'),
     ] = {},  # noqa: B006 - pydantic copies it
-    neighbours: Annotated[int, Field(description="Also so many passages before and after each.", ge=0, le=3)] = 0,
+    neighbours: Annotated[int, Field(description="Also so many chunks before and after each.", ge=0, le=3)] = 0,
     as_of: AsOf = "",
     refresh: Annotated[
         Literal["never", "auto"], Field(description="auto = first read files of the answer again that changed.")
@@ -238,12 +238,12 @@ def search(
     blame: Blame = False,
     phrases: Annotated[
         Literal["auto", "required", "preferred"],
-        Field(description='What "quotation marks" mean: passages must have the phrase, or come first with it.'),
+        Field(description='What "quotation marks" mean: chunks must have the phrase, or come first with it.'),
     ] = "auto",
 ) -> SearchAnswer:
-    """Find the passages that answer a question, with path, lines and score.
+    """Find the chunks that answer a question, with path, lines and score.
 
-    Use `read` with a path and lines from the answer to see more around a passage."""
+    Use `read` with a path and lines from the answer to see more around a chunk."""
     where = dict(filters)
     if path and "path" in where:
         raise InvalidInput("The path is given twice, as path and in filters.", hint="Give one of the two.")
@@ -325,7 +325,7 @@ def _collection_data(status: CollectionStatus) -> dict[str, JSON]:
 
 
 def _collection_line(status: CollectionStatus) -> str:
-    line = f"{status.name}: {counted(status.documents, 'document')}, {counted(status.chunks, 'passage')}"
+    line = f"{status.name}: {counted(status.documents, 'document')}, {counted(status.chunks, 'chunk')}"
     if status.pending:
         line += f", vectors {exactness(status)}"
     if status.problems:

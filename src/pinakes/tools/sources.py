@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic.json_schema import SkipJsonSchema
 
+from pinakes.core.records import JSON
 from pinakes.library import Library
+from pinakes.services.sync.syncing import SourceStatus
 from pinakes.tools.declare import Reply, tool
 from pinakes.tools.parameters import Collection, meant
-from pinakes.types import JSON
-from pinakes.upkeep.syncing import Standing
 
 _MOST_FAILING = 20
 
@@ -28,7 +28,7 @@ class Sources(Reply):
 @tool(toolset="search")
 def list_sources(library: Library, collection: Collection = "") -> Sources:
     """List what the collections are filled from: last sync, commit, documents, skipped and failed files, next run."""
-    every = library.syncing.everything(meant(library, collection))
+    every = library.syncing.list_all(meant(library, collection))
     notes = [note] if not every and (note := library.naming.none_yet()) else None
     told = [as_data(one) for one in every]
     if not any(one["failing_left_out"] for one in told):
@@ -37,7 +37,7 @@ def list_sources(library: Library, collection: Collection = "") -> Sources:
     return Sources(sources=told, truncated=True, next=how, notes=notes)
 
 
-def as_data(one: Standing) -> dict[str, JSON]:
+def as_data(one: SourceStatus) -> dict[str, JSON]:
     """Return how a source stands as plain data, with the first of the files that failed."""
     data = {name: value for name, value in asdict(one).items() if value is not None}
     data["failing"] = data["failing"][:_MOST_FAILING]

@@ -117,7 +117,7 @@ def test_a_document_is_explained_with_scores_ranks_and_words(orchard: Any) -> No
     assert re.search(r"^    has +prune: text, lines 9, 11, \d+% of the weight$", first, re.MULTILINE)
     assert re.search(r"^    lacks +spring$", first, re.MULTILINE)
     assert second.startswith("bees.md  Bees\n    2nd of 4 documents")
-    assert "passages of 4 documents were ranked for 'prune pear trees in spring'" in done.err
+    assert "chunks of 4 documents were ranked for 'prune pear trees in spring'" in done.err
 
 
 def test_an_explanation_in_json_has_all_numbers(orchard: Any) -> None:

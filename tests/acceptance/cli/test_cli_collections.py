@@ -28,7 +28,7 @@ def names(pinakes: Any) -> list[str]:
 def test_they_are_listed_with_what_they_hold(filled: Any) -> None:
     filled("collections", "describe", "cellar", "What we drink.")
     lines = filled("collections").out.splitlines()
-    assert lines[0].split() == ["collection", "documents", "passages", "tokens"]
+    assert lines[0].split() == ["collection", "documents", "chunks", "tokens"]
     assert lines[1].startswith("cellar ")
     assert lines[1].endswith("  What we drink.")
     [cellar, orchard] = filled("collections", "--json").document["collections"]

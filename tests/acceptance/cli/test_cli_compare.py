@@ -12,7 +12,7 @@ from progressive_support import small_steps, write_folder
 
 SERVE = """
 import sys
-from pinakes.serve import serve
+from pinakes.api import serve
 from pinakes.settings import load
 settings = load(home=sys.argv[1], embedding__provider="deterministic", server__port=0)
 serve(settings, on_ready=lambda url: print(url, flush=True))

@@ -158,7 +158,7 @@ def test_what_waits_from_an_earlier_run_is_counted_once(pinakes, docs, tmp_path)
     assert pinakes("add", docs, *paid).code == 7
     done = pinakes("sync", "--dry-run", *paid)
     assert "to read  nothing" in done.out
-    assert "waiting  6 passages of earlier runs" in done.out
+    assert "waiting  6 chunks of earlier runs" in done.out
     other = tmp_path / "other"
     other.mkdir()
     (other / "same.md").write_text((docs / "0.md").read_text())

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from pinakes.errors import STATUS
+from pinakes.core.errors import STATUS
 
 BAD = [
     (["add", "missing-folder"], 3, "NOT_FOUND", "does not exist"),

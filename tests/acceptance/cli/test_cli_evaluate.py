@@ -61,7 +61,7 @@ def test_json_is_one_document_with_every_question(filled, questions, home):
     assert stored == run
 
 
-def test_more_passages_than_users_may_ask_for_are_not_asked_for(filled, questions):
+def test_more_chunks_than_users_may_ask_for_are_not_asked_for(filled, questions):
     found = filled("evaluate", questions, "--mode", "keyword", "--set", "search.top_k=100", "--json")
     assert found.code == 0, found.err
     assert found.document["run"]["modes"]["keyword"]["overall"]["metrics"]["ndcg@10"] > 0.5

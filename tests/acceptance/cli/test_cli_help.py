@@ -8,7 +8,7 @@ import pytest
 from typer.main import get_command
 
 from pinakes.cli import aliases  # noqa: F401
-from pinakes.cli.app import app
+from pinakes.cli.commands import app
 
 COMMANDS = {
     "add", "ask", "audit export", "backup", "call", "collections configure", "collections copy",
@@ -105,7 +105,7 @@ def test_what_needs_no_library_loads_none(words, also):
 
 def test_the_stdio_server_is_reached_without_loading_anything_heavy():
     code = (
-        "import sys; import pinakes.cli.app, pinakes.cli.serving, pinakes.serve; from pinakes.settings import load;"
+        "import sys; import pinakes.cli.commands, pinakes.cli.serving, pinakes.api; from pinakes.settings import load;"
         f"load(); print([name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

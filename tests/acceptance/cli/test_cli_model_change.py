@@ -94,7 +94,7 @@ def test_what_came_since_the_switch_is_embedded_after_going_back(call, models, t
     assert call("add", tmp_path / "folder").code == 0
     assert re.search(r"\d+ came since, to be embedded after going back", call("status").out)
     done = call("reindex", "--rollback")
-    assert re.search(r"default: \d+ passages came since; they are embedded now", done.out)
+    assert re.search(r"default: \d+ chunks came since; they are embedded now", done.out)
     [state] = call("status", "--json").document["collections"]
     assert state["pending"] == 0
 
@@ -163,7 +163,7 @@ def test_one_collections_trouble_does_not_stop_the_others(call, models, tmp_path
 STOPPED = """
 import sys
 from pinakes.cli.entry import run
-from pinakes.ingest import embedding
+from pinakes.ingestion import embedding
 
 kept = embedding.keep
 calls = 0

@@ -70,7 +70,7 @@ def test_approximate_hits_are_marked_and_explained_in_one_line(searchable):
     ranks = re.findall(r"^ ?\d+  (~?)-?\d\.\d{3}  ", done.out, re.M)
     assert set(ranks) == {"", "~"}
     assert done.err.count("approximate") == 1
-    assert "~ approximate: this passage is not embedded yet" in done.err
+    assert "~ approximate: this chunk is not embedded yet" in done.err
     hits = searchable(*words, "--json").document["hits"]
     assert ["~" if hit["approximate"] else "" for hit in hits] == ranks
     lines = searchable("query", "quick brown fox", "-k", "50", "--set", "search.refine_ms=0").out

@@ -12,13 +12,13 @@ def orchard(pinakes, corpus):
     return pinakes
 
 
-def test_hits_show_rank_score_place_headings_and_passage(orchard):
+def test_hits_show_rank_score_place_headings_and_chunk(orchard):
     done = orchard("search", "when to prune pear trees", "-k", "1")
     assert done.code == 0
-    first, second, *passage = done.out.splitlines()
+    first, second, *chunk = done.out.splitlines()
     assert re.fullmatch(r" 1  0\.\d{3}  guide\.md:1-11  \[meaning \+ words\]", first)
     assert second == "    Orchard guide"
-    assert "    11  Prune pear trees in winter, never in the rain." in passage
+    assert "    11  Prune pear trees in winter, never in the rain." in chunk
     assert done.err == ""
 
 
@@ -102,11 +102,11 @@ def test_a_least_score_above_all_hits_is_told_with_the_best_there_is(orchard):
     best = orchard(*words, "--json").document["hits"][0]["score"]
     done = orchard(*words, "--min-score", "1.5")
     assert (done.code, done.out) == (0, "")
-    told = re.search(r"note: the best passage scores (\d\.\d+), less than the least score asked for \(1\.5\)", done.err)
+    told = re.search(r"note: the best chunk scores (\d\.\d+), less than the least score asked for \(1\.5\)", done.err)
     assert told is not None
     assert float(told[1]) == pytest.approx(best, abs=0.001)
-    assert "best passage" not in orchard(*words, "--min-score", told[1]).err
-    assert "best passage" not in orchard("search", "xylophone", "--mode", "keyword", "--min-score", "0.9").err
+    assert "best chunk" not in orchard(*words, "--min-score", told[1]).err
+    assert "best chunk" not in orchard("search", "xylophone", "--mode", "keyword", "--min-score", "0.9").err
 
 
 def test_an_empty_query_says_so(orchard):
@@ -115,7 +115,7 @@ def test_an_empty_query_says_so(orchard):
     assert "note: the query is empty" in done.err
 
 
-def test_query_prints_one_line_per_passage(orchard):
+def test_query_prints_one_line_per_chunk(orchard):
     done = orchard("query", "pollen", "--top-k", "1")
     assert re.fullmatch(r"1\. bees\.md:\d+ - Bees \(\d\.\d\d confidence\)\n", done.out)
     of_code = "query", "pollen", "--paths", "*.py", "--content-types"
@@ -131,7 +131,7 @@ def test_the_least_similarity_is_the_cosine(orchard):
     assert done.document["total_found"] == 2
     none = orchard("query", "pollen", "--min-similarity", "0.99")
     assert (none.code, none.out) == (0, "")
-    nearest = re.search(r"the nearest passage has a similarity of (\d\.\d+), less than the least asked for", none.err)
+    nearest = re.search(r"the nearest chunk has a similarity of (\d\.\d+), less than the least asked for", none.err)
     assert nearest is not None
     assert float(nearest[1]) == pytest.approx(max(cosines), abs=0.001)
 
@@ -265,7 +265,7 @@ def test_a_query_that_begins_with_a_minus_goes_behind_two_of_them(orchard):
     assert "pinakes search -- '-word'" in refused.err
     done = orchard("search", "--", "-apple bees")
     assert done.code == 0
-    assert 'note: passages with "apple" are left out' in done.err
+    assert 'note: chunks with "apple" are left out' in done.err
 
 
 def test_a_mode_that_does_not_exist_is_told_in_words(orchard):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.readers import READERS
+from pinakes.parsing import READERS
 from pinakes.testing import write_files
 
 DOCUMENT = """\

@@ -1,4 +1,4 @@
-"""Documents before their passages, on the command line."""
+"""Documents before their chunks, on the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_json_has_the_summary_and_who_wrote_it(orchard):
     assert first["best_chunk"] == 0
 
 
-def test_what_is_about_passages_alone_is_refused(orchard):
+def test_what_is_about_chunks_alone_is_refused(orchard):
     for option in (("--fusion", "rrf"), ("--neighbours", "1"), ("-k", "500")):
         done = orchard("search", "pear", "--summaries", *option)
         assert done.code == 2

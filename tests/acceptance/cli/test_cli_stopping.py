@@ -84,7 +84,7 @@ def test_ctrl_c_while_a_file_is_read_ends_its_reader_and_the_next_run_reads_it(t
     assert (report["added"], report["unchanged"]) == (2, 0)
 
 
-def test_ctrl_c_while_passages_are_embedded_keeps_what_was_committed(tmp_path, provider, program):
+def test_ctrl_c_while_chunks_are_embedded_keeps_what_was_committed(tmp_path, provider, program):
     folder = tmp_path / "docs"
     folder.mkdir()
     for number in range(60):
@@ -157,7 +157,7 @@ def test_a_second_ctrl_c_ends_it_at_once():
 
 STOPPED_AT_THE_INDEX = """
 import os, signal
-from pinakes.shelves import Shelves
+from pinakes.app import Shelves
 
 Shelves.index = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 from pinakes.cli import main

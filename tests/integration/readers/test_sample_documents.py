@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pinakes import readers
-from pinakes.errors import Unreadable
-from pinakes.text.pages import pages_of
-from pinakes.types import Document
+from pinakes import parsing
+from pinakes.core.errors import Unreadable
+from pinakes.core.records import Document
+from pinakes.text.page_numbers import pages_of
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
 ARCHIVE = DATA / "documents" / "documents.tar.gz"
@@ -42,7 +42,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 def outcome(name: str, data: bytes, **options: Any) -> Document | Unreadable:
     try:
-        return readers.read(data, name, max_chars=20_000_000, **options)
+        return parsing.read(data, name, max_chars=20_000_000, **options)
     except Unreadable as error:
         return error
 

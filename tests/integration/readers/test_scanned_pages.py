@@ -13,8 +13,8 @@ import pytest
 from scanned_page import scanned
 from small_pdf import pdf
 
-from pinakes import readers
-from pinakes.errors import Unreadable
+from pinakes import parsing
+from pinakes.core.errors import Unreadable
 
 DATA = Path(os.environ.get("PINAKES_TEST_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
 ARCHIVE = DATA / "documents" / "documents.tar.gz"
@@ -39,7 +39,7 @@ def sample(name: str) -> bytes:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_scanned_pages_are_read(name: str) -> None:
     pages, *words = EXPECTED[name]
-    document = readers.read(sample(name), name, max_chars=100_000, timeout_s=300, ocr=True)
+    document = parsing.read(sample(name), name, max_chars=100_000, timeout_s=300, ocr=True)
     assert len(document.pages) == pages
     assert [part for part in words if part not in document.text] == []
 
@@ -49,7 +49,7 @@ def test_only_the_pages_without_text_are_recognised() -> None:
     for part in (pdf("Words that are letters"), scanned("The boiler is serviced every October.")):
         writer.append(io.BytesIO(part))
     writer.write(written)
-    document = readers.read(written.getvalue(), "mixed.pdf", max_chars=100_000, ocr=True)
+    document = parsing.read(written.getvalue(), "mixed.pdf", max_chars=100_000, ocr=True)
     first, second = document.text[: document.pages[1]], document.text[document.pages[1] :]
     assert (first.strip(), second.strip()) == ("Words that are letters", "The boiler is serviced every October.")
 
@@ -57,17 +57,17 @@ def test_only_the_pages_without_text_are_recognised() -> None:
 def test_where_the_extra_is_missing_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(Unreadable, match="pictures, which need OCR") as caught:
-        readers.read(scanned("Words"), "scan.pdf", max_chars=100_000, ocr=True)
+        parsing.read(scanned("Words"), "scan.pdf", max_chars=100_000, ocr=True)
     assert "-m pip install 'rapidocr>=" in caught.value.hint
 
 
 @with_samples
 def test_pages_with_text_need_no_ocr_even_where_it_is_on() -> None:
-    document = readers.read(sample("unstructured/fake-memo.pdf"), "a.pdf", max_chars=100_000, ocr=True)
+    document = parsing.read(sample("unstructured/fake-memo.pdf"), "a.pdf", max_chars=100_000, ocr=True)
     assert "To Whom it May Concern:" in document.text
 
 
 @with_samples
 def test_a_time_limit_holds_for_all_pages_together() -> None:
     with pytest.raises(Unreadable, match="took longer than 1 seconds"):
-        readers.read(sample(REPORT), REPORT, max_chars=100_000, timeout_s=1, ocr=True)
+        parsing.read(sample(REPORT), REPORT, max_chars=100_000, timeout_s=1, ocr=True)

@@ -49,14 +49,14 @@ def fill(library: Library, folder: Path) -> None:
 
 def key_for(library: Library, name: str, *arguments: Any, **more: Any) -> dict[str, str]:
     """Return the header that shows a new key."""
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         _, secret = keys.create(connection, name, *arguments, **more)
     return {"Authorization": f"Bearer {secret}"}
 
 
 def ids_of(library: Library, collection: str) -> list[str]:
     """Return ids and uris by which documents of a collection, and those that are gone, can be named."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         [number] = [one.id for one in library.collections() if one.name == collection]
         read = connection.exec_driver_sql
         rows = read("SELECT uid, uri FROM documents WHERE collection_id = ?", (number,)).all()
@@ -67,7 +67,7 @@ def ids_of(library: Library, collection: str) -> list[str]:
 def state_of(library: Library) -> str:
     """Return all that the closed collections hold, to be compared."""
     held: list[Any] = []
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         numbers = {one.name: one.id for one in library.collections()}
         for name in CLOSED:
             for table in ("documents", "versions", "sources", "changes"):

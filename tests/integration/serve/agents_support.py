@@ -19,7 +19,7 @@ from pinakes.settings import Settings
 
 STDIO = """
 import sys
-from pinakes.serve import serve_stdio
+from pinakes.api import serve_stdio
 from pinakes.settings import load
 chosen = {"embedding__provider": "deterministic", "mcp__structured_content": True}
 serve_stdio(load(home=sys.argv[1], toolsets=sys.argv[2:], **chosen))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from serve_support import Running, settings_for, write_corpus
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 
 
 @pytest.fixture(scope="session")

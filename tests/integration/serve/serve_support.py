@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import uvicorn
 
-from pinakes.serve.run import bind, url_of
+from pinakes.api.server import bind, url_of
 from pinakes.settings import Settings, load
 
 PROVIDER = "deterministic"
@@ -47,7 +47,7 @@ FILES = {
 
 STDIO = """
 import sys
-from pinakes.serve import serve_stdio
+from pinakes.api import serve_stdio
 from pinakes.settings import load
 chosen = {"embedding__provider": "deterministic", "mcp__structured_content": True}
 serve_stdio(load(home=sys.argv[1], profile="kep", **chosen), *sys.argv[2:])
@@ -55,7 +55,7 @@ serve_stdio(load(home=sys.argv[1], profile="kep", **chosen), *sys.argv[2:])
 
 SERVE = """
 import sys
-from pinakes.serve import serve
+from pinakes.api import serve
 from pinakes.settings import load
 chosen = {"embedding__provider": "deterministic", "mcp__structured_content": True}
 settings = load(home=sys.argv[1], profile="kep", server__port=0, **chosen)

@@ -18,14 +18,14 @@ from serve_support import Running
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from pinakes.api.access import NEEDED
+from pinakes.api.http_app import create_app
+from pinakes.api.instance import announced
+from pinakes.api.server import check_exposure, run
+from pinakes.api.stdio_upstream import RemoteServer, RunningOrLocal
 from pinakes.catalog import keys
-from pinakes.errors import RateLimited, Refused, Unauthorized
+from pinakes.core.errors import RateLimited, Refused, Unauthorized
 from pinakes.library import Library
-from pinakes.serve.access import NEEDED
-from pinakes.serve.app import create_app
-from pinakes.serve.instance import announced
-from pinakes.serve.run import check_exposure, run
-from pinakes.serve.upstream import Remote, RunningOrLocal
 from pinakes.tools import TOOLS
 
 NOTHING: dict[str, str] = {}
@@ -256,7 +256,7 @@ def test_a_key_is_valid_no_more_from_the_moment_it_is_revoked(library: Library, 
     url = server.url.replace("http", "ws") + "/ws/search"
     with connect(url, additional_headers=key, proxy=None) as socket:
         assert server.client.get("/stats", headers=key).status_code == 200
-        with library.shelves.catalog.write() as connection:
+        with library.app.catalog.write() as connection:
             keys.revoke(connection, "short-lived")
         assert server.client.get("/stats", headers=key).status_code == 401
         socket.send(json.dumps({"id": 1, "query": QUESTION, "collection": OPEN}))
@@ -270,7 +270,7 @@ def test_the_use_of_a_key_is_noted(library: Library, server: Running) -> None:
     key = key_for(library, "noted")
 
     def last_used() -> str | None:
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             return keys.get(connection, "noted").last_used_at
 
     assert last_used() is None
@@ -362,7 +362,7 @@ def test_a_server_elsewhere_is_shown_the_key_of_the_environment(
     library: Library, server: Running, reader: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def asked() -> dict[str, Any]:
-        remote = Remote(library.settings, server.url)
+        remote = RemoteServer(library.settings, server.url)
         try:
             return remote.answer(LIST, "2025-06-18")
         finally:

@@ -20,8 +20,8 @@ from fastmcp.client.transports import StreamableHttpTransport
 from mcp.shared.exceptions import MCPError
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 from pinakes.tools import tools_of
 from pinakes.tools.resources import INDEX, collection_uri, document_uri

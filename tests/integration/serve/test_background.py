@@ -27,15 +27,15 @@ from progressive_support import (
 from sqlalchemy import func, select, update
 from working import worker_of
 
-from pinakes.approximation import Map
-from pinakes.catalog import briefs
+from pinakes.api import background as module
+from pinakes.api.background import Background
+from pinakes.catalog import document_queries
 from pinakes.catalog.schema import documents
-from pinakes.embedders import EMBEDDERS
-from pinakes.ingest import Event
+from pinakes.ingestion import Event
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
-from pinakes.serve import background as module
-from pinakes.serve.background import Background
+from pinakes.models.approximation import ApproximateMap
+from pinakes.models.embedders import EMBEDDERS
 
 NAMES = [f"file{number}" for number in range(30)]
 LONG_S = 30.0
@@ -73,7 +73,7 @@ def background(partly: Library) -> Iterator[Worker]:
 
 
 def embedder(library: Library) -> CountingBert:
-    found = library.shelves.embedder
+    found = library.app.embedder
     assert isinstance(found, CountingBert)
     return found
 
@@ -81,7 +81,7 @@ def embedder(library: Library) -> CountingBert:
 def wait_until_exact(library: Library) -> None:
     deadline = time.monotonic() + LONG_S
     while waiting(library):
-        assert time.monotonic() < deadline, f"{waiting(library)} passages still wait"
+        assert time.monotonic() < deadline, f"{waiting(library)} chunks still wait"
         threading.Event().wait(0.02)
 
 
@@ -93,18 +93,18 @@ def test_summaries_are_made_before_somebody_looks(partly: Library, background: W
     while True:
         partly.add(str(write_folder(tmp_path / f"waits {wait_s}", ["heron"])))
         threading.Event().wait(wait_s)
-        with partly.shelves.catalog.write() as connection:
+        with partly.app.catalog.write() as connection:
             newest = connection.scalar(select(func.max(documents.c.id)))
             changed = update(documents).where(documents.c.id == newest)
             connection.execute(changed.values(text="A cormorant dries its wings on a pole in the harbour."))
-            record = briefs.of_ids(connection, [newest])[newest]
+            record = document_queries.of_ids(connection, [newest])[newest]
         if "cormorant" not in partly.staged.summary(record).text:
             return
         assert time.monotonic() < deadline
         wait_s *= 2
 
 
-def test_what_waits_is_embedded_one_passage_at_a_time(
+def test_what_waits_is_embedded_one_chunk_at_a_time(
     partly: Library, background: Worker, folder: Path, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     calls: list[int] = []
@@ -123,7 +123,7 @@ def test_while_a_search_runs_it_pauses_but_not_for_ever(
     monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 0.4)
     first = threading.Event()
     embedder(partly).before = first.set
-    with partly.shelves.traffic.search():
+    with partly.app.traffic.search():
         start = time.monotonic()
         background.start()
         assert first.wait(LONG_S)
@@ -134,7 +134,7 @@ def test_it_goes_on_when_the_search_ends(partly: Library, background: Worker, mo
     monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 2 * LONG_S)
     first = threading.Event()
     embedder(partly).before = first.set
-    with partly.shelves.traffic.search():
+    with partly.app.traffic.search():
         background.start()
         assert not first.wait(0.3)
     assert first.wait(LONG_S)
@@ -212,7 +212,7 @@ def test_what_another_process_leaves_waiting_is_embedded(
     background.start()
     wait_until_exact(partly)
     with Library.open(tmp_path / "home", **settings) as other:
-        other.shelves.embeds_later = True
+        other.app.embeds_later = True
         report = other.add(str(write_folder(tmp_path / "more", [f"more{number}" for number in range(35)])))
         assert report.pending > 0
     wait_until_exact(partly)
@@ -225,18 +225,18 @@ def test_a_large_run_of_the_same_server_ends_when_all_is_searchable(
     counted = embedder(partly)
     background.start()
     stages: list[str] = []
-    with partly.shelves.traffic.search():
+    with partly.app.traffic.search():
         folder = write_folder(tmp_path / "more", [f"more{number}" for number in range(35)])
         report = partly.add(str(folder), on_event=lambda event: stages.append(event.stage))
     assert report.pending > 0
     assert {"searchable", "elsewhere"} & set(stages)
     wait_until_exact(partly)
-    assert len(set(counted.texts)) == len(counted.texts), "a passage was embedded twice"
+    assert len(set(counted.texts)) == len(counted.texts), "a chunk was embedded twice"
 
 
-def test_passages_that_searches_met_come_first(partly: Library, background: Worker) -> None:
+def test_chunks_that_searches_met_come_first(partly: Library, background: Worker) -> None:
     answer = partly.search("quick brown fox", mode="vector", top_k=50)
-    partly.shelves.refiner.settle()
+    partly.app.refiner.settle()
     met = [hit.text for hit in answer.hits if hit.approximate]
     assert met
     counted = embedder(partly)
@@ -268,7 +268,7 @@ def test_a_collection_that_is_just_being_read_is_left_alone_until_that_is_done(
             adding.add(str(folder), on_event=slowly)
             assert "searchable" in stages
             [path] = home.glob("index/map-*.npz")
-            assert Map.load(path, library.collection().fingerprint).of_texts == library.status()[0].chunks
+            assert ApproximateMap.load(path, library.collection().fingerprint).of_texts == library.status()[0].chunks
             wait_until_exact(library)
         finally:
             assert background.stop()

@@ -15,15 +15,15 @@ from typing import Any, ClassVar, TypeAlias
 import pytest
 from serve_support import SERVE, Running, free_port
 
-from pinakes.errors import ServerUnreachable
-from pinakes.evaluation import records
-from pinakes.evaluation.asking import Asker
+from pinakes.core.errors import ServerUnreachable
+from pinakes.core.filters import parse
+from pinakes.evaluation import runs
 from pinakes.evaluation.compare import compare, trouble
+from pinakes.evaluation.querying import SystemQuerier
 from pinakes.evaluation.questions import GoldenSet, Question
 from pinakes.evaluation.replies import Replies
-from pinakes.evaluation.servers import Fields, ServerSide
-from pinakes.evaluation.sides import CollectionSide, Side, Way
-from pinakes.filters import parse
+from pinakes.evaluation.servers import Fields, ServerSystem
+from pinakes.evaluation.systems import CollectionSystem, QueryMode, System
 from pinakes.library import Library
 
 TEXTS = (
@@ -36,7 +36,7 @@ TEXTS = (
 )
 GOLDEN = GoldenSet("keps", Path("keps.txt"), tuple(Question(str(n), text, {}) for n, text in enumerate(TEXTS)))
 WAY = {"passages": 20}
-OpenServer: TypeAlias = Callable[..., ServerSide]
+OpenServer: TypeAlias = Callable[..., ServerSystem]
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def server_side() -> Iterator[OpenServer]:
     """Open sides that are closed when the test ends."""
     with ExitStack() as stack:
 
-        def open_(url: str, *words: str, timeout_s: float = 30) -> ServerSide:
-            side = ServerSide(url, Fields.of(words), mode=None, top_k=20, timeout_s=timeout_s)
+        def open_(url: str, *words: str, timeout_s: float = 30) -> ServerSystem:
+            side = ServerSystem(url, Fields.from_words(words), mode=None, top_k=20, timeout_s=timeout_s)
             stack.callback(side.close)
             return side
 
@@ -53,17 +53,17 @@ def server_side() -> Iterator[OpenServer]:
 
 
 @pytest.fixture
-def local(library: Library) -> Side:
+def local(library: Library) -> System:
     record = library.collection("keps")
-    configuration = records.configuration_of(library.settings, record)
-    way = Way("hybrid", 20, None)
-    return CollectionSide("keps", library.search, library.rank, library.shelves.catalog, record, way, configuration)
+    configuration = runs.configuration_of(library.settings, record)
+    way = QueryMode("hybrid", 20, None)
+    return CollectionSystem("keps", library.search, library.rank, library.app.catalog, record, way, configuration)
 
 
 def test_a_server_of_the_same_home_gives_the_same_rankings(
-    server: Running, local: Side, server_side: OpenServer
+    server: Running, local: System, server_side: OpenServer
 ) -> None:
-    report = compare(Asker(local, {}), Asker(server_side(f"{server.url}#keps"), {}), GOLDEN)
+    report = compare(SystemQuerier(local, {}), SystemQuerier(server_side(f"{server.url}#keps"), {}), GOLDEN)
     assert report.agreement["overlap_5"].mean == report.agreement["overlap_20"].mean == 1
     assert report.agreement["tau"].mean == 1
     assert report.linked_by == "path"
@@ -73,10 +73,10 @@ def test_a_server_of_the_same_home_gives_the_same_rankings(
     assert (report.b.passages, report.b.asked) == (20, 6)
 
 
-def test_filters_of_questions_reach_the_server(server: Running, local: Side, server_side: OpenServer) -> None:
+def test_filters_of_questions_reach_the_server(server: Running, local: System, server_side: OpenServer) -> None:
     question = Question("1", "tokens", {}, where=parse({"path": {"glob": "keps/sig-auth/**"}}))
     report = compare(
-        Asker(local, {}), Asker(server_side(server.url), {}), GoldenSet("x", Path("x"), (question,))
+        SystemQuerier(local, {}), SystemQuerier(server_side(server.url), {}), GoldenSet("x", Path("x"), (question,))
     )  # fmt: skip
     assert report.pairs[0].b
     assert all(path.startswith("keps/sig-auth/") for path in report.pairs[0].b)
@@ -86,7 +86,7 @@ def test_filters_of_questions_reach_the_server(server: Running, local: Side, ser
 @pytest.mark.parametrize("kept_before", [False, True])
 def test_a_server_that_is_killed_in_the_middle_leaves_a_report_of_what_there_is(
     home: Path,
-    local: Side,
+    local: System,
     process: Callable[..., subprocess.Popen[bytes]],
     tmp_path: Path,
     kept_before: bool,
@@ -97,15 +97,15 @@ def test_a_server_that_is_killed_in_the_middle_leaves_a_report_of_what_there_is(
     url = child.stdout.readline().decode().strip()
     with Replies(tmp_path / "kept.jsonl") as replies:
         if kept_before:
-            compare(Asker(local, {}), Asker(server_side(url), WAY, replies), GOLDEN)
+            compare(SystemQuerier(local, {}), SystemQuerier(server_side(url), WAY, replies), GOLDEN)
 
         def kill_after_two(done: int) -> None:
             if done == 2:
                 child.kill()
                 child.wait()
 
-        asker = Asker(server_side(url), WAY, replies)
-        report = compare(Asker(local, {}), asker, GOLDEN, on_question=kill_after_two)
+        asker = SystemQuerier(server_side(url), WAY, replies)
+        report = compare(SystemQuerier(local, {}), asker, GOLDEN, on_question=kill_after_two)
     origins = [pair.origin_b for pair in report.pairs]
     error = trouble(asker, report.b)
     assert origins[:2] == ["asked"] * 2
@@ -192,7 +192,7 @@ def test_a_server_that_says_nothing_is_waited_for_no_longer_than_asked(server_si
             side.ask(Question("1", "bees", {}))
 
 
-def test_a_server_that_is_not_there_is_an_error_when_nothing_was_kept(local: Side, server_side: OpenServer) -> None:
-    asker = Asker(server_side(f"http://127.0.0.1:{free_port()}"), {})
+def test_a_server_that_is_not_there_is_an_error_when_nothing_was_kept(local: System, server_side: OpenServer) -> None:
+    asker = SystemQuerier(server_side(f"http://127.0.0.1:{free_port()}"), {})
     with pytest.raises(ServerUnreachable, match="does not answer"):
-        compare(Asker(local, {}), asker, GOLDEN)
+        compare(SystemQuerier(local, {}), asker, GOLDEN)

@@ -18,16 +18,16 @@ import pytest
 from access_support import key_for
 from serve_support import Running
 
+from pinakes.api import events as stream
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve import events as stream
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 
 PATH = "/api/v1/events"
 
 SERVE = """
 import sys
-from pinakes.serve import serve
+from pinakes.api import serve
 from pinakes.settings import load
 settings = load(home=sys.argv[1], embedding__provider="deterministic", server__port=0)
 serve(settings, on_ready=lambda url: print(url, flush=True))
@@ -157,7 +157,7 @@ def test_who_comes_back_is_told_what_it_missed(served: Served, how: str) -> None
 def test_who_was_away_for_too_long_is_told_how_much_is_gone(served: Served) -> None:
     library, client = served()
     put(library, "a", "b", "c")
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         connection.exec_driver_sql("DELETE FROM events WHERE id < 3")
     with listening(client, "?after=0") as listener:
         listener.wait_for(lambda: len(listener.events) == 2)
@@ -170,7 +170,7 @@ def test_who_is_too_slow_is_told_how_much_is_gone(served: Served) -> None:
     with listening(client) as listener:
         put(library, "a")
         listener.wait_for(lambda: len(listener.events) == 1)
-        with library.shelves.catalog.write() as connection:
+        with library.app.catalog.write() as connection:
             values = "('', 'deleted', 'deleted', 'a', '')"
             many = ", ".join([values] * 3)
             connection.exec_driver_sql(f"INSERT INTO events (at, kind, operation, collection, by) VALUES {many}")

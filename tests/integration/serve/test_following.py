@@ -14,13 +14,13 @@ import httpx
 import pytest
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
+from pinakes.api.startup import Startup
+from pinakes.api.stdio_upstream import LocalServer
 from pinakes.library import Library
-from pinakes.serve.app import create_app
-from pinakes.serve.startup import Startup
-from pinakes.serve.upstream import Local
+from pinakes.services.sync.watched import read_again, watched_in
 from pinakes.settings import load
 from pinakes.testing import write_files
-from pinakes.upkeep.watched import read_again, watched_in
 
 LONG_S = 60.0
 SETTINGS: dict[str, Any] = {
@@ -33,7 +33,7 @@ SETTINGS: dict[str, Any] = {
 }
 SERVE = f"""
 import sys
-from pinakes.serve import serve
+from pinakes.api import serve
 from pinakes.settings import load
 settings = load(home=sys.argv[1], environment={{}}, **{SETTINGS!r})
 serve(settings, on_ready=lambda url: print(url, flush=True))
@@ -130,7 +130,7 @@ def test_a_server_is_starting_and_says_so_until_the_knowledge_base_was_read_once
             assert status == "starting"
             assert ["still being read" in note for (note,) in notes] == [True, True]
             (watched,) = watched_in(settings)
-            read_again(library.shelves, watched)
+            read_again(library.app, watched)
             assert heard() == ("healthy", [], [])
         finally:
             assert startup.stop()
@@ -139,7 +139,7 @@ def test_a_server_is_starting_and_says_so_until_the_knowledge_base_was_read_once
 
 def test_a_server_over_stdio_follows_too(tmp_path: Path) -> None:
     settings = load(home=tmp_path / "home", environment={}, **SETTINGS)
-    local = Local(settings)
+    local = LocalServer(settings)
     try:
         write_files(tmp_path / "home" / "knowledge_base", {"a.md": "# Alpha\n\nzebras\n"})
 

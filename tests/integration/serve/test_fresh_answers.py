@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 from pinakes.testing import write_files
 

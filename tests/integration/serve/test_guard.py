@@ -12,8 +12,8 @@ import httpx
 import pytest
 from serve_support import Running, settings_for
 
-from pinakes.errors import TooLarge
-from pinakes.serve.upstream import Remote
+from pinakes.api.stdio_upstream import RemoteServer
+from pinakes.core.errors import TooLarge
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ROUTES = ["/", "/health", "/stats", "/docs", "/openapi.json", "/metrics", "/mcp"]
@@ -112,7 +112,7 @@ def test_a_server_over_stdio_says_that_a_message_was_too_large_for_the_server_it
     start: Callable[..., Running], tmp_path: Path
 ) -> None:
     server = start(max_body_bytes=100_000)
-    remote = Remote(settings_for(tmp_path), server.url)
+    remote = RemoteServer(settings_for(tmp_path), server.url)
     arguments = {"title": "Long", "text": "x" * 5_000_000}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": arguments}}
     with closing(remote), pytest.raises(TooLarge, match="larger than 100000 bytes") as refused:

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from serve_support import Running, settings_for
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 
 KEYS = {"results", "query", "search_type", "total_results", "search_time_ms"}
 
@@ -219,7 +219,7 @@ def test_what_cannot_be_a_search_is_answered_with_422(server: Running, content: 
     assert answer.json()["detail"]
 
 
-def test_the_setting_decides_how_many_passages_may_be_asked_for(home: Path) -> None:
+def test_the_setting_decides_how_many_chunks_may_be_asked_for(home: Path) -> None:
     with Library(settings_for(home, server__port=0, search__max_top_k=60)) as library:
         running = Running(create_app(library), library.settings)
         try:

@@ -27,8 +27,8 @@ LONG_S = 60.0
 SERVE = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[2] / "shared")!r})
-from pinakes.embedders import EMBEDDERS
-from pinakes.serve import serve
+from pinakes.models.embedders import EMBEDDERS
+from pinakes.api import serve
 from pinakes.settings import load
 EMBEDDERS["stuck"] = "stuck_embedder:StuckEmbedder"
 chosen = dict(embedding__provider=sys.argv[2], ingest__processes=0, server__port=0)
@@ -54,7 +54,7 @@ def prepare(home: Path, notes: Path, kind: str) -> None:
         with opened(home) as library:
             library.sync()
             if kind == "background":
-                with library.shelves.catalog.write() as connection:
+                with library.app.catalog.write() as connection:
                     connection.execute(delete(embeddings))
     write_files(notes, oolong)
 
@@ -96,7 +96,7 @@ def test_what_a_killed_server_was_doing_is_done_by_the_next_one(
             assert again.stdout is not None
             health = httpx.get(f"{again.stdout.readline().decode().strip()}/health").json()
             assert health["components"]["jobs"] == {"running": 1}
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             told = [event.title for event in events.after(connection, 0, 50, ("indexed", "updated"))]
         assert sorted(filter(None, told)) == ["Oolong", "Tea"], "each document was committed once"
         assert library.verify() == {"default": []}

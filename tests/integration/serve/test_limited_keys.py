@@ -15,9 +15,9 @@ from access_support import CLOSED, MARK, OPEN, QUESTION, calls, fill, ids_of, ke
 from serve_support import Running
 from websockets.sync.client import connect
 
+from pinakes.api.access import NEEDED
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.access import NEEDED
-from pinakes.serve.app import create_app
 from pinakes.tools import TOOLS
 from pinakes.tools.resources import INDEX
 

@@ -21,12 +21,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from serve_support import STDIO, Running, configure_folder, free_port
 
-from pinakes.home import Home
+from pinakes.api.greeting import PROTOCOL_VERSIONS
+from pinakes.api.http_app import create_app
+from pinakes.api.instance import announced
+from pinakes.api.stdio_upstream import RemoteServer
+from pinakes.catalog.home import Home
 from pinakes.library import Library
-from pinakes.serve.app import create_app
-from pinakes.serve.greeting import PROTOCOL_VERSIONS
-from pinakes.serve.instance import announced
-from pinakes.serve.upstream import Remote
 
 HIT = re.compile(r"KEP: (\S*)\nTitle: ([^\n]+)\nScore: (\d\.\d\d)\n\n(.+?)\n\n---\n", re.DOTALL)
 QUESTION = {"query": "CustomResourceDefinition versioning", "top_k": 2}
@@ -177,7 +177,7 @@ def test_the_greeting_is_the_same_over_stdio_and_http(server: Running, home: Pat
 
 def test_stdout_holds_nothing_but_the_protocol(home: Path, process: Process) -> None:
     loud = "import os\nos.write(2, b'')\n" + STDIO.replace(
-        "serve_stdio(", "from pinakes.serve import upstream\n_open = upstream.open_upstream\n"
+        "serve_stdio(", "from pinakes.api import upstream\n_open = upstream.open_upstream\n"
         "def loud(*a):\n    print('a print'); os.write(1, b'a native print\\n'); os.system('echo a child; cat')\n"
         "    return _open(*a)\nupstream.open_upstream = loud\nserve_stdio(",
     )  # fmt: skip
@@ -254,7 +254,7 @@ def test_what_is_on_this_machine_is_never_asked_through_a_proxy(
         monkeypatch.setenv(variable, f"http://127.0.0.1:{free_port()}")
     for variable in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(variable, raising=False)
-    remote = Remote(library.settings, server.url)
+    remote = RemoteServer(library.settings, server.url)
     try:
         assert HIT.findall(text_of(remote.answer(call("search_keps", QUESTION), PROTOCOL_VERSIONS[-1])))
     finally:

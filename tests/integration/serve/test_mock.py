@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from serve_support import Running
 
-from pinakes.serve.mock import PUSHED, create_mock_app, sampled
+from pinakes.api.mock import PUSHED, create_mock_app, sampled
 from pinakes.settings import load
 from pinakes.settings.layers import profiles
 from pinakes.tools import TOOLS
@@ -140,7 +140,7 @@ def test_ids_that_are_not_known_are_named_in_a_field_of_their_own(mock: Running,
     assert where["not_found"] == ["never"], told
 
 
-def test_questions_are_answered_from_the_first_passage(mock: Running) -> None:
+def test_questions_are_answered_from_the_first_chunk(mock: Running) -> None:
     asked = mock.client.post("/api/v1/knowledge/ask", json={"query": "What is deployed by the pipeline?"}).json()
     assert asked["data"]["answer"] == f"{PUSHED['content'].splitlines()[-1]} [1]"
     assert asked["data"]["sources"][0]["uri"] == PUSHED["uri"]

@@ -17,10 +17,10 @@ from access_support import key_for
 from serve_support import Running
 from websockets.sync.client import connect
 
+from pinakes.api.access import NEEDED
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.naming import NO_COLLECTIONS, NONE_FOR_KEY
-from pinakes.serve.access import NEEDED
-from pinakes.serve.app import create_app
+from pinakes.search.collection_choice import NO_COLLECTIONS, NONE_FOR_KEY
 from pinakes.tools import TOOLS
 
 QUERY = "badgers dig for earthworms"
@@ -266,7 +266,7 @@ def test_a_new_document_goes_to_default(tmp_path: Path, names: tuple[str, ...]) 
             ("index_content", {"content_type": "documentation", "source_path": "four.md", "content": "Four more."}),
         ):
             assert by_name[tool].answer(library, arguments).error is None
-        held = {one.name: one.documents for one in library.collecting.everything()}
+        held = {one.name: one.documents for one in library.collecting.list_all()}
         assert held == {**dict.fromkeys(names, 1), "default": 4 + ("default" in names)}
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 
 WRITING = {"ingest_document", "ingest_batch", "update_document", "delete_document", "kb_resync"}
@@ -136,7 +136,7 @@ def test_what_cannot_be_offered_is_refused_at_once(tmp_path: Path, options: list
 
 
 def test_servers_that_differ_in_what_they_allow_do_not_answer_for_each_other(tmp_path: Path) -> None:
-    from pinakes.serve.instance import serves
+    from pinakes.api.instance import serves
 
     every = [
         load(home=tmp_path, environment={}, **one) for one in ({}, {"server__read_only": True}, {"server__port": 1})

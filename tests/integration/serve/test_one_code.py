@@ -11,9 +11,9 @@ import httpx
 import pytest
 from serve_support import Running, settings_for
 
+from pinakes.api.http_app import create_app
 from pinakes.cli.entry import run
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 
 Asked = dict[str, Any]
 REFUSALS: dict[str, tuple[str, list[str], Asked | None, tuple[str, Asked]]] = {

@@ -12,8 +12,8 @@ import pytest
 from agents_support import Asked, Call, Place, steady
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 from pinakes.tools import tools_of
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from serve_support import Running, settings_for
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.tools.retrieve import MAX_READ_CHARS, read, search
 
 OLD = "# Herons\n\nHerons stand in shallow water and wait for fish.\n"
@@ -67,8 +67,8 @@ def test_the_parameter_is_in_the_documentation(server: Running) -> None:
 
 def test_the_tool_searches_and_reads_what_was(library: Library, then: str) -> None:
     assert ask(library, search, query="water", mode="keyword")["passages"] == []
-    [passage] = ask(library, search, query="water", mode="keyword", as_of=then)["passages"]
-    assert "wait for fish" in passage["text"]
+    [chunk] = ask(library, search, query="water", mode="keyword", as_of=then)["passages"]
+    assert "wait for fish" in chunk["text"]
     assert ask(library, read, document="Herons")["text"] == NEW
     assert ask(library, read, document="Herons", as_of=then)["text"] == OLD
     assert ask(library, read, document="Herons", version=1)["text"] == OLD

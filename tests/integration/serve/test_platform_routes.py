@@ -13,11 +13,11 @@ import httpx
 import pytest
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.compat.platform.knowledge import failed, manage_knowledge
 from pinakes.compat.platform.routes import not_deleted
-from pinakes.errors import Busy, CatalogueCorrupt, PinakesError, StorageFull
+from pinakes.core.errors import Busy, CatalogueCorrupt, PinakesError, StorageFull
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 
 TOOL, ASK, SOURCE = "/api/v1/tools/manageKnowledge", "/api/v1/knowledge/ask", "/api/v1/knowledge/source"

@@ -10,11 +10,11 @@ from bert_reference import make_tiny_bert
 from progressive_support import small_steps, stopped_at_searchable, write_folder
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.settings import NamedSearch, load
 from pinakes.tools import TOOLS
-from pinakes.tools.named import named_tool
+from pinakes.tools.profile_tools import named_tool
 
 TOOL = {tool.name: tool for tool in TOOLS}
 QUESTION = {"query": "quick brown fox", "top_k": 50}
@@ -86,9 +86,9 @@ def test_a_tool_marks_scores_that_are_approximate(searchable: Library) -> None:
     marks = re.findall(r"^\[\d+\] .* · score (~?)\d\.\d\d", answer.as_text(), re.M)
     assert set(marks) == {"", "~"}
     assert "Scores with ~ are approximate" in answer.as_text()
-    passages = answer.as_data()["passages"]
-    assert ["~" if passage.get("approximate") else "" for passage in passages] == marks
-    assert not any(passage.get("approximate") is False for passage in passages)
+    chunks = answer.as_data()["passages"]
+    assert ["~" if chunk.get("approximate") else "" for chunk in chunks] == marks
+    assert not any(chunk.get("approximate") is False for chunk in chunks)
     by_words = TOOL["search"].call(searchable, QUESTION | {"mode": "keyword"}).as_text()
     assert "approximate" not in by_words
 

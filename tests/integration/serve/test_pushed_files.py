@@ -10,8 +10,8 @@ import pytest
 from fastmcp import Client
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 from pinakes.testing import write_files
 

@@ -17,9 +17,9 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from serve_support import STDIO, Running, settings_for, write_corpus
 from websockets.sync.client import connect
 
-from pinakes.catalog.audit import Entry
+from pinakes.api.http_app import create_app
+from pinakes.catalog.audit import AuditEntry
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 
 QUESTION = {"query": "CustomResourceDefinition versioning", "top_k": 2}
 TOKEN = "Bearer pk-0123456789abcdefghij"
@@ -39,7 +39,7 @@ def server(library: Library) -> Iterator[Running]:
     running.stop()
 
 
-def last(library: Library, count: int = 1) -> list[Entry]:
+def last(library: Library, count: int = 1) -> list[AuditEntry]:
     return library.audit.entries(count)
 
 

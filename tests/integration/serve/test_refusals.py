@@ -10,11 +10,11 @@ import pytest
 import uvicorn
 from serve_support import Running, settings_for
 
-from pinakes.calls.caller import Caller, calling
+from pinakes.api.http_app import create_app
+from pinakes.api.server import Server
 from pinakes.compat.code import index_content
+from pinakes.core.caller import Caller, calling
 from pinakes.library import Library
-from pinakes.serve.app import create_app
-from pinakes.serve.run import Server
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b'{"jsonrpc": "2.0", "id": 1}'])

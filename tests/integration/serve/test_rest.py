@@ -20,12 +20,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from serve_support import Running, settings_for
 
+from pinakes.api.http_app import create_app
+from pinakes.api.rest import MODELS
 from pinakes.library import Library
-from pinakes.serve.app import create_app
-from pinakes.serve.rest import MODELS
 from pinakes.tools import tools_of
 from pinakes.tools.declare import Reply, tool
-from pinakes.tools.limits import listing_for
+from pinakes.tools.listing_limits import listing_for
 
 SEARCH = "/api/v1/tools/search"
 RELEASED = Event()
@@ -63,7 +63,7 @@ def server(library: Library) -> Iterator[Running]:
 
 @pytest.fixture
 def ear(library: Library, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from pinakes.serve import rest
+    from pinakes.api import rest
 
     monkeypatch.setattr(rest, "tools_of", lambda settings: (*tools_of(settings), listen))
     server = Running(create_app(library), library.settings)
@@ -245,7 +245,7 @@ def test_a_client_that_leaves_in_the_middle_harms_nothing(server: Running) -> No
 
 
 def test_calls_that_write_have_time_and_threads_of_their_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pinakes.serve import mcp, rest
+    from pinakes.api import mcp, rest
 
     for interface in (mcp, rest):
         monkeypatch.setattr(interface, "tools_of", lambda settings: (*tools_of(settings), listen))
@@ -354,7 +354,7 @@ def test_calls_are_counted_by_tool(start: Callable[..., Running]) -> None:
 
 BUSY = """
 import sys, threading
-from pinakes.serve import rest, serve
+from pinakes.api import rest, serve
 from pinakes.settings import load
 from pinakes.tools.declare import Reply, tool
 

@@ -16,8 +16,8 @@ from schemathesis.checks import load_all_checks
 from schemathesis.schemas import APIOperation
 from serve_support import Running
 
-from pinakes.serve.app import create_app
-from pinakes.serve.mock import sampled
+from pinakes.api.http_app import create_app
+from pinakes.api.mock import sampled
 from pinakes.settings import load
 from pinakes.tools import TOOLS
 

@@ -16,13 +16,13 @@ import pytest
 from serve_support import SERVE, Running, configure_folder, settings_for
 from working import working
 
-from pinakes.errors import Busy, ModelUnavailable, NotFound, Refused, SourceError
-from pinakes.home import Home
+from pinakes.api import serve
+from pinakes.api.http_app import create_app
+from pinakes.api.startup import Startup
+from pinakes.catalog.home import Home
+from pinakes.core.errors import Busy, ModelUnavailable, NotFound, Refused, SourceError
 from pinakes.library import Library
 from pinakes.models import weights
-from pinakes.serve import serve
-from pinakes.serve.app import create_app
-from pinakes.serve.startup import Startup
 from pinakes.settings import load
 
 Process = Callable[..., "subprocess.Popen[bytes]"]
@@ -102,7 +102,7 @@ def test_a_signal_ends_the_server_and_the_next_start_reads_nothing_again(
     assert child.returncode == 0
     ready, keps = err.decode().splitlines()
     assert ready == "Ready to be searched:"
-    assert re.fullmatch(r"  keps  4 KEPs, \d+ passages", keps)
+    assert re.fullmatch(r"  keps  4 KEPs, \d+ chunks", keps)
 
 
 def test_a_start_with_nothing_to_serve_says_how_to_add_something(tmp_path: Path) -> None:
@@ -120,9 +120,7 @@ def test_a_start_says_in_one_block_what_each_collection_holds(tmp_path: Path) ->
             library.add(str(tmp_path / "note.md"), name)
         _started(library, said)
     assert said == [
-        "Ready to be searched:\n"
-        "  a-much-longer-name  1 document, 1 passage\n"
-        "  birds               1 document, 1 passage"
+        "Ready to be searched:\n  a-much-longer-name  1 document, 1 chunk\n  birds               1 document, 1 chunk"
     ]
 
 
@@ -137,11 +135,11 @@ def test_a_source_that_is_gone_and_many_collections_are_told_in_few_lines(tmp_pa
         library.sync("c00")
         _started(library, said)
     lines = said[0].splitlines()
-    assert lines[1] == "  c00  1 document, 1 passage; 1 of its sources could not be read: pinakes status"
+    assert lines[1] == "  c00  1 document, 1 chunk; 1 of its sources could not be read: pinakes status"
     assert (len(lines), lines[-1]) == (22, "  and 2 more: pinakes status")
 
 
-def test_a_start_calls_no_source_unread_whose_passages_only_wait_for_their_vectors(
+def test_a_start_calls_no_source_unread_whose_chunks_only_wait_for_their_vectors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -152,7 +150,7 @@ def test_a_start_calls_no_source_unread_whose_passages_only_wait_for_their_vecto
     with Library(load(home=tmp_path / "home", environment={}, **given)) as library:
         assert library.add(str(tmp_path / "note.md"), "birds").degraded
         _started(library, said)
-    assert said[-1].splitlines()[1] == "  birds  1 document, 1 passage, 1 of them found by words only"
+    assert said[-1].splitlines()[1] == "  birds  1 document, 1 chunk, 1 of them found by words only"
 
 
 def _started(library: Library, said: list[str]) -> None:
@@ -273,7 +271,7 @@ def test_a_search_that_takes_too_long_is_answered_with_503(library: Library, sta
 def test_an_unexpected_failure_shows_no_internals(home: Path) -> None:
     library = Library(settings_for(home, server__port=0))
     running = Running(create_app(library), library.settings)
-    library.shelves.catalog.engine = None  # type: ignore[assignment]
+    library.app.catalog.engine = None  # type: ignore[assignment]
     try:
         answer = running.client.post("/search", json=QUESTION)
     finally:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from serve_support import Running
 
-from pinakes.errors import codes
+from pinakes.api.http_app import create_app
+from pinakes.core.errors import codes
 from pinakes.library import Library
 from pinakes.models import weights
-from pinakes.serve.app import create_app
 from pinakes.settings import load
 
 TOOLSETS = ("retrieve", "manage", "observe", "search", "history", "code", "knowledge", "ask")
@@ -246,7 +246,7 @@ def test_a_document_that_is_cut_in_every_interface_says_how_to_go_on(place: Plac
 def test_prompts_keep_to_the_budget_and_say_how_to_go_on(
     name: str, arguments: dict[str, str], longest: str, place: Place
 ) -> None:
-    from pinakes.embedders.tokens import token_counter
+    from pinakes.models.token_counts import token_counter
 
     def text(given: dict[str, str]) -> str:
         [message] = place.asked("prompts/get", name=name, arguments=given)["messages"]

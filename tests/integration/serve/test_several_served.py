@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from serve_support import Running
 
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
-from pinakes.serve.app import create_app
 from pinakes.testing import FILES, write_files
 
 SEA = {"whale.md": "# Whale\n\nWhales eat krill, seals eat fish.\n", "heron.md": FILES["animals/heron.md"]}
@@ -51,7 +51,7 @@ def test_each_result_names_its_collection(served: Running, collection: str) -> N
     assert "collection" not in search(served, collection="zoo")["results"][0]
 
 
-def test_a_passage_that_both_have_is_named_with_the_other_collection(served: Running) -> None:
+def test_a_chunk_that_both_have_is_named_with_the_other_collection(served: Running) -> None:
     found = search(served, collection="*", query="grey heron")
     [copy] = found["results"][0]["duplicates"]
     assert {found["results"][0]["collection"], copy["collection"]} == {"sea", "zoo"}
@@ -75,10 +75,10 @@ def test_what_names_nothing_is_refused(served: Running, collection: str, status:
 
 def test_the_tool_names_the_collection_that_read_needs(served: Running) -> None:
     answer = tool(served, "search", query="grey heron", collection="*", mode="keyword", top_k=1)
-    [passage] = answer["structuredContent"]["passages"]
-    assert f"in collection {passage['collection']!r}" in answer["content"][0]["text"]
-    assert f"same in {passage['duplicates'][0]['collection']} › " in answer["content"][0]["text"]
-    read = tool(served, "read", document=passage["path"], collection=passage["collection"])
+    [chunk] = answer["structuredContent"]["passages"]
+    assert f"in collection {chunk['collection']!r}" in answer["content"][0]["text"]
+    assert f"same in {chunk['duplicates'][0]['collection']} › " in answer["content"][0]["text"]
+    read = tool(served, "read", document=chunk["path"], collection=chunk["collection"])
     assert "grey heron" in read["content"][0]["text"]
 
 

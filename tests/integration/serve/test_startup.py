@@ -11,12 +11,12 @@ import pytest
 from serve_support import Running, configure_folder, settings_for
 from working import worker_of
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.errors import PinakesError, SourceError
+from pinakes.api.http_app import create_app
+from pinakes.api.startup import Startup
+from pinakes.core.errors import PinakesError, SourceError
+from pinakes.core.records import Float32
 from pinakes.library import Library
-from pinakes.serve.app import create_app
-from pinakes.serve.startup import Startup
-from pinakes.types import Float32
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 
 
 class _OnBrokenDisk(DeterministicEmbedder):
@@ -33,7 +33,7 @@ def silent(line: str) -> None:
 def test_whatever_breaks_while_starting_ends_it(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     ended = threading.Event()
     with Library(settings_for(home)) as library:
-        library.shelves.embedder = _OnBrokenDisk()
+        library.app.embedder = _OnBrokenDisk()
         startup = Startup(library, say=silent, on_failure=ended.set)
         startup.start()
         assert ended.wait(10)
@@ -102,7 +102,7 @@ def test_while_a_first_ingest_embeds_words_are_answered_and_it_is_said(tmp_path:
         (notes / f"n{number}.md").write_text(f"# Note {number}\n\n{body}\n")
     configure_folder(home, str(notes), "folder")
     with Library(settings_for(home, server__port=0, toolsets=["search"], ingest__batch_chunks=16)) as library:
-        library.shelves.embedder = slow = _Slow()
+        library.app.embedder = slow = _Slow()
         startup = Startup(library, say=silent)
         running = Running(create_app(library, startup=startup), library.settings)
         worker = worker_of(library, startup)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from serve_support import Running
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
+from pinakes.api.http_app import create_app
+from pinakes.core.records import Float32
 from pinakes.library import Library
-from pinakes.serve.app import create_app
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.settings import load
-from pinakes.types import Float32
 
 
 @pytest.mark.parametrize("route", ["/api/v1/tools/semantic_search", "/mcp"])

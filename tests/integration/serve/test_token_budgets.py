@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from serve_support import Running
 
-from pinakes.embedders.tokens import token_counter
+from pinakes.api.http_app import create_app
 from pinakes.library import Library
 from pinakes.models import weights
-from pinakes.serve.app import create_app
+from pinakes.models.token_counts import token_counter
 from pinakes.settings import Settings, load
 from pinakes.tools import tools_of
 

@@ -17,18 +17,18 @@ import pytest
 from receiver import Receiver, receiving
 from working import jobs_of, worker_of
 
+from pinakes.api.webhooks import Webhooks
 from pinakes.catalog import webhooks
 from pinakes.catalog.webhooks import Progress
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 from pinakes.jobs.worker import Worker
 from pinakes.library import Library
-from pinakes.serve.webhooks import Webhooks
 
 Start = Callable[..., Library]
 
 SERVE = """
 import sys
-from pinakes.serve import serve
+from pinakes.api import serve
 from pinakes.settings import load
 settings = load(home=sys.argv[1], embedding__provider="deterministic", server__port=0)
 serve(settings, on_ready=lambda url: print(url, flush=True))
@@ -63,24 +63,24 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def progress(library: Library, name: str = "wiki") -> Progress | None:
-    with library.shelves.catalog.read() as connection:
-        return webhooks.known(connection, name)
+    with library.app.catalog.read() as connection:
+        return webhooks.find_progress(connection, name)
 
 
-def aside(library: Library, name: str = "wiki") -> list[webhooks.LaidAside]:
-    with library.shelves.catalog.read() as connection:
+def aside(library: Library, name: str = "wiki") -> list[webhooks.FailedDelivery]:
+    with library.app.catalog.read() as connection:
         return webhooks.laid_aside(connection, name)
 
 
 def at_once(library: Library, name: str = "wiki") -> None:
     """Do not wait for the time at which a post is sent again."""
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         connection.exec_driver_sql("UPDATE webhooks SET retry_at = NULL WHERE name = ?", (name,))
 
 
 def once_more(library: Library, name: str = "wiki") -> None:
     """Send what was laid aside once more."""
-    with library.shelves.catalog.write() as connection:
+    with library.app.catalog.write() as connection:
         assert webhooks.retry(connection, name)
 
 
@@ -132,7 +132,7 @@ def test_it_is_told_only_of_the_kinds_and_collections_that_it_wants(start: Start
 
 def uids(library: Library, name: str) -> list[str]:
     record = library.collection(name)
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         query = "SELECT uid FROM documents WHERE collection_id = ?"
         return list(connection.exec_driver_sql(query, (record.id,)).scalars())
 
@@ -270,7 +270,7 @@ def test_events_that_were_dropped_meanwhile_are_counted(start: Start) -> None:
         put(library, "a", "b", "c")
         receiver.wait_for(lambda: len(receiver.seen) >= 1)
         library = start()
-        with library.shelves.catalog.write() as connection:
+        with library.app.catalog.write() as connection:
             connection.exec_driver_sql("DELETE FROM events WHERE id < 3")
         receiver.status = 200
         library = start({"url": receiver.url})
@@ -283,7 +283,7 @@ def test_events_that_were_dropped_meanwhile_are_counted(start: Start) -> None:
 def test_a_clock_that_was_set_back_keeps_nobody_waiting(start: Start) -> None:
     with receiving() as receiver:
         library = start({"url": receiver.url})
-        with library.shelves.catalog.write() as connection:
+        with library.app.catalog.write() as connection:
             webhooks.failed(connection, "wiki", "x", 1, (datetime.now(UTC) + timedelta(days=300)).isoformat())
         put(library, "a")
         receiver.wait_for(lambda: titles(receiver) == ["a"])

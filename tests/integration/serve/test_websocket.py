@@ -14,12 +14,12 @@ from serve_support import Running, settings_for
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from pinakes.api.http_app import create_app
+from pinakes.api.service import Service
 from pinakes.compat.kep.routes import SearchResponse
-from pinakes.compat.kep.socket import Refusal, read_question, stages
+from pinakes.compat.kep.socket import MessageRefusal, read_question, stages
+from pinakes.core.records import SearchMode
 from pinakes.library import Library
-from pinakes.serve.app import create_app
-from pinakes.serve.service import Service
-from pinakes.types import SearchMode
 
 Ask = Callable[..., list[dict[str, Any]]]
 
@@ -248,7 +248,7 @@ def test_an_id_may_be_left_out(socket: ClientConnection) -> None:
 
 
 def test_a_message_that_is_no_question_is_told_with_its_id() -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(MessageRefusal) as refused:
         read_question('{"id": "x", "query": 7}')
     assert refused.value.id == "x"
     assert "query" in refused.value.error.message

@@ -27,7 +27,7 @@ def replicas(server: RealServer) -> list[int]:
     """Return the processes that the server started and that run."""
     tasks = Path(f"/proc/{server.process.pid}/task").glob("*/children")
     children = [int(one) for task in tasks for one in task.read_text().split()]
-    return [one for one in children if "pinakes.serve.replica" in command_of(one)]
+    return [one for one in children if "pinakes.api.replica" in command_of(one)]
 
 
 def command_of(process: int) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.api.schemas import HitData, Passage, Why, hit_data
+from pinakes.core.records import Blame, Hit, Scores
 from pinakes.library import Library
-from pinakes.types import Blame, Hit, Scores
+from pinakes.schemas.hits import Chunk, HitData, Why, hit_data
 
 BARE = Hit("c", "d", "notes", "u", "a.md", "A", "text", 0, 1, 2, (), (), 0.0, Scores(bm25=0.0), ("keyword",), {})
 
@@ -53,7 +53,7 @@ def test_nobody_known_is_told_apart_from_nobody_asked() -> None:
 
 def test_a_form_takes_its_own_fields_by_the_same_names(found: Hit) -> None:
     whole = hit_data(found)
-    for form in (Passage, Why):
+    for form in (Chunk, Why):
         told = hit_data(found, form)
         assert told == {name: whole[name] for name in form.model_fields if name in whole}
         form.model_validate(told, extra="forbid")

@@ -14,7 +14,7 @@ from alembic.config import Config
 from pinakes.catalog import Catalog, collections, documents, engine
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument
-from pinakes.types import Chunk, Document, Float32
+from pinakes.core.records import Chunk, Document, Float32
 
 MIGRATIONS = Path(engine.__file__).parent / "migrations"
 
@@ -39,7 +39,7 @@ def new(
     uri: str | None = None,
     source_id: int | None = None,
 ) -> NewDocument:
-    """Make a document of which each of ``texts`` is a passage."""
+    """Make a document of which each of ``texts`` is a chunk."""
     text = "\n".join(texts)
     chunks, start = [], 0
     for ordinal, piece in enumerate(texts):

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from pinakes.catalog import Catalog, audit, collections
-from pinakes.catalog.audit import Entry, Wanted
+from pinakes.catalog.audit import AuditEntry, AuditQuery
 from pinakes.catalog.collections import CollectionRecord
 
-FIRST = Entry(
+FIRST = AuditEntry(
     "2026-01-01T10:00:00.000+00:00",
     "mcp",
     "search",
@@ -26,15 +26,15 @@ SECOND = replace(FIRST, at="2026-01-02T10:00:00.000+00:00", tool="read", session
 THIRD = replace(
     FIRST, at="2026-01-03T10:00:00.000+00:00", interface="http", caller="bob", outcome="NOT_FOUND", message="None."
 )
-EVERY = Wanted()
+EVERY = AuditQuery()
 
 
-def write(catalog: Catalog, *entries: Entry) -> None:
+def write(catalog: Catalog, *entries: AuditEntry) -> None:
     with catalog.write() as connection:
         audit.add(connection, entries)
 
 
-def found(catalog: Catalog, wanted: Wanted = EVERY, most: int = 100) -> list[str]:
+def found(catalog: Catalog, wanted: AuditQuery = EVERY, most: int = 100) -> list[str]:
     with catalog.read() as connection:
         return [entry.at[8:10] for entry in audit.newest(connection, wanted, most)]
 
@@ -50,23 +50,23 @@ def test_an_entry_comes_back_as_it_was_written(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("wanted", "days"),
     [
-        (Wanted(), ["03", "02", "01"]),
-        (Wanted(tool="search"), ["03", "01"]),
-        (Wanted(tool="search", caller="ann"), ["01"]),
-        (Wanted(session="s2"), ["02"]),
-        (Wanted(interface="http"), ["03"]),
-        (Wanted(collection="other"), []),
-        (Wanted(outcome="ok"), ["02", "01"]),
-        (Wanted(outcome="failed"), ["03"]),
-        (Wanted(outcome="NOT_FOUND"), ["03"]),
-        (Wanted(since=SECOND.at), ["03", "02"]),
-        (Wanted(until=SECOND.at), ["02", "01"]),
-        (Wanted(text="brücke"), ["03", "01"]),
-        (Wanted(text='say "YES"'), ["02"]),
-        (Wanted(text="%"), []),
+        (AuditQuery(), ["03", "02", "01"]),
+        (AuditQuery(tool="search"), ["03", "01"]),
+        (AuditQuery(tool="search", caller="ann"), ["01"]),
+        (AuditQuery(session="s2"), ["02"]),
+        (AuditQuery(interface="http"), ["03"]),
+        (AuditQuery(collection="other"), []),
+        (AuditQuery(outcome="ok"), ["02", "01"]),
+        (AuditQuery(outcome="failed"), ["03"]),
+        (AuditQuery(outcome="NOT_FOUND"), ["03"]),
+        (AuditQuery(since=SECOND.at), ["03", "02"]),
+        (AuditQuery(until=SECOND.at), ["02", "01"]),
+        (AuditQuery(text="brücke"), ["03", "01"]),
+        (AuditQuery(text='say "YES"'), ["02"]),
+        (AuditQuery(text="%"), []),
     ],
 )
-def test_entries_are_looked_for_by_all_that_is_said(catalog: Catalog, wanted: Wanted, days: list[str]) -> None:
+def test_entries_are_looked_for_by_all_that_is_said(catalog: Catalog, wanted: AuditQuery, days: list[str]) -> None:
     write(catalog, FIRST, SECOND, THIRD)
     assert found(catalog, wanted) == days
 
@@ -109,4 +109,4 @@ def test_entries_outlive_their_collection(catalog: Catalog, collection: Collecti
     with catalog.write() as connection:
         collections.drop_if_empty(connection, collection.id)
         assert collections.find(connection, "c") is None
-    assert found(catalog, Wanted(collection="c")) == ["01"]
+    assert found(catalog, AuditQuery(collection="c")) == ["01"]

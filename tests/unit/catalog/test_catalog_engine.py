@@ -21,7 +21,7 @@ from sqlalchemy import inspect, text
 
 from pinakes.catalog import Catalog, collections, documents, engine, schema
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull
+from pinakes.core.errors import Busy, CatalogueCorrupt, NotFound, PinakesError, StorageFull
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_opening_again_keeps_everything(tmp_path: Path) -> None:
             collections.ensure(connection, "kept")
         catalog.close()
     with Catalog.at(tmp_path).read() as connection:
-        assert [record.name for record in collections.everything(connection)] == ["kept"]
+        assert [record.name for record in collections.list_all(connection)] == ["kept"]
 
 
 def test_a_catalogue_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_catalogue_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 def test_a_migration_that_was_cut_short_is_run_again(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "catalog.db").execute("CREATE TABLE alembic_version (version_num VARCHAR(32))").close()
     with Catalog.at(tmp_path).read() as connection:
-        assert collections.everything(connection) == []
+        assert collections.list_all(connection) == []
 
 
 def test_what_fails_half_way_leaves_nothing(catalog: Catalog, collection: CollectionRecord) -> None:

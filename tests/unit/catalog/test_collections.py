@@ -11,11 +11,11 @@ from catalog_making import bind, new, put, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import Catalog, changes, collections, embeddings
 from pinakes.catalog.collections import CollectionRecord, check_name
 from pinakes.catalog.documents import embedding_key
-from pinakes.errors import InvalidName, NotFound
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidName, NotFound
 
 
 @pytest.mark.parametrize("name", ["a", "KEPs 1.2", "über_alles-3", "日本語", "x" * 100, "0", "a.b"])
@@ -76,7 +76,7 @@ def test_a_collection_is_made_once(catalog: Catalog) -> None:
         one = collections.ensure(connection, "a", "first")
         assert collections.ensure(connection, "a") == one
         assert collections.ensure(connection, "a", "second").description == "second"
-        assert [record.name for record in collections.everything(connection)] == ["a"]
+        assert [record.name for record in collections.list_all(connection)] == ["a"]
 
 
 def test_a_missing_collection_is_reported_with_those_there_are(catalog: Catalog) -> None:
@@ -125,7 +125,7 @@ def test_counts(catalog: Catalog, collection: CollectionRecord) -> None:
 
 def test_an_empty_collection_counts_zeros(catalog: Catalog, collection: CollectionRecord) -> None:
     with catalog.read() as connection:
-        assert collections.count(connection, collection) == collections.Counts(0, 0, 0, 0, 0)
+        assert collections.count(connection, collection) == collections.CollectionCounts(0, 0, 0, 0, 0)
 
 
 def test_generations_go_up(catalog: Catalog, collection: CollectionRecord) -> None:
@@ -137,7 +137,7 @@ def test_generations_go_up(catalog: Catalog, collection: CollectionRecord) -> No
 
 class TestKnown:
     def test_a_commit_of_another_process_is_seen(self, catalog: Catalog, collection: CollectionRecord) -> None:
-        known = collections.Known(catalog)
+        known = collections.CollectionCache(catalog)
         before = known.get(collection.name)
         assert known.get(collection.name) is before
         with closing(sqlite3.connect(str(catalog.engine.url.database))) as other, other:
@@ -145,14 +145,14 @@ class TestKnown:
         assert known.get(collection.name).description == "of birds"
 
     def test_a_caller_finds_only_what_it_may_use(self, catalog: Catalog, collection: CollectionRecord) -> None:
-        known = collections.Known(catalog)
+        known = collections.CollectionCache(catalog)
         known.get(collection.name)
         with calling(Caller("guest", collections=("other",))), pytest.raises(NotFound):
             known.get(collection.name)
         assert known.get(collection.name).id == collection.id
 
     def test_one_that_was_deleted_is_gone(self, catalog: Catalog, collection: CollectionRecord) -> None:
-        known = collections.Known(catalog)
+        known = collections.CollectionCache(catalog)
         known.get(collection.name)
         with catalog.write() as connection:
             collections.remove(connection, collection)

@@ -11,15 +11,15 @@ from sqlalchemy import Table, select
 from pinakes.catalog import Catalog, changes, collections, copying, documents, embeddings, history, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import embedding_key
-from pinakes.catalog.history import Keeping
+from pinakes.catalog.history import Retention
 from pinakes.catalog.schema import chunks, fields, files
 from pinakes.catalog.schema import documents as rows_of_documents
 from pinakes.catalog.schema import sources as rows_of_sources
 from pinakes.catalog.sources import FileRecord
-from pinakes.errors import InvalidName
+from pinakes.core.errors import InvalidName
 
 OWN = {"id", "uid", "collection_id", "document_id", "source_id", "version"}
-KEEPING = Keeping(by="me")
+KEEPING = Retention(by="me")
 
 
 def copy(catalog: Catalog, record: CollectionRecord, name: str = "copy") -> CollectionRecord:
@@ -44,7 +44,7 @@ def contents(catalog: Catalog, record: CollectionRecord, table: Table) -> list[d
 
 @pytest.fixture
 def filled(catalog: Catalog, collection: CollectionRecord) -> CollectionRecord:
-    """Two documents of a source, one without; one passage has its vector; one file was left out."""
+    """Two documents of a source, one without; one chunk has its vector; one file was left out."""
     with catalog.write() as connection:
         source = sources.remember(connection, collection.id, ("folder", "notes", ""), {"ref": None})
     first = new("a.md", "one two", "three", metadata={"tags": ["x"]}, group="g", source_id=source.id)
@@ -74,7 +74,7 @@ def test_documents_have_ids_of_their_own_and_belong_together(catalog: Catalog, f
         assert old.uid != new_one.uid
         assert (new_one.version, new_one.created_at) == (1, old.created_at)
         assert documents.text(connection, new_one.id) == documents.text(connection, old.id)
-        [source] = sources.everything(connection, made.id)
+        [source] = sources.list_all(connection, made.id)
         manifest = sources.manifest(connection, source.id)
         assert manifest["a.md"].document_id == new_one.id
         assert manifest["a.md"].uri == new_one.uri
@@ -82,7 +82,7 @@ def test_documents_have_ids_of_their_own_and_belong_together(catalog: Catalog, f
         assert sorted(sources.documents_of(connection, source.id, 10)) == sorted(
             one.id for name in ("a.md", "b.md") for one in documents.find(connection, made.id, name)
         )
-        [version] = history.everything(connection, made.id, new_one.uid)
+        [version] = history.list_versions(connection, made.id, new_one.uid)
         assert (version.number, version.op, version.by, version.readable) == (1, "created", "me", True)
 
 
@@ -116,8 +116,8 @@ def test_a_name_that_cannot_be_leaves_everything_as_it_was(
     with pytest.raises(InvalidName):
         copy(catalog, filled, name)
     with catalog.read() as connection:
-        assert [one.name for one in collections.everything(connection)] == ["c"]
-        assert len(sources.everything(connection)) == 1
+        assert [one.name for one in collections.list_all(connection)] == ["c"]
+        assert len(sources.list_all(connection)) == 1
 
 
 def test_what_happens_to_one_does_not_happen_to_the_other(catalog: Catalog, filled: CollectionRecord) -> None:

@@ -9,10 +9,10 @@ from sqlalchemy.dialects import sqlite
 
 from pinakes.catalog import Catalog, changes, collections, documents, embeddings, schema, selection, sources
 from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.documents import embedding_key
-from pinakes.catalog.records import DocumentRecord
-from pinakes.filters import parse
-from pinakes.types import Chunk
+from pinakes.core.filters import parse
+from pinakes.core.records import Chunk
 
 
 def get(catalog: Catalog, document_id: int) -> DocumentRecord:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from pinakes.catalog import Catalog, changes, collections, embeddings, schema, summaries
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import embedding_key, summary_key
-from pinakes.types import Chunk
+from pinakes.core.records import Chunk
 
 
 def test_vectors_are_kept_as_float16(catalog: Catalog, collection: CollectionRecord) -> None:
@@ -43,9 +43,9 @@ def test_models_do_not_share_vectors(catalog: Catalog, collection: CollectionRec
     with catalog.write() as connection:
         embeddings.store(connection, one, {keys[0]: vector(1), keys[1]: vector(2)})
         embeddings.store(connection, two, {keys[1]: vector(3)})
-        assert embeddings.known(connection, one, keys) == set(keys[:2])
-        assert embeddings.known(connection, two, keys) == {keys[1]}
-        assert embeddings.known(connection, None, keys) == set()
+        assert embeddings.known_keys(connection, one, keys) == set(keys[:2])
+        assert embeddings.known_keys(connection, two, keys) == {keys[1]}
+        assert embeddings.known_keys(connection, None, keys) == set()
 
 
 def test_many_keys_are_looked_up_in_parts(
@@ -60,7 +60,7 @@ def test_many_keys_are_looked_up_in_parts(
     keys = [embedding_key(chunk) for chunk in document.chunks]
     with catalog.write() as connection:
         embeddings.store(connection, model, {key: vector(number) for number, key in enumerate(keys)})
-        assert embeddings.known(connection, model, keys) == set(keys)
+        assert embeddings.known_keys(connection, model, keys) == set(keys)
         assert len(embeddings.of_chunks(connection, model, range(1, 9))) == 8
         assert [entry.vector is None for entry in changes.entries(connection, [document_id], model)] == [False] * 8
 
@@ -122,7 +122,7 @@ def test_nothing_stores_nothing(catalog: Catalog, collection: CollectionRecord) 
     model = bind(catalog, collection)
     with catalog.write() as connection:
         embeddings.store(connection, model, {})
-        assert embeddings.known(connection, model, []) == set()
+        assert embeddings.known_keys(connection, model, []) == set()
         assert embeddings.of_chunks(connection, model, []) == {}
 
 

@@ -12,9 +12,9 @@ from catalog_making import new, put
 from pinakes.catalog import Catalog, collections, copying, documents, events, sources
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.events import Event
-from pinakes.catalog.history import Keeping
+from pinakes.catalog.history import Retention
 from pinakes.catalog.sources import FileRecord, SourceRecord
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def test_a_new_document_is_noted_with_what_it_is(catalog: Catalog, collection: C
 def test_a_document_that_changes_moves_and_goes_is_noted_each_time(
     catalog: Catalog, collection: CollectionRecord
 ) -> None:
-    by = Keeping(by="ada (cli)")
+    by = Retention(by="ada (cli)")
     [number] = put(catalog, collection, new("a.md", "words"))
     with noted(catalog) as found, catalog.write() as connection:
         documents.put(connection, collection.id, new("a.md", "other words"), by)
@@ -99,15 +99,15 @@ def test_what_is_undone_was_never_noted(catalog: Catalog, collection: Collection
 def test_a_deleted_document_is_noted_where_no_history_is_kept(catalog: Catalog, collection: CollectionRecord) -> None:
     [number] = put(catalog, collection, new("a.md", "words", title="A"))
     with noted(catalog) as found, catalog.write() as connection:
-        documents.remove(connection, number, Keeping(days=0))
-        documents.remove(connection, number, Keeping(days=0))
+        documents.remove(connection, number, Retention(days=0))
+        documents.remove(connection, number, Retention(days=0))
     assert [(one.kind, one.title) for one in found] == [("deleted", "A")]
 
 
 def test_a_copy_and_the_end_of_a_collection_are_noted(catalog: Catalog, collection: CollectionRecord) -> None:
     put(catalog, collection, new("a.md", "words"), new("b.md", "more"))
     with noted(catalog) as found, catalog.write() as connection:
-        other = copying.copy(connection, collection, "copy", Keeping())
+        other = copying.copy(connection, collection, "copy", Retention())
         collections.remove(connection, other)
     assert [(one.kind, one.operation, one.collection) for one in found] == [
         ("indexed", "copied", "copy"),
@@ -142,8 +142,8 @@ def test_a_file_that_fails_is_told_once_for_each_reason(catalog: Catalog, collec
 def test_the_end_of_a_run_is_noted_with_what_came_of_it(catalog: Catalog, collection: CollectionRecord) -> None:
     source = source_of(catalog, collection)
     with noted(catalog) as found, catalog.write() as connection:
-        sources.told(connection, source.id, {"added": 3})
-        sources.told(connection, source.id, {"error": "It is not there."})
+        sources.save_report(connection, source.id, {"added": 3})
+        sources.save_report(connection, source.id, {"error": "It is not there."})
     assert [(one.kind, one.operation, one.source) for one in found] == [
         ("sync_finished", "finished", "/docs"),
         ("sync_finished", "unreachable", "/docs"),

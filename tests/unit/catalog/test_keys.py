@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from pinakes.catalog import Catalog, keys, schema
-from pinakes.errors import InvalidInput, InvalidName, NotFound
+from pinakes.core.errors import InvalidInput, InvalidName, NotFound
 
 
 def hours_from_now(hours: float) -> datetime:
@@ -70,7 +70,7 @@ def test_a_key_expires(catalog: Catalog) -> None:
         past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat(timespec="milliseconds")
         connection.execute(update(schema.keys).values(expires_at=past))
         assert keys.of_secret(connection, secret) is None
-        assert [one.state for one in keys.everything(connection)] == ["expired"]
+        assert [one.state for one in keys.list_all(connection)] == ["expired"]
         assert not keys.any_valid(connection)
 
 
@@ -115,4 +115,4 @@ def test_a_key_that_could_not_be_used_is_not_made(catalog: Catalog) -> None:
             keys.create(connection, "a", per_minute=-1)
         with pytest.raises(InvalidName, match="cannot be called"):
             keys.create(connection, "a", collections=["../b"])
-        assert keys.everything(connection) == []
+        assert keys.list_all(connection) == []

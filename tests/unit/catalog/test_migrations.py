@@ -63,7 +63,7 @@ def test_everything_is_kept(old: sqlite3.Connection, tmp_path: Path) -> None:
 def test_what_was_known_of_versions_begins_the_histories(old: sqlite3.Connection, tmp_path: Path) -> None:
     catalog = Catalog.at(tmp_path)
     with catalog.write() as connection:
-        newer, older = history.everything(connection, 1, "uid1")
+        newer, older = history.list_versions(connection, 1, "uid1")
         assert (older.number, older.op, older.at, older.content_hash, older.readable) == (
             1,
             "created",
@@ -80,7 +80,7 @@ def test_what_was_known_of_versions_begins_the_histories(old: sqlite3.Connection
         )
         connection.execute(schema.documents.update().where(schema.documents.c.id == 1).values(version=2))
         documents.remove(connection, 1)
-        assert [one.op for one in history.everything(connection, 1, "uid1")] == ["deleted", "updated", "created"]
+        assert [one.op for one in history.list_versions(connection, 1, "uid1")] == ["deleted", "updated", "created"]
         state = history.state(connection, 1, "uid1", 2)
         assert state is not None
         assert (state.text, state.uri, state.created_at) == ("words", "uri1", "then")

@@ -11,11 +11,11 @@ from catalog_making import new, put
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pinakes import filters
 from pinakes.catalog import Catalog, collections, documents, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.errors import InvalidFilter
-from pinakes.types import Condition
+from pinakes.core import filters
+from pinakes.core.errors import InvalidFilter
+from pinakes.core.records import Condition
 
 
 class Undo(Exception):
@@ -209,14 +209,14 @@ def test_chunks_of_selected_documents_are_counted(
         assert selection.count_chunks(connection, collection.id, chosen[:0]) == 0
 
 
-def test_passages_are_cut_from_the_text_by_characters(
+def test_chunks_are_cut_from_the_text_by_characters(
     catalog: Catalog, collection: CollectionRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selection, "_BATCH", 2)
     texts = ("🦡 badger", "鳥は魚", "cafe\u0301 x", "last")
     put(catalog, collection, new("a.md", *texts, metadata={"x": 1}, group="g"))
     with catalog.read() as connection:
-        found = selection.passages(connection, [1, 2, 3, 4, 99])
+        found = selection.hit_rows(connection, [1, 2, 3, 4, 99])
     assert [found[key].text for key in (1, 2, 3, 4)] == list(texts)
     assert 99 not in found
     assert (found[1].path, found[1].group_key, found[1].metadata) == ("a.md", "g", {"x": 1})

@@ -14,8 +14,8 @@ def test_a_source_is_remembered_once(catalog: Catalog, collection: CollectionRec
         one = sources.remember(connection, collection.id, ("folder", "there", ""), {"size": 1})
         assert sources.remember(connection, collection.id, ("folder", "there", ""), {"size": 1}) == one
         two = sources.remember(connection, collection.id, ("git", "there", ""), {"size": 1})
-        assert [kept.id for kept in sources.everything(connection)] == [one.id, two.id]
-        assert sources.everything(connection, collection.id + 1) == []
+        assert [kept.id for kept in sources.list_all(connection)] == [one.id, two.id]
+        assert sources.list_all(connection, collection.id + 1) == []
 
 
 def test_changed_options_make_all_files_unread(catalog: Catalog, collection: CollectionRecord) -> None:
@@ -70,6 +70,6 @@ def test_a_sync_without_a_state_keeps_the_old_one(catalog: Catalog, collection: 
         kept = sources.remember(connection, collection.id, ("git", "there", ""), {})
         sources.finished(connection, kept.id, "one", None)
         sources.finished(connection, kept.id, None, "2 files failed")
-        [found] = sources.everything(connection)
+        [found] = sources.list_all(connection)
     assert (found.state, found.error) == ("one", "2 files failed")
     assert found.synced_at is not None

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection
 
-from pinakes.calls.caller import Caller, calling
 from pinakes.catalog import Catalog, collections
-from pinakes.errors import InvalidName, NotFound
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidName, NotFound
 
 ONLY_OPEN = Caller("guest", collections=("open", "new", "Ärger"))
 
@@ -24,7 +24,7 @@ def filled(catalog: Catalog) -> Catalog:
 
 def test_others_are_neither_found_nor_listed_nor_named(filled: Catalog) -> None:
     with filled.read() as connection, calling(ONLY_OPEN):
-        assert [one.name for one in collections.everything(connection)] == ["open", "Ärger"]
+        assert [one.name for one in collections.list_all(connection)] == ["open", "Ärger"]
         assert collections.find(connection, "secret") is None
         assert collections.beside(connection, "secret") is None
         with pytest.raises(NotFound) as there:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pinakes.chunking.blocks import Block, blocks
+from pinakes.chunking.markdown_blocks import MarkdownBlock, blocks
 
 
-def _blocks(text: str) -> list[Block]:
+def _blocks(text: str) -> list[MarkdownBlock]:
     ends = [place + 1 for place, char in enumerate(text) if char == "\n"]
     starts = [0, *ends] if text.endswith("\n") else [0, *ends, len(text)]
     return blocks(text, np.array(starts, np.int64))

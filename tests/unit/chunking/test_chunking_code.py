@@ -4,7 +4,7 @@ import pytest
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import word_starts
-from pinakes.types import Chunk, Document
+from pinakes.core.records import Chunk, Document
 
 C = """\
 #include <a.h>

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.code import LANGUAGES
 from pinakes.chunking.sizing import char_starts, word_starts
-from pinakes.types import Chunk, Document, Int64
+from pinakes.core.records import Chunk, Document, Int64
 
 ODD = [
     "é",

@@ -7,7 +7,7 @@ import pytest
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import word_starts
-from pinakes.types import Chunk, Document
+from pinakes.core.records import Chunk, Document
 
 
 def cut(text: str, size: int = 40, *, overlap: int = 0, title: str = "") -> list[Chunk]:

@@ -6,9 +6,9 @@ import pytest
 
 from pinakes.chunking import Sizing, chunk, sizing_for
 from pinakes.chunking.sizing import char_starts, word_starts
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.records import Document
 from pinakes.settings import ChunkingSettings
-from pinakes.types import Document
 
 
 def asked(**values: object) -> ChunkingSettings:

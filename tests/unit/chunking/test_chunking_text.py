@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import char_starts, word_starts
-from pinakes.types import Chunk, Document
+from pinakes.core.records import Chunk, Document
 
 
 def cut(text: str, language: str | None = None, size: int = 20) -> list[Chunk]:

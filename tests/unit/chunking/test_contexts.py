@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pinakes.chunking import Sizing, chunk
 from pinakes.chunking.sizing import char_starts, word_starts
-from pinakes.types import Chunk, Document
+from pinakes.core.records import Chunk, Document
 
 
 def cut(text: str, size: int = 60, *, kind: str = "markdown", language: str | None = None, **more: int) -> list[Chunk]:

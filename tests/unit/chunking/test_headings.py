@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pinakes.chunking import headings
-from pinakes.types import Document, DocumentKind, Heading
+from pinakes.core.records import Document, DocumentKind, Heading
 
 MARKDOWN = """Intro.
 

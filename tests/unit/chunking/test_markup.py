@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes import readers
+from pinakes import parsing
 from pinakes.chunking import Sizing, chunk, headings
 from pinakes.chunking.sizing import word_starts
-from pinakes.types import Chunk, Document
+from pinakes.core.records import Chunk, Document
 
 
 def read(text: str, path: str) -> Document:
-    return readers.read(text.encode(), path, max_chars=10**8)
+    return parsing.read(text.encode(), path, max_chars=10**8)
 
 
 def cut(text: str, path: str, size: int = 60) -> list[Chunk]:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pinakes.cli.passage import blocks
+from pinakes.cli.hit_lines import blocks
 from pinakes.cli.screen import printable
-from pinakes.search.excerpts import excerpt
-from pinakes.search.query_words import places_in
-from pinakes.types import ContextLine, Duplicate, Hit, Neighbour, Scores
+from pinakes.core.records import ContextLine, Duplicate, Hit, Neighbour, Scores
+from pinakes.search.query.words import places_in
+from pinakes.search.results.excerpts import excerpt
 
 HIT = Hit(
     chunk_id="d_1",
@@ -64,7 +64,7 @@ def test_some_duplicates_are_named_and_the_others_counted() -> None:
 
 
 @given(st.text(), st.text(), st.integers(60, 120))
-def test_any_passage_fits_its_frame(text: str, query: str, width: int) -> None:
+def test_any_chunk_fits_its_frame(text: str, query: str, width: int) -> None:
     hit = replace(HIT, context=excerpt(text, places_in(text, query), most=5).lines)
     lines = list(blocks(hit, screen(width)))
     assert all(line.cell_len <= width and "\n" not in line.plain for line in lines)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from pinakes.ingest import Event
-from pinakes.run_progress import RunProgress, duration
+from pinakes.ingestion import Event
+from pinakes.ingestion.run_progress import RunProgress, duration
 
 
 class Clock:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pinakes.evaluation.linking import Links, Met, called, link
-from pinakes.evaluation.sides import Named
+from pinakes.evaluation.document_matching import DocumentMatches, KnownDocuments, called, link
+from pinakes.evaluation.systems import Named
 
 
-def met(*answered: Named, every: Sequence[Named] = ()) -> Met:
-    return Met(answered, [*dict.fromkeys([*every, *answered])])
+def met(*answered: Named, every: Sequence[Named] = ()) -> KnownDocuments:
+    return KnownDocuments(answered, [*dict.fromkeys([*every, *answered])])
 
 
-def same(links: Links, one: Named, other: Named) -> bool:
+def same(links: DocumentMatches, one: Named, other: Named) -> bool:
     return links.a[one] == links.b[other]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 from pinakes.evaluation.metrics import (
     DEFAULT,
     average_precision,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InvalidInput, NotFound
-from pinakes.evaluation.plain import read_any
+from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.evaluation.query_files import read_any
 
 
 def test_plain_text_has_a_question_a_line_numbered_by_lines(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InvalidInput, NotFound, PinakesError
+from pinakes.core.errors import InvalidInput, NotFound, PinakesError
+from pinakes.core.records import Condition
 from pinakes.evaluation import golden
 from pinakes.evaluation.beir import write_corpus
 from pinakes.evaluation.questions import Question, read_beir, read_golden, read_qrels
 from pinakes.evaluation.trec import read_queries, read_run, write_run
-from pinakes.types import Condition
 
 
 def beir(folder: Path, queries: Sequence[Mapping[str, str | None]], qrels: str, place: str = "qrels.tsv") -> Path:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
+from pinakes.core.filters import parse
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.replies import Replies
-from pinakes.evaluation.sides import Named, Reply
-from pinakes.filters import parse
+from pinakes.evaluation.systems import Named, SystemReply
 
 WAY = {"mode": "", "passages": 50}
 BEES = Question("1", "bees", {})
-REPLY = Reply((Named("7", "file:///b", "b.md", "k"), Named(path="ü.md")), (2.0, 1.0), 12.5, "keyword search only")
+REPLY = SystemReply((Named("7", "file:///b", "b.md", "k"), Named(path="ü.md")), (2.0, 1.0), 12.5, "keyword search only")
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "kept.jsonl"
 
 
-def keep(file: Path, *replies: Reply, question: Question = BEES) -> None:
+def keep(file: Path, *replies: SystemReply, question: Question = BEES) -> None:
     with Replies(file) as kept:
         for reply in replies:
             kept.keep("b", WAY, question, reply)
 
 
 def test_a_kept_answer_is_found_again_as_it_was(file: Path) -> None:
-    keep(file, Reply(()), REPLY)
+    keep(file, SystemReply(()), REPLY)
     with Replies(file) as kept:
         found = kept.find("b", WAY, Question("another id", "bees", {}))
         assert found is not None

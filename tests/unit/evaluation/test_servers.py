@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from pinakes.errors import InvalidInput, ServerUnreachable
+from pinakes.core.errors import InvalidInput, ServerUnreachable
+from pinakes.core.filters import parse
+from pinakes.core.records import JSON
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.servers import Fields, ServerSide, headers_of, spelled
-from pinakes.filters import parse
-from pinakes.types import JSON
+from pinakes.evaluation.servers import Fields, ServerSystem, headers_of, spelled
 
 
 @pytest.mark.parametrize(
@@ -29,14 +29,14 @@ def test_a_filter_is_sent_in_a_form_that_says_the_same(filters: dict[str, JSON])
 
 
 def test_fields_are_named_by_words() -> None:
-    found = Fields.of(["results=data.hits", "path = source.file ", "mode="], by="vendor")
+    found = Fields.from_words(["results=data.hits", "path = source.file ", "mode="], by="vendor")
     assert (found.results, found.path, found.mode, found.key) == ("data.hits", "source.file", "", "metadata.vendor")
 
 
 @pytest.mark.parametrize("word", ["results", "hits=x", "=x", ""])
 def test_a_word_that_maps_nothing_is_refused(word: str) -> None:
     with pytest.raises(InvalidInput, match="NAME=THEIRS"):
-        Fields.of([word])
+        Fields.from_words([word])
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_word_that_maps_nothing_is_refused(word: str) -> None:
     ],
 )
 def test_a_server_is_shown_without_passwords(address: str, shown: str) -> None:
-    side = ServerSide(address, Fields(), mode=None, top_k=5, timeout_s=1)
+    side = ServerSystem(address, Fields(), mode=None, top_k=5, timeout_s=1)
     assert side.about.label == shown
     side.close()
 
@@ -56,7 +56,7 @@ def test_a_server_is_shown_without_passwords(address: str, shown: str) -> None:
 @pytest.mark.parametrize("address", ["ftp://example.org", "http://", "http://x:port"])
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(InvalidInput, match="no address"):
-        ServerSide(address, Fields(), mode=None, top_k=5, timeout_s=1)
+        ServerSystem(address, Fields(), mode=None, top_k=5, timeout_s=1)
 
 
 def test_headers_are_words_with_a_colon() -> None:
@@ -91,7 +91,7 @@ def test_headers_go_with_every_question_and_are_never_shown() -> None:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}"
-        side = ServerSide(url, Fields(), mode=None, top_k=5, timeout_s=5, headers={"X-Key": "s3cret"})
+        side = ServerSystem(url, Fields(), mode=None, top_k=5, timeout_s=5, headers={"X-Key": "s3cret"})
         for _ in range(2):
             assert [one.key for one in side.ask(Question("1", "why", {})).documents] == ["a"]
         with pytest.raises(ServerUnreachable, match="HTTP 401") as raised:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pinakes.evaluation.statistics import intervals, latency, paired_p
+from pinakes.evaluation.resampling import intervals, latency, paired_p
 
 
 def test_the_interval_of_a_mean_is_that_of_the_normal_approximation() -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.tuning import chunks, knobs
+from pinakes.evaluation.tuning import chunk_sizes, knobs
 from pinakes.evaluation.tuning.ascent import Budget, Scores, climb, folds
-from pinakes.evaluation.tuning.findings import LEVEL, Finding, Speed, fragment, held_out, verdict
-from pinakes.evaluation.tuning.knobs import Knob, Point, applied, current_values, moved, words
-from pinakes.evaluation.tuning.run import Plan, judged, tune
+from pinakes.evaluation.tuning.findings import LEVEL, Speed, TuningResult, fragment, held_out, verdict
+from pinakes.evaluation.tuning.knobs import Knob, Point, applied, current_values, moved, setting_words
+from pinakes.evaluation.tuning.tune import TuningPlan, judged, tune
 from pinakes.settings import ChunkingSettings, Settings, load
 
 KNOBS = [Knob(name, tuple({name: value} for value in range(6))) for name in ("a", "b", "c")]
@@ -51,8 +51,8 @@ class MadeUp:
         return Speed(10.0, 10.0 * self._slower if point else 10.0)
 
 
-def found_by(scorer: MadeUp, budget: Budget | None = None, every: Sequence[Knob] = KNOBS) -> Finding:
-    plan = Plan(every, NOW, "ndcg@10", budget=budget or Budget())
+def found_by(scorer: MadeUp, budget: Budget | None = None, every: Sequence[Knob] = KNOBS) -> TuningResult:
+    plan = TuningPlan(every, NOW, "ndcg@10", budget=budget or Budget())
     return tune(scorer, QUESTIONS, plan)
 
 
@@ -218,11 +218,11 @@ class TestKnobs:
             knobs.check(["fusion", "chunking"])
         assert knobs.check([]) == knobs.DEFAULT
 
-    def test_sizes_of_passages_go_as_far_as_the_model_reads(self) -> None:
-        small = chunks.knob(ChunkingSettings(), 254)
+    def test_sizes_of_chunks_go_as_far_as_the_model_reads(self) -> None:
+        small = chunk_sizes.knob(ChunkingSettings(), 254)
         sizes = {choice["chunking.size"] for choice in small.choices}
         assert sizes == {0, 128}, "0 is as much as the model reads: 254"
-        large = chunks.knob(ChunkingSettings(size=300), 8192)
+        large = chunk_sizes.knob(ChunkingSettings(size=300), 8192)
         assert {(c["chunking.size"], c["chunking.overlap"]) for c in large.choices} >= {
             (size, overlap) for size in (256, 512, 1024) for overlap in (0.1, 0.2, 0.3)
         }
@@ -234,8 +234,8 @@ class TestKnobs:
         point = (("chunking.size", 64),)
         assert applied(settings, point, "default").chunking_of("default").size == 64
         assert applied(settings, point, "other").chunking_of("other").size == 64
-        assert knobs.place("chunking.size", settings, "default") == "collections.default.chunking.size"
-        assert knobs.place("chunking.size", settings, "other") == "chunking.size"
+        assert knobs.settings_section("chunking.size", settings, "default") == "collections.default.chunking.size"
+        assert knobs.settings_section("chunking.size", settings, "other") == "chunking.size"
 
 
 class TestSettingsFiles:
@@ -253,7 +253,7 @@ class TestSettingsFiles:
         assert loaded.search.title_boost == 0.4
 
     def test_settings_print_as_they_are_typed(self) -> None:
-        assert words((("search.fusion", "rrf"), ("search.title_boost", 0.4))) == (
+        assert setting_words((("search.fusion", "rrf"), ("search.title_boost", 0.4))) == (
             "search.fusion=rrf search.title_boost=0.4"
         )
-        assert words(()) == "as it is set now"
+        assert setting_words(()) == "as it is set now"

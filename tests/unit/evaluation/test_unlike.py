@@ -8,25 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.evaluation.linking import Links
-from pinakes.evaluation.pairs import SideReport
+from pinakes.evaluation.caveats import age, cautions, settings
+from pinakes.evaluation.document_matching import DocumentMatches
+from pinakes.evaluation.pairs import SystemReport
 from pinakes.evaluation.questions import GoldenSet, Question
-from pinakes.evaluation.records import CorpusInfo
-from pinakes.evaluation.sides import About, Named
-from pinakes.evaluation.statistics import Latency
-from pinakes.evaluation.unlike import age, cautions, settings
+from pinakes.evaluation.resampling import Latency
+from pinakes.evaluation.runs import CorpusInfo
+from pinakes.evaluation.systems import Named, SystemInfo
 
 CORPUS = CorpusInfo("docs", "abc", 4, 9, 0, "onnx/one")
-ABOUT = About("docs", "collection", "hybrid", 10, CORPUS, [Named("1", path="x.md")], {"search.top_k": 10})
-SIDE = SideReport(
+ABOUT = SystemInfo("docs", "collection", "hybrid", 10, CORPUS, [Named("1", path="x.md")], {"search.top_k": 10})
+SIDE = SystemReport(
     "docs", "collection", "hybrid", 10, "docs", 4, "onnx/one", 30, 0, 0, 0, Latency(5, 10, 12), "", "", "", 0
 )
 GOLDEN = GoldenSet("g", Path("g"), (Question("1", "bees", {"x.md": 1}),))
-LINKS = Links("path", 1.0, {}, {}, {}, ((), ()))
+LINKS = DocumentMatches("path", 1.0, {}, {}, {}, ((), ()))
 
 
 def told(
-    a: About = ABOUT, b: About = ABOUT, side_a: SideReport = SIDE, side_b: SideReport = SIDE, links: Links = LINKS
+    a: SystemInfo = ABOUT,
+    b: SystemInfo = ABOUT,
+    side_a: SystemReport = SIDE,
+    side_b: SystemReport = SIDE,
+    links: DocumentMatches = LINKS,
 ) -> list[str]:
     return list(cautions(a, b, (side_a, side_b), links, GOLDEN, 1))
 
@@ -50,7 +54,7 @@ def test_what_each_side_lacks_is_told_with_its_letter() -> None:
     assert told(b=pending, side_b=side) == [
         "B: no answer to 1 of 31 questions: gone",
         "B: 2 of 31 answers were degraded",
-        "B: 3 of 9 passages had no exact vector yet",
+        "B: 3 of 9 chunks had no exact vector yet",
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InvalidInput, InvalidSetting, Refused, SourceError
+from pinakes.core.errors import InvalidInput, InvalidSetting, Refused, SourceError
 from pinakes.fetching import check_url, shown
 from pinakes.fetching.addresses import Allowed
 

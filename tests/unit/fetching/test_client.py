@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from web_host import Page, WebHost, web_host
 
-from pinakes.errors import InvalidInput, InvalidSetting, Refused, SourceError, TooLarge
+from pinakes.core.errors import InvalidInput, InvalidSetting, Refused, SourceError, TooLarge
 from pinakes.fetching import open_client
 from pinakes.fetching.client import Client
 from pinakes.settings import FetchSettings

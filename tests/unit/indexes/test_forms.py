@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinakes.analysis import Analyzer
-from pinakes.indexes.keyword import KeywordIndex
-from pinakes.indexes.wording import Wording
+from pinakes.core.records import HELD, IndexEntry
+from pinakes.indexes.keyword.stored_terms import TermWriter
+from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
 from pinakes.settings import SearchSettings
-from pinakes.types import HELD, IndexEntry
+from pinakes.text.analysis import Analyzer
 
 Find = Callable[[str], list[int]]
 
@@ -23,18 +23,18 @@ FRENCH = "Les gens de la ville sont dans une salle et ils ne sont pas avec le ro
 
 
 def filled(
-    folder: Path, texts: Sequence[str], *, of: str = "passages", languages: Sequence[str] = (), **more: object
+    folder: Path, texts: Sequence[str], *, of: str = "chunks", languages: Sequence[str] = (), **more: object
 ) -> KeywordIndex:
     """Return an index of these texts, one document each, numbered from 1."""
     analyzer = Analyzer()
     index = KeywordIndex(folder / of, of, analyzer, search=SearchSettings(), lock_timeout_s=5)  # type: ignore[arg-type]
-    wording = Wording(analyzer, languages)
+    wording = TermWriter(analyzer, languages)
     entries = [
         IndexEntry(number, number, "", f"{number}.md", "", text, (), None, **more)  # type: ignore[arg-type]
         for number, text in enumerate(texts, 1)
     ]
-    words = wording.passages(entries)
-    index.apply([], words if of == "passages" else wording.documents(words), 1)
+    words = wording.chunks(entries)
+    index.apply([], words if of == "chunks" else wording.documents(words), 1)
     return index
 
 
@@ -43,7 +43,7 @@ def found(index: KeywordIndex, query: str) -> list[int]:
     return ids
 
 
-@pytest.mark.parametrize("of", ["passages", "documents"])
+@pytest.mark.parametrize("of", ["chunks", "documents"])
 @pytest.mark.parametrize(
     ("plain", "accented"),
     [
@@ -70,7 +70,7 @@ def test_either_form_finds_the_other_and_first_itself(plain: str, accented: str,
 @pytest.mark.parametrize(
     ("first", "second"), [("cache", "caches"), ("policy", "policies"), ("rotate", "rotated"), ("run", "running")]
 )
-@pytest.mark.parametrize("of", ["passages", "documents"])
+@pytest.mark.parametrize("of", ["chunks", "documents"])
 def test_a_word_as_it_is_written_comes_before_its_other_endings(
     first: str, second: str, of: str, tmp_path: Path
 ) -> None:
@@ -164,7 +164,7 @@ def test_us_in_capitals_is_a_name_and_else_a_stop_word(tmp_path: Path) -> None:
     assert found(index, "us")[0] == 1
 
 
-@pytest.mark.parametrize("of", ["passages", "documents"])
+@pytest.mark.parametrize("of", ["chunks", "documents"])
 @pytest.mark.parametrize(
     ("word", "other"),
     [("resume", "resumé"), ("Strasse", "Straße"), ("index", "indices"), ("mice", "mouse"), ("ö", "o")],

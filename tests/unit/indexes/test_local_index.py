@@ -18,17 +18,17 @@ import pytest
 from filelock import FileLock
 
 from pinakes import testing
-from pinakes.errors import Busy, IndexCorrupt, InvalidSetting
-from pinakes.filters import parse
+from pinakes.core.errors import Busy, IndexCorrupt, InvalidSetting
+from pinakes.core.filters import parse
+from pinakes.core.ports import Index, KeywordQuery, VectorQuery
+from pinakes.core.records import Filter, Float32, IndexEntry, Int64, VectorEntry
 from pinakes.indexes import open_index
-from pinakes.indexes.keyword import KeywordIndex
+from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
 from pinakes.indexes.local import LocalIndex
-from pinakes.machine import locks
-from pinakes.machine.disk import folder_bytes
-from pinakes.ports import Index, KeywordQuery, VectorQuery
+from pinakes.platform import locks
+from pinakes.platform.disk import folder_bytes
 from pinakes.settings import IndexSettings, SearchSettings, Settings
 from pinakes.testing import Corpus
-from pinakes.types import Filter, Float32, IndexEntry, Int64, VectorEntry
 
 PLAIN = SearchSettings(title_boost=0, path_boost=0, phrase_boost=0)
 Select = Callable[[Filter], Int64]
@@ -235,7 +235,7 @@ def test_what_is_open_when_its_folder_is_dropped_answers_to_its_end(searched: bo
         assert len(local.contents()["documents"]) == 40
 
 
-def test_what_whole_documents_take_is_told_beside_what_passages_do(tmp_path: Path) -> None:
+def test_what_whole_documents_take_is_told_beside_what_chunks_do(tmp_path: Path) -> None:
     corpus = Corpus()
     with closing(filled(tmp_path, corpus)) as index:
         about = index.describe()
@@ -291,7 +291,7 @@ class TestDamage:
         (tmp_path / "keyword").write_text("not a folder")
         with pytest.raises(Exception, match="keyword") as caught:
             make(tmp_path, 4, lambda where: np.empty(0, np.int64))
-        assert type(caught.value).__module__ == "pinakes.errors"
+        assert type(caught.value).__module__ == "pinakes.core.errors"
 
     @pytest.mark.parametrize("kind", [".term", ".idx", ".pos", ".fast", ".fieldnorm", ".store", "meta.json"])
     @pytest.mark.parametrize("damage", ["garbage", "half", "empty"])
@@ -513,7 +513,7 @@ class TestSharing:
         with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:
             two.apply(list(corpus.metadata), corpus.entries, 1)
             two.apply([], [IndexEntry(900, 900, "", "", "", "zyzzyva", (), None)], 2)
-            monkeypatch.setattr("pinakes.indexes.keyword.held", held)
+            monkeypatch.setattr("pinakes.indexes.keyword.tantivy_engine.held", held)
             writer = threading.Thread(target=one.apply, args=([900], [], 3))
             writer.start()
             try:

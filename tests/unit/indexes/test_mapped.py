@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from small_disk import small_file_system
 
-from pinakes.indexes import mapped
-from pinakes.indexes.mapped import MappedRows, blocks
+from pinakes.indexes.vector import mapped_rows
+from pinakes.indexes.vector.mapped_rows import MappedRows, blocks
 
 WIDTH = 3
 ROOM_BYTES = 100_000
@@ -59,7 +59,7 @@ def test_a_part_of_an_array_is_not_taken_for_its_beginning(room: MappedRows) -> 
 
 def test_rows_may_be_made_of_those_they_take_the_place_of(room: MappedRows) -> None:
     whole = room.extended(rows(0, 0), rows(0, 2000))
-    kept = room.of(whole, np.arange(0, len(whole), 2))
+    kept = room.copy_rows(whole, np.arange(0, len(whole), 2))
     assert np.array_equal(kept, whole[::2])
     assert np.array_equal(room.extended(kept, rows(7, 1)), np.concatenate([whole[::2], rows(7, 1)]))
 
@@ -100,12 +100,12 @@ def test_on_a_full_disk_rows_are_held_in_memory(
     expected = np.concatenate([rows(0, 1000), many, rows(5, 1)])
     expected[[3, 2000]] = rows(100, 2)
     assert np.array_equal(longer, expected)
-    assert np.array_equal(room.of(longer, np.arange(2, 90_000)), expected[2:90_000])
+    assert np.array_equal(room.copy_rows(longer, np.arange(2, 90_000)), expected[2:90_000])
     assert np.array_equal(array, rows(0, 1000)), "what was there before stays"
     assert len(full) == tried, "it is not tried each time"
     assert caplog.text.count("held in memory") == 1
     full.clear()
-    monkeypatch.setattr(mapped, "_RETRY_S", 0.0)
+    monkeypatch.setattr(mapped_rows, "_RETRY_S", 0.0)
     monkeypatch.setattr(room, "_retry_at", 0.0)
     again = room.extended(longer[:10], rows(1, 1))
     assert np.array_equal(again, np.concatenate([expected[:10], rows(1, 1)]))
@@ -129,7 +129,7 @@ def test_what_fails_otherwise_is_not_taken_for_rows(room: MappedRows, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(room, "_write", fails)
         with pytest.raises(MemoryError):
-            room.of(array, np.arange(100))
+            room.copy_rows(array, np.arange(100))
     longer = room.extended(array, rows(7, 1))
     assert np.array_equal(longer, np.concatenate([rows(0, 2000), rows(7, 1)]))
 
@@ -145,7 +145,7 @@ def test_what_is_in_no_file_can_be_written_over_on_a_full_disk(tmp_path: Path) -
 
 
 def test_blocks_are_all_rows_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped, "_ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(mapped_rows, "_ROWS_AT_ONCE", 4)
     matrix = rows(0, 10)
     assert [len(block) for block in blocks(matrix)] == [4, 4, 2]
     assert np.array_equal(np.concatenate(list(blocks(matrix))), matrix)

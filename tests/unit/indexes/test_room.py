@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pinakes.indexes.room import extended
-from pinakes.indexes.sums import Sums
+from pinakes.indexes.vector.document_sums import DocumentSums
+from pinakes.indexes.vector.growable import extended
 
 
 def rows(first: int, count: int, dtype: type = np.float32) -> np.ndarray:
@@ -48,11 +48,11 @@ def test_sums_of_new_documents_are_those_of_all_made_at_once() -> None:
     ids = np.arange(len(documents), dtype=np.int64)
     matrix = chance.standard_normal((len(ids), 4)).astype(np.float16)
     alive = np.ones(len(ids), np.bool_)
-    grown = Sums.none(4)
+    grown = DocumentSums.none(4)
     for document in range(1, 21):
         until = 3 * document
         touched = np.array([document], np.int64)
         grown = grown.updated(touched, ids[:until], documents[:until], matrix[:until], alive[:until])
-    whole = Sums.of(ids, documents, matrix, np.arange(len(ids)))
+    whole = DocumentSums.from_rows(ids, documents, matrix, np.arange(len(ids)))
     assert np.array_equal(grown.documents, whole.documents)
     assert np.array_equal(grown.matrix, whole.matrix)

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.indexes import sums as module
-from pinakes.indexes.sums import Sums
-from pinakes.indexes.vectors import VectorIndex
-from pinakes.types import Float32, IndexEntry, Int64, VectorEntry
+from pinakes.core.records import Float32, IndexEntry, Int64, VectorEntry
+from pinakes.indexes.vector import document_sums as module
+from pinakes.indexes.vector.document_sums import DocumentSums
+from pinakes.indexes.vector.faiss_engine import VectorIndex
 
 DIMENSION = 6
 
 
 class Rows:
-    """Rows as an index has them: appended to, marked dead, written over; document 7's passages are 70, 71 …"""
+    """Rows as an index has them: appended to, marked dead, written over; document 7's chunks are 70, 71 …"""
 
     def __init__(self, seed: int = 1) -> None:
         self.random = np.random.default_rng(seed)
@@ -45,14 +45,14 @@ class Rows:
         chosen = rows[self.random.random(len(rows)) < 0.5]
         self.matrix[chosen] = self.draw(len(chosen))
 
-    def anew(self) -> Sums:
-        return Sums.of(self.ids, self.documents, self.matrix, np.flatnonzero(self.alive))
+    def anew(self) -> DocumentSums:
+        return DocumentSums.from_rows(self.ids, self.documents, self.matrix, np.flatnonzero(self.alive))
 
-    def updated(self, before: Sums, touched: Int64) -> Sums:
+    def updated(self, before: DocumentSums, touched: Int64) -> DocumentSums:
         return before.updated(touched, self.ids, self.documents, self.matrix, self.alive)
 
 
-def assert_same(found: Sums, expected: Sums) -> None:
+def assert_same(found: DocumentSums, expected: DocumentSums) -> None:
     assert found.documents.tolist() == expected.documents.tolist()
     assert found.matrix.dtype == np.float32
     assert found.matrix.tobytes() == expected.matrix.tobytes()
@@ -67,7 +67,7 @@ CHANGES = st.lists(
 @given(CHANGES, st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
 def test_updated_after_any_changes_they_are_those_made_anew(steps: list[list[tuple[int, str, int]]], seed: int) -> None:
-    rows, kept = Rows(seed), Sums.none(DIMENSION)
+    rows, kept = Rows(seed), DocumentSums.none(DIMENSION)
     for step in steps:
         for document, change, count in step:
             if change == "over":
@@ -116,15 +116,15 @@ def test_a_document_without_vectors_has_none() -> None:
         assert np.isnan(rows.anew().get(np.array(asked))).all()
     rows.put(3, 0)
     assert np.isnan(rows.anew().get(np.array([3]))).all()
-    assert Sums.none(DIMENSION).get(np.array([1, 2])).shape == (2, DIMENSION)
-    assert Sums.none(DIMENSION).get(np.empty(0, np.int64)).shape == (0, DIMENSION)
+    assert DocumentSums.none(DIMENSION).get(np.array([1, 2])).shape == (2, DIMENSION)
+    assert DocumentSums.none(DIMENSION).get(np.empty(0, np.int64)).shape == (0, DIMENSION)
 
 
 def test_where_no_document_comes_or_goes_all_sums_are_copied_once() -> None:
     count, dimension = 4000, 256
     ids, every = np.arange(count), np.ones(count, np.bool_)
     matrix = np.random.default_rng(1).standard_normal((count, dimension)).astype(np.float16)
-    before = Sums.of(ids, ids, matrix, ids)
+    before = DocumentSums.from_rows(ids, ids, matrix, ids)
     touched = np.array([3999, 7, 80])
     expected = before.matrix.copy()
     matrix[touched] = expected[touched] = 1
@@ -134,7 +134,7 @@ def test_where_no_document_comes_or_goes_all_sums_are_copied_once() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert_same(found, Sums(ids, expected))
+    assert_same(found, DocumentSums(ids, expected))
     assert before.matrix[7, 0] != 1, "who reads the old ones is not disturbed"
     assert peak < 1.2 * expected.nbytes
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.analysis import Analyzer
-from pinakes.indexes import tail as module
-from pinakes.indexes.keyword import KeywordIndex
-from pinakes.indexes.tail import Entry, Tail
-from pinakes.indexes.wording import Words
+from pinakes.indexes.keyword import write_buffer as module
+from pinakes.indexes.keyword.stored_terms import StoredTerms
+from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
+from pinakes.indexes.keyword.write_buffer import BufferedEntry, WriteBuffer
 from pinakes.settings import SearchSettings
+from pinakes.text.analysis import Analyzer
 
 MERGED_FROM = 8
 """So many small segments of a Tantivy index are merged, all of them."""
@@ -23,12 +23,12 @@ class Segments:
     """What Tantivy makes of what a tail says, less its own merges: documents of each segment."""
 
     def __init__(self) -> None:
-        self.tail = Tail()
+        self.tail = WriteBuffer()
         self.held: list[set[int]] = []
         self.written = 0
 
     def write(self, removed: Iterable[int], added: Sequence[int]) -> None:
-        fresh = {number: [Entry(number, 3000)] for number in added}
+        fresh = {number: [BufferedEntry(number, 3000)] for number in added}
         written = set(self.tail.follow({*removed, *fresh}, fresh))
         self.held = [left for segment in self.held if (left := segment - written - set(removed))]
         self.held += [written] if written else []
@@ -39,12 +39,12 @@ class Segments:
         return sorted(number for segment in self.held for number in segment)
 
 
-def words(number: int, text: str) -> Words:
-    return Words(number, number, "", text, f"note {number}", "", "", frozenset(text.split()))
+def words(number: int, text: str) -> StoredTerms:
+    return StoredTerms(number, number, "", text, f"note {number}", "", "", frozenset(text.split()))
 
 
 def opened(folder: Path) -> KeywordIndex:
-    return KeywordIndex(folder, "passages", Analyzer(), search=SearchSettings(), lock_timeout_s=5)
+    return KeywordIndex(folder, "chunks", Analyzer(), search=SearchSettings(), lock_timeout_s=5)
 
 
 @pytest.fixture

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.filters import parse
-from pinakes.indexes import vectors as module
-from pinakes.indexes.vectors import VectorIndex
-from pinakes.ports import VectorQuery
+from pinakes.core.filters import parse
+from pinakes.core.ports import VectorQuery
+from pinakes.core.records import Filter, Float32, IndexEntry, Int64, VectorEntry
+from pinakes.indexes.vector import faiss_engine as module
+from pinakes.indexes.vector.faiss_engine import VectorIndex
 from pinakes.testing import ReferenceIndex
-from pinakes.types import Filter, Float32, IndexEntry, Int64, VectorEntry
 
 DIMENSION = 16
 MANY = 250_000
 
 
 class World:
-    """Makes passages with random vectors, two a document: passage 7 belongs to document 3."""
+    """Makes chunks with random vectors, two a document: chunk 7 belongs to document 3."""
 
     def __init__(self, seed: int = 1) -> None:
         self.random = np.random.default_rng(seed)
@@ -444,8 +444,8 @@ def test_other_settings_are_tried_on_the_same_vectors_and_leave_the_index_as_it_
     with closing(opened(tmp_path)) as index:
         index.apply([], entries, 1)
         index.search(matrix[0], 1, None, None)
-        some, most = index.under(0, 0.05), index.under(0, 1.0)
-        narrow = most.under(0, 0.05)
+        some, most = index.with_settings(0, 0.05), index.with_settings(0, 1.0)
+        narrow = most.with_settings(0, 0.05)
         assert built == [400] * 3, "once for the index, once for each that is approximate; not for another share"
         assert index.describe()["vector_search"] == "exact (8 bit, re-scored)"
         assert some.describe()["vector_search"] == "approximate (IVF, 8 bit)"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InvalidSetting
-from pinakes.metadata import Subject, ruled
-from pinakes.readers import read
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.records import Document
+from pinakes.metadata import RuleSubject, ruled
+from pinakes.parsing import read
 from pinakes.settings import MetadataRule, load
-from pinakes.types import Document
 
 TEXT = """\
 ---
@@ -44,7 +44,7 @@ def found(
     *rules: MetadataRule, path: str = "sales/vendors/acme-inc/2024-03-05-howto.md", history: Any = None, **types: Any
 ) -> Any:
     document = read(TEXT.encode(), path, max_chars=10_000)
-    subject = Subject(path, document, document.metadata, history or {})
+    subject = RuleSubject(path, document, document.metadata, history or {})
     return ruled(subject, rules, types).get("found")
 
 
@@ -85,7 +85,7 @@ def test_each_rule_takes_what_it_names(one: MetadataRule, value: object) -> None
 def test_the_first_rule_that_finds_a_value_decides_and_a_default_only_fills_gaps() -> None:
     assert found(rule("key", "missing"), rule("constant", "second"), rule("constant", "third")) == "second"
     assert found(rule("key", "missing"), rule("default", "else")) == "else"
-    subject = Subject("a.md", read(b"# A", "a.md", max_chars=100), {"found": "own"}, {})
+    subject = RuleSubject("a.md", read(b"# A", "a.md", max_chars=100), {"found": "own"}, {})
     assert ruled(subject, [rule("default", "else")])["found"] == "own"
     assert ruled(subject, [rule("constant", "else")])["found"] == "else"
 
@@ -108,7 +108,7 @@ def test_a_value_of_the_wrong_type_gives_way_to_a_better_one_but_is_not_lost() -
     ids=["columns", "columns, then a line", "pairs from the first row on", "a row", "pairs below names", "empty cell"],
 )
 def test_the_name_of_the_next_column_is_no_value(text: str, value: object) -> None:
-    subject = Subject("a.md", Document(text=text), {}, {})
+    subject = RuleSubject("a.md", Document(text=text), {}, {})
     rules = [rule("header", ["vendor"]), rule("header", ["owner"], field="other")]
     assert ruled(subject, rules).get("found") == value
 
@@ -121,16 +121,18 @@ def test_the_name_of_the_next_column_is_no_value(text: str, value: object) -> No
     ],
 )
 def test_a_sentence_behind_a_name_is_no_value_unless_the_field_is_text(prose: str) -> None:
-    subject = Subject("a.md", Document(text=f"- **Owner:** {prose}\n\nOwner: Dr. Ada Lovelace of ACME Inc.\n"), {}, {})
+    subject = RuleSubject(
+        "a.md", Document(text=f"- **Owner:** {prose}\n\nOwner: Dr. Ada Lovelace of ACME Inc.\n"), {}, {}
+    )
     assert ruled(subject, [rule("header", ["owner"])])["found"] == "Dr. Ada Lovelace of ACME Inc."
     assert ruled(subject, [rule("header", ["owner"])], {"found": "text"})["found"] == prose
-    alone = Subject("a.md", Document(text=f"Owner: {prose}\n"), {}, {})
+    alone = RuleSubject("a.md", Document(text=f"Owner: {prose}\n"), {}, {})
     assert "found" not in ruled(alone, [rule("header", ["owner"])])
 
 
 @pytest.mark.parametrize("below", ["- [Ada](https://example.org/ada)", "1. Ada", "* **Ada**", "Ada"])
 def test_a_line_below_a_heading_is_taken_without_the_mark_of_its_list(below: str) -> None:
-    subject = Subject("a.md", Document(text=f"# Owner\n\n{below}\n"), {}, {})
+    subject = RuleSubject("a.md", Document(text=f"# Owner\n\n{below}\n"), {}, {})
     assert ruled(subject, [rule("heading", "^Owner$")])["found"] == "Ada"
 
 
@@ -142,7 +144,7 @@ def test_the_text_of_a_hostile_file_cannot_stall_the_rules() -> None:
         rule("heading", "^vendor$"),
         rule("words", words={"v": "vendor"}, within=["text"]),
     ]
-    ruled(Subject("x.md", document, {}, {}), rules)
+    ruled(RuleSubject("x.md", document, {}, {}), rules)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_a_rule_that_cannot_be_used_is_refused(tmp_path: Any, wrong: dict[str, A
     ids=["hashes", "hashes and blanks", "fence", "emphasis", "blanks", "more blanks", "brackets", "columns", "tables"],
 )
 def test_text_that_is_made_to_be_slow_is_looked_through_at_once(text: str) -> None:
-    subject = Subject("a.md", Document(text=text), {}, {})
+    subject = RuleSubject("a.md", Document(text=text), {}, {})
     words = rule("words", words={"a": ["zz"]}, within=["headings", "text"])
     start = time.monotonic()
     ruled(subject, [rule("header", "Vendor"), rule("heading", "Foo", field="other"), words])

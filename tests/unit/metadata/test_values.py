@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.errors import InvalidFilter
-from pinakes.filters import match, parse
-from pinakes.metadata import asked, typed, value_of
+from pinakes.core.errors import InvalidFilter
+from pinakes.core.filters import match, parse
+from pinakes.metadata import typed, typed_filter, value_of
 from pinakes.metadata.values import date_in
 from pinakes.settings import FieldType
 
@@ -135,14 +135,14 @@ def test_values_that_are_none_of_their_type_are_left_out_and_named() -> None:
 def test_a_range_of_a_typed_field_compares_dates_with_dates() -> None:
     types: dict[str, FieldType] = {"day": "date", "price": "number"}
     documents = [typed({"day": day}, types) for day in ("5 March 2024", "2023", "whenever", "2024-07")]
-    where = asked(parse({"day": {"gte": "March 2024", "lt": "1 June 2024"}}), types)
+    where = typed_filter(parse({"day": {"gte": "March 2024", "lt": "1 June 2024"}}), types)
     assert [match(where, one) for one in documents] == [True, False, False, False]
-    since = asked(parse({"day": {"gte": 2024}}), types)
+    since = typed_filter(parse({"day": {"gte": 2024}}), types)
     assert [match(since, one) for one in documents] == [True, False, False, True]
-    assert match(asked(parse({"price": {"gt": "$1,000"}}), types), typed({"price": "1,234"}, types))
-    assert match(asked(parse({"day": "5 March 2024"}), types), documents[0])
+    assert match(typed_filter(parse({"price": {"gt": "$1,000"}}), types), typed({"price": "1,234"}, types))
+    assert match(typed_filter(parse({"day": "5 March 2024"}), types), documents[0])
 
 
 def test_a_filter_that_is_none_of_its_fields_type_is_refused() -> None:
     with pytest.raises(InvalidFilter, match="'day' cannot be 'soon': the field holds a date"):
-        asked(parse({"day": {"gte": "soon"}}), {"day": "date"})
+        typed_filter(parse({"day": {"gte": "soon"}}), {"day": "date"})

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from pinakes.errors import InvalidSetting, ModelUnavailable, NotConfigured
+from pinakes.core.errors import InvalidSetting, ModelUnavailable, NotConfigured
 from pinakes.models.providers import PROVIDERS, endpoint_of
 from pinakes.models.retrying import asked_wait_s, is_passing, retried, wait_before
 from pinakes.settings import ProviderName

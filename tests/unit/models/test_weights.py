@@ -20,10 +20,10 @@ import pytest
 from bert_reference import make_tiny_bert
 from cross_encoder_reference import make_tiny_cross_encoder
 
-from pinakes.embedders.bert import BertEmbedder
-from pinakes.errors import NO_ROOM, Busy, ModelCorrupt, ModelUnavailable, StorageFull
+from pinakes.core.errors import NO_ROOM, Busy, ModelCorrupt, ModelUnavailable, StorageFull
 from pinakes.models import folders, weights
-from pinakes.rerankers import open_reranker
+from pinakes.models.embedders.bert import BertEmbedder
+from pinakes.models.rerankers import open_reranker
 from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, RerankSettings
 
 TINY = EmbeddingSettings(model="acme/tiny")

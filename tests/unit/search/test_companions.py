@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from pinakes.search.excerpts import excerpt
-from pinakes.search.query_words import places_in
+from pinakes.search.query.words import places_in
+from pinakes.search.results.excerpts import excerpt
 
 FRONT = """title: A thing
 owning-sig: sig-node
@@ -75,12 +75,12 @@ def test_names_of_columns_that_match_are_shown_with_the_first_rows() -> None:
     assert len(shown(PLAIN_TABLE, "retention")) == 3
 
 
-def test_names_of_columns_that_are_said_beside_the_passage_are_not_looked_for_in_it() -> None:
+def test_names_of_columns_that_are_said_beside_the_chunk_are_not_looked_for_in_it() -> None:
     rows = PLAIN_TABLE.partition("\n")[2]
     assert shown(rows, "traces", said={"name | retention | owner"}) == ["traces | 7 days | Carl"]
 
 
-def test_below_a_heading_that_is_said_beside_the_passage_its_first_line_is_shown() -> None:
+def test_below_a_heading_that_is_said_beside_the_chunk_its_first_line_is_shown() -> None:
     text = "## Who approves a raise?\n\nThe manager.\n\nMore.\n\nA raise is paid in May.\nOr June.\nOr July."
     assert shown(text, "who approves a raise", said={"Who approves a raise?"})[0] == "The manager."
 

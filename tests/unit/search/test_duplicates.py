@@ -1,4 +1,4 @@
-"""Which passages repeat another."""
+"""Which chunks repeat another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pinakes.search.duplicates import repetitions
+from pinakes.search.ranking.duplicates import repetitions
 
 LICENCE = (
     "Licensed under the terms of the orchard licence, version two. You may not use this file except in compliance "
@@ -74,12 +74,12 @@ def test_texts_that_differ_in_numbers_are_never_the_same(one: str, other: str) -
     assert same([one, other]) == {}
 
 
-def test_passages_without_a_vector_are_compared_with_all() -> None:
+def test_chunks_without_a_vector_are_compared_with_all() -> None:
     nan = float("nan")
     assert same([LICENCE, OTHER, LICENCE], [[1.0, 0.0], [0.0, 1.0], [nan, nan]]) == {2: 0}
 
 
-def test_a_passage_that_was_deleted_meanwhile_is_the_same_as_nothing() -> None:
+def test_a_chunk_that_was_deleted_meanwhile_is_the_same_as_nothing() -> None:
     assert repetitions([1, 2], np.ones((2, 1), np.float32), lambda _: {1: OTHER}) == {}
 
 

@@ -1,4 +1,4 @@
-"""Which lines of a passage are shown, and which words in it are marked."""
+"""Which lines of a chunk are shown, and which words in it are marked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.analysis import Analyzer
-from pinakes.search.excerpts import Excerpt, excerpt
-from pinakes.search.query_words import places_in
+from pinakes.search.query.words import places_in
+from pinakes.search.results.excerpts import Excerpt, excerpt
 from pinakes.testing import ODD_QUERIES
+from pinakes.text.analysis import Analyzer
 
 TEXT = "\n".join(f"line {number} of nothing" for number in range(20)) + "\nthe apples are here\n\nand the end"
 
@@ -33,7 +33,7 @@ def test_the_lines_with_the_words_are_shown_with_their_numbers() -> None:
     assert (121, "the apples are here") in lines(TEXT, "apple", first_line=101)
 
 
-def test_without_any_word_of_the_query_the_passage_is_shown_from_its_beginning() -> None:
+def test_without_any_word_of_the_query_the_chunk_is_shown_from_its_beginning() -> None:
     assert lines(TEXT, "zebra") == [(1, "line 0 of nothing"), (2, "line 1 of nothing"), (3, "line 2 of nothing")]
 
 
@@ -116,12 +116,12 @@ def test_marks_count_in_the_text_as_it_is_written() -> None:
     assert marked(text, "file api") == ["ﬁle", "\uff21\uff30\uff29", "file"]
 
 
-def test_the_terms_that_a_passage_has_are_told() -> None:
+def test_the_terms_that_a_chunk_has_are_told() -> None:
     assert [terms for _, terms in places_in(TEXT, "apples pears")] == [{"appl"}]
 
 
 @given(st.text(), st.text(), st.integers(0, 10))
-def test_any_passage_and_query_can_be_shown(text: str, query: str, most: int) -> None:
+def test_any_chunk_and_query_can_be_shown(text: str, query: str, most: int) -> None:
     shown = shown_of(text, query, most=most)
     assert len(shown.lines) <= most
     assert all("\n" not in line.text and len(line.text) <= 202 for line in shown.lines)
@@ -158,7 +158,7 @@ def test_odd_queries_mark_something_or_nothing(query: str) -> None:
     ["apple " * 20_000, "apple-" * 20_000, "x" * 100_000, "a b\n" * 30_000, "apple\n" * 20_000, "東京" * 50_000],
     ids=["words", "compound", "one word", "many lines", "many short lines", "no spaces"],
 )
-def test_large_passages_are_not_slow(text: str) -> None:
+def test_large_chunks_are_not_slow(text: str) -> None:
     start = time.process_time()
     shown_of(text, "apple tree 東京", most=10)
     assert time.process_time() - start < 0.5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pinakes.search.explanation import Evidence, explained, standing
-from pinakes.search.query_words import asked, terms_of
-from pinakes.types import Scores
+from pinakes.core.records import Scores
+from pinakes.search.query.words import query_words, terms_of
+from pinakes.search.results.explanation import Evidence, explained, terms_by_field
 
 
 def sentence(
@@ -19,7 +19,7 @@ def sentence(
 ) -> str:
     found = {"keyword": 100, "vector": 100}
     terms = {name: terms_of(text) for name, text in there.items()}
-    words = standing(asked(query), terms)
+    words = terms_by_field(query_words(query), terms)
     evidence = Evidence(words, Scores(**scores), places, {name: found[name] for name in found}, approximate)
     return explained(evidence, "good")
 

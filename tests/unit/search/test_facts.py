@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.search.facts import PathFacts, in_a_row, in_rows, is_one_of, words_of
+from pinakes.search.statistics.document_features import PathFeatures, in_a_row, in_rows, is_one_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from pinakes.search.facts import PathFacts, in_a_row, in_rows, is_one_of, words_
     ],
 )
 def test_the_words_of_a_file_name(path: str, words: set[str]) -> None:
-    assert PathFacts(path, True).stem == words
+    assert PathFeatures(path, True).stem == words
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,16 @@ def test_the_words_of_a_file_name(path: str, words: set[str]) -> None:
     ],
 )
 def test_a_test_is_known_by_its_path(path: str) -> None:
-    assert is_one_of(PathFacts(path, True), frozenset({"test", "tests", "testdata"}))
+    assert is_one_of(PathFeatures(path, True), frozenset({"test", "tests", "testdata"}))
 
 
 @pytest.mark.parametrize("path", ["latest/run.py", "attest.py", "test.c", "contest_run.py", "run.py", "greatest.go"])
 def test_what_only_looks_like_a_test_is_none(path: str) -> None:
-    assert not is_one_of(PathFacts(path, True), frozenset({"test", "tests", "testdata"}))
+    assert not is_one_of(PathFeatures(path, True), frozenset({"test", "tests", "testdata"}))
 
 
 def test_only_code_is_a_test() -> None:
-    assert not is_one_of(PathFacts("handbook/tests/how.md", False), frozenset({"tests"}))
+    assert not is_one_of(PathFeatures("handbook/tests/how.md", False), frozenset({"tests"}))
 
 
 def test_names_are_cut_at_signs_and_humps() -> None:

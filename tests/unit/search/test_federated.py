@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from pinakes.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
-from pinakes.search.federated import Known, Wanted, asked, named
-from pinakes.search.query_words import asked as taken_apart
-from pinakes.search.term_statistics import TermStatistics
+from pinakes.core.errors import InvalidFilter, InvalidInput, ModelUnavailable, NotFound, PinakesError
+from pinakes.core.records import Hit, Results, Scores, Stage, Trace
+from pinakes.search.federated import CollectionModels, HitLimits, ask_all, named
+from pinakes.search.query.spelling import MissingWord, NearWord, lacked_word
+from pinakes.search.query.words import query_words as taken_apart
+from pinakes.search.retrieval.term_statistics import TermStatistics
 from pinakes.settings import SearchSettings
-from pinakes.spelling import Missing, Near, lacked_word
-from pinakes.types import Hit, Results, Scores, Stage, Trace
 
 TEN = taken_apart("apple banana cherry grape lemon mango olive peach plum quince")
 """Words of a question; each counts as much as any other."""
@@ -70,8 +70,10 @@ def ask(
         raise found[1]
 
     model_of: Callable[[str], str] = (models or dict.fromkeys(by_name, MODEL)).__getitem__
-    known = Known(model_of, terms=lambda _names, _query: TermStatistics(TEN, 100, dict.fromkeys(TEN.words, 10)))
-    return asked(list(by_name), one, known, Wanted(most, min_score, fold, words, versions))
+    known = CollectionModels(
+        model_of, terms=lambda _names, _query: TermStatistics(TEN, 100, dict.fromkeys(TEN.words, 10))
+    )
+    return ask_all(list(by_name), one, known, HitLimits(most, min_score, fold, words, versions))
 
 
 def ids(results: Results) -> list[str]:
@@ -149,7 +151,7 @@ def test_scores_by_words_are_relative_to_the_best_of_all() -> None:
 def test_a_least_score_that_leaves_nothing_is_told_with_the_best() -> None:
     found = ask(answer("a", [hit("a", 1, 0.51239)]), answer("b", [hit("b", 1, 0.4)]), min_score=0.6)
     assert found.hits == ()
-    assert found.notes == ("the best passage scores 0.512, less than the least score asked for (0.6)",)
+    assert found.notes == ("the best chunk scores 0.512, less than the least score asked for (0.6)",)
 
 
 def test_what_words_add_is_relative_to_the_best_of_all() -> None:
@@ -184,11 +186,13 @@ def test_scores_that_rank_by_rank_are_not_lowered() -> None:
 
 
 def test_of_several_enough_is_asked_to_see_how_near_they_are() -> None:
-    wanted = Wanted.of(SearchSettings(semantic_weight=3, keyword_weight=1, feedback_weight=0.25), "", None, 2, 0.1)
+    wanted = HitLimits.from_settings(
+        SearchSettings(semantic_weight=3, keyword_weight=1, feedback_weight=0.25), "", None, 2, 0.1
+    )
     assert (wanted.most, wanted.min_score, wanted.fold, wanted.words) == (2, 0.1, True, 0.2)
     assert [wanted.of_each(count, 50) for count in (1, 2)] == [(2, 0.1), (5, 0.0)]
     assert wanted.of_each(2, 3) == (3, 0.0)
-    assert Wanted(9).of_each(2, 50) == (9, 0.0)
+    assert HitLimits(9).of_each(2, 50) == (9, 0.0)
 
 
 def test_scores_that_do_not_compare_are_merged_by_rank_and_that_is_said() -> None:
@@ -213,7 +217,7 @@ def test_scores_of_different_models_do_not_compare() -> None:
     assert ids(ask(*answers)) == ["a_1", "a_2", "b_1"]
 
 
-def test_a_collection_whose_passages_have_fewer_words_of_the_question_is_lower() -> None:
+def test_a_collection_whose_chunks_have_fewer_words_of_the_question_is_lower() -> None:
     own = [hit("a", number, 0.8 - number / 100, has=0.9) for number in range(5)]
     other = [hit("b", number, 0.82 - number / 100, has=0.8) for number in range(5)]
     found = ask(answer("a", own), answer("b", other)).hits
@@ -253,8 +257,8 @@ def test_a_reranker_is_believed_whatever_words_stand_there() -> None:
 
 
 def test_a_word_that_another_collection_has_is_not_told_as_missing() -> None:
-    lacking = Missing("frobnicate", (Near("fabricate", 2, 3),)).note
-    nowhere = [Missing("qux").note, Missing("qux", (Near("quux", 1, 1),)).note]
+    lacking = MissingWord("frobnicate", (NearWord("fabricate", 2, 3),)).note
+    nowhere = [MissingWord("qux").note, MissingWord("qux", (NearWord("quux", 1, 1),)).note]
     found = ask(
         answer("a", [hit("a", 1, 0.5)], notes=(lacking, nowhere[0])),
         answer("b", [hit("b", 1, 0.5)], notes=(nowhere[1], "searched by words: it is an identifier")),
@@ -264,10 +268,10 @@ def test_a_word_that_another_collection_has_is_not_told_as_missing() -> None:
 
 @pytest.mark.parametrize("word", ["it's", 'a"b', "IT", "7", "x"])
 def test_a_note_tells_which_word_is_lacking(word: str) -> None:
-    assert lacked_word(Missing(word).note) == repr(word)
+    assert lacked_word(MissingWord(word).note) == repr(word)
 
 
-@pytest.mark.parametrize("note", ["no passage has a word of the query", "searched for 'a' instead of 'b'", ""])
+@pytest.mark.parametrize("note", ["no chunk has a word of the query", "searched for 'a' instead of 'b'", ""])
 def test_other_notes_tell_of_no_word(note: str) -> None:
     assert lacked_word(note) == ""
 

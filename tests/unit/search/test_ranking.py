@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.search.adjustments import ScoreAdjustments
-from pinakes.search.candidates import Candidates, DocumentEvidence, rescored
-from pinakes.search.ranking import Ranked, rank
-from pinakes.search.request import Request
+from pinakes.core.records import Float32, Int64, Ranking
+from pinakes.search.query.request import Request
+from pinakes.search.ranking.rank import Ranked, rank
+from pinakes.search.retrieval.adjustments import ScoreAdjustments
+from pinakes.search.retrieval.candidates import Candidates, DocumentEvidence, rescored
 from pinakes.settings import SearchSettings
-from pinakes.types import Float32, Int64, Ranking
 
 PLAIN = SearchSettings(document_cosine_share=0, document_bm25_share=0, feedback_weight=0, definition_boost=0)
 HYBRID = Request("q")
@@ -81,7 +81,7 @@ class TestWeights:
         meaning = candidates(f32(0.3, -0.2, 0.9), None)
         assert by_id(rank(HYBRID, meaning, PLAIN)) == pytest.approx({12: 0.9, 10: 0.3, 11: 0.0})
 
-    def test_words_alone_are_those_of_the_passage_and_of_its_document(self) -> None:
+    def test_words_alone_are_those_of_the_chunk_and_of_its_document(self) -> None:
         found = replace(candidates(None, f32(1, 4)), evidence=None, document_bm25=f32(8, 2))
         assert by_id(rank(HYBRID, found, PLAIN)) == pytest.approx({11: 0.5 + 0.5 / 4, 10: 0.5 / 4 + 0.5})
 
@@ -101,7 +101,7 @@ class TestTwoLevels:
         second = 0.7 * (0.75 * 0.4 + 0.25 * 0.8) + 0.3 * (0.5 * 1.0 + 0.5 * 0.5)
         assert by_id(rank(HYBRID, found, settings)) == pytest.approx({10: first, 11: second})
 
-    def test_of_equal_passages_that_of_the_better_document_comes_first(self) -> None:
+    def test_of_equal_chunks_that_of_the_better_document_comes_first(self) -> None:
         usual = SearchSettings()
         near = candidates(f32(0.5, 0.5), f32(3, 3), document_cosine=f32(0.2, 0.6))
         worded = candidates(f32(0.5, 0.5), f32(3, 3), document_bm25=f32(2, 9))
@@ -134,8 +134,8 @@ class TestFeedback:
         assert scores[12] == pytest.approx((0.14 + 0.5) / 1.5, abs=1e-4)
         assert scores[13] == pytest.approx(0.14 / 1.5, abs=1e-4), "being the opposite takes nothing away"
 
-    def test_a_document_has_one_voice_however_many_passages_it_has(self) -> None:
-        """Nine passages of one document would drown the two others."""
+    def test_a_document_has_one_voice_however_many_chunks_it_has(self) -> None:
+        """Nine chunks of one document would drown the two others."""
         vectors = np.stack([unit(1, 0)] * 9 + [unit(0, 1)] * 2)
         cosine = np.full(11, 0.8, np.float32)
         found = candidates(cosine, 0 * cosine, documents=i64(*[1] * 9, 2, 3), vectors=vectors)
@@ -200,7 +200,7 @@ def test_the_best_are_those_above_the_least_score() -> None:
     assert order(ranked.best(5, 0.95)) == []
 
 
-def test_a_better_vector_of_a_passage_changes_its_document_too() -> None:
+def test_a_better_vector_of_a_chunk_changes_its_document_too() -> None:
     """As when the head is embedded while a question waits."""
     query, right = unit(1, 0), unit(1, 0)
     vectors = np.stack([unit(0, 1), unit(0, 1), unit(1, 1)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.search.wordless import lost
+from pinakes.search.query.unmatched import lost
 
 
 @pytest.mark.parametrize("query", ["?", "🦡", "§", "→ ←", "...", "🦡 🐟 !"])

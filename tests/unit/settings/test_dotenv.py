@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pinakes.cli.entry import run
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 from pinakes.settings import dotenv, load
 
 pytestmark = pytest.mark.usefixtures("logging_is_put_back")

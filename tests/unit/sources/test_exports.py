@@ -15,11 +15,11 @@ from urllib.parse import quote
 import export_samples as samples
 import pytest
 
-from pinakes.errors import InvalidInput, SourceError, StorageFull, TooLarge, Unreadable
-from pinakes.ports import Source
+from pinakes.core.errors import InvalidInput, SourceError, StorageFull, TooLarge, Unreadable
+from pinakes.core.ports import Source
+from pinakes.core.records import Scan
 from pinakes.settings import SourceSettings
 from pinakes.sources import exports, open_source, recognise
-from pinakes.types import Scan
 
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "slack": samples.slack,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import SourceError, TooLarge, Unreadable
+from pinakes.core.errors import SourceError, TooLarge, Unreadable
+from pinakes.core.records import Item, Scan
 from pinakes.settings import SourceSettings
 from pinakes.sources.folder import FolderSource, _open_below
-from pinakes.types import Item, Scan
 
 MAX = 1000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 from pinakes.sources.forges import link
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

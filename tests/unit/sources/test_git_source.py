@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import Busy, InvalidInput, SourceError, TooLarge, Unreadable
+from pinakes.core.errors import Busy, InvalidInput, SourceError, TooLarge, Unreadable
+from pinakes.core.records import Item, Scan
 from pinakes.settings import SourceSettings
 from pinakes.sources import git as git_module
 from pinakes.sources.git import GitSource
-from pinakes.types import Item, Scan
 
 MAX = 1000
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "a" * 64 + "\nsize 12345\n"

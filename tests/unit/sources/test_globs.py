@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InvalidSetting
+from pinakes.core.errors import InvalidSetting
 from pinakes.settings import SourceSettings
 from pinakes.sources.folder import FolderSource
 from pinakes.sources.globs import DEFAULT_EXCLUDES, Rules, Tally

@@ -16,12 +16,12 @@ from typing import TypeAlias
 import pytest
 from web_host import Page, WebHost, sitemap, sitemap_index, web_host
 
-from pinakes.errors import InvalidInput, Refused, SourceError, Unreadable
+from pinakes.core.errors import InvalidInput, Refused, SourceError, Unreadable
+from pinakes.core.records import Scan
 from pinakes.settings import FetchSettings, SourceSettings
 from pinakes.sources import open_source
 from pinakes.sources.http import HttpSource
 from pinakes.sources.sitemaps import is_sitemap
-from pinakes.types import Scan
 
 Open: TypeAlias = Callable[..., HttpSource]
 

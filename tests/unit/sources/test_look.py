@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import SourceError
-from pinakes.ports import Lookable
+from pinakes.core.errors import SourceError
+from pinakes.core.ports import Lookable
 from pinakes.settings import SourceSettings
 from pinakes.sources.folder import FolderSource
-from pinakes.sources.part import Part
+from pinakes.sources.partial import PartialSource
 from pinakes.testing import write_files
 
 MAX = 1000
@@ -133,7 +133,7 @@ def test_a_part_of_a_source_reads_and_scans_that_part(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.md": "aa", "b.md": "b"})
     opened = source(tmp_path)
     assert isinstance(opened, Lookable)
-    part = Part(opened, {"a.md"})
+    part = PartialSource(opened, {"a.md"})
     (item,) = part.scan(None).items
     assert part.read(item) == b"aa"
     part.close()

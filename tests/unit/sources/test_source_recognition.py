@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InvalidInput, InvalidSetting, NotFound
+from pinakes.core.errors import InvalidInput, InvalidSetting, NotFound
 from pinakes.settings import SourceSettings
 from pinakes.sources import SOURCES, open_source, recognise
-from pinakes.sources.urls import file_uri, redact
+from pinakes.sources.git_urls import file_uri, redact
 
 
 @pytest.fixture

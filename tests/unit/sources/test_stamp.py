@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.sources.stamp import fingerprint, size_of, state_of
+from pinakes.sources.file_stat import fingerprint, size_of, state_of
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from pinakes.settings import load
-from pinakes.text.cleaning import Cleaner
+from pinakes.text.parameter_cleaning import ParameterCleaner
 
 KEY = "sk-abcdefghij0123456789klmnop"
 
 
 def clean(**parameters: Any) -> dict[str, Any]:
-    return Cleaner().parameters(parameters)
+    return ParameterCleaner().parameters(parameters)
 
 
 def test_short_parameters_stay_as_they_are() -> None:
@@ -147,7 +147,11 @@ def test_words_about_keys_are_no_keys(text: str) -> None:
 def test_a_secret_in_a_question_is_hidden_and_its_words_stay(question: str) -> None:
     for secret in ("Tr0ub4dor&3x", "hunter2hunter2"):
         asked = question.replace("@@", secret)
-        for kept in (clean(query=asked)["query"], clean(queries=[asked])["queries"][0], Cleaner().text(asked, 200)):
+        for kept in (
+            clean(query=asked)["query"],
+            clean(queries=[asked])["queries"][0],
+            ParameterCleaner().text(asked, 200),
+        ):
             assert secret[:6] not in kept
             assert "***" in kept
             assert kept.split("***")[0] == asked[: kept.index("***")]
@@ -162,5 +166,5 @@ def test_a_key_that_is_cut_off_leaves_no_part_behind() -> None:
 def test_the_keys_in_use_are_hidden_wherever_they_stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MY_KEY", "plain words")
     settings = load(home=tmp_path, environment={}, chat__key_variable="MY_KEY")
-    kept = Cleaner.of(settings).parameters({"query": "is it plain words or not"})
+    kept = ParameterCleaner.from_settings(settings).parameters({"query": "is it plain words or not"})
     assert kept == {"query": "is it *** or not"}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes import readers
+from pinakes import parsing
+from pinakes.core.records import Document
 from pinakes.text.embedded_data import without_embedded_data
-from pinakes.types import Document
 
 _RANDOM = random.Random(7)
 
@@ -33,7 +33,7 @@ SCRIPT = "".join(f"function a{n}(e,t){{var n=e.x;return n?t(n):e[{n}]||null}}" f
 
 
 def read(text: str, path: str) -> Document:
-    return readers.read(text.encode(), path, max_chars=10_000_000)
+    return parsing.read(text.encode(), path, max_chars=10_000_000)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import Maker, Planted, planted
 
+from pinakes.core.records import Document
 from pinakes.settings import IngestSettings
 from pinakes.text.secrets import MASK, Detector, lines_of
 from pinakes.text.secrets.masking import masking_of
-from pinakes.types import Document
 
 DETECTOR = Detector()
 MAKE = Maker(1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pinakes.api.startup import overview, statistics
+from pinakes.core.wording import percent
 from pinakes.library import CollectionStatus
-from pinakes.serve.startup import overview, statistics
 from pinakes.settings import load
 from pinakes.tools.exactness import exactness
-from pinakes.wording import percent
 
 
 def status(chunks: int, pending: int = 0, approximate: int = 0) -> CollectionStatus:
@@ -39,11 +39,11 @@ def test_a_share_is_1_only_when_all_is_exact() -> None:
 
 def test_what_a_server_holds_tells_approximate_from_found_by_words_only() -> None:
     settings = load(environment={})
-    assert "9 passages, 5 of them approximate for now\n" in overview(settings, [status(9, 5, 5)]) + "\n"
-    assert "9 passages, 5 of them found by words only\n" in overview(settings, [status(9, 5)]) + "\n"
+    assert "9 chunks, 5 of them approximate for now\n" in overview(settings, [status(9, 5, 5)]) + "\n"
+    assert "9 chunks, 5 of them found by words only\n" in overview(settings, [status(9, 5)]) + "\n"
     both = overview(settings, [status(9, 5, 3)])
-    assert both.endswith("9 passages, 3 of them approximate for now, 2 found by words only")
-    assert overview(settings, [status(9)]).endswith("9 passages")
+    assert both.endswith("9 chunks, 3 of them approximate for now, 2 found by words only")
+    assert overview(settings, [status(9)]).endswith("9 chunks")
 
 
 def test_the_figures_of_a_first_run_count_all_vectors_and_the_exact_ones() -> None:

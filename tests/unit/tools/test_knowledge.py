@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.calls.caller import Caller, calling
-from pinakes.catalog.audit import Wanted
+from pinakes.catalog.audit import AuditQuery
 from pinakes.compat.platform.chunk_ids import ChunkIds, chunk_id
 from pinakes.compat.platform.knowledge import COLLECTION, OPERATIONS, failed, manage_knowledge, version
 from pinakes.compat.staged.observe import retrieval_log
-from pinakes.errors import Busy, InvalidInput, ModelUnavailable, PinakesError, StorageFull, Unreadable
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import Busy, InvalidInput, ModelUnavailable, PinakesError, StorageFull, Unreadable
 from pinakes.library import Library
 from pinakes.settings import load
 from pinakes.tools import tools_of
@@ -467,7 +467,7 @@ def test_calls_are_in_the_log_with_the_collection_and_the_documents(library: Lib
     other = library.read(B, COLLECTION).document.uid
     call(library, "deleteBySource", sourceId="docs")
     call(library, "deleteBySource")
-    logged = library.audit.entries(20, Wanted(collection=COLLECTION))
+    logged = library.audit.entries(20, AuditQuery(collection=COLLECTION))
     told = [(entry.parameters["operation"], entry.ids, entry.result_count) for entry in reversed(logged)]
     assert told == [
         ("ingest", (uid,), 1),

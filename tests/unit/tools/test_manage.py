@@ -39,7 +39,7 @@ def ingest(library: Library, title: str = "Leave", text: str = TEXT, **rest: Any
 
 def state(library: Library) -> list[tuple[str, int, int]]:
     """Return name, documents and tokens of every collection, to see that nothing was written."""
-    return [(one.name, one.documents, one.tokens) for one in library.collecting.everything()]
+    return [(one.name, one.documents, one.tokens) for one in library.collecting.list_all()]
 
 
 def paths_outside(home: Path) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.calls.caller import Caller, calling
+from pinakes.core.caller import Caller, calling
 from pinakes.library import Library
 from pinakes.tools import TOOLS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.settings import load
 from pinakes.tools import (
     PROMPTS,

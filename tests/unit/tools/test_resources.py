@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.calls.caller import Caller, calling
-from pinakes.documents.editing import Draft
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.core.caller import Caller, calling
+from pinakes.core.errors import InvalidInput, NotFound
 from pinakes.library import Library
+from pinakes.services.documents.editing import Draft
 from pinakes.tools import list_resources, read_resource, resources
 from pinakes.tools.resources import INDEX, collection_uri, document_uri
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.calls.caller import Caller, calling
+from pinakes.core.caller import Caller, calling
 from pinakes.library import Library
 from pinakes.tools import TOOLS, get_documents, search_summaries
 from pinakes.tools.declare import Tool, listing

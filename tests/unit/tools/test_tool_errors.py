@@ -11,13 +11,13 @@ import pytest
 from pydantic import Field
 from sqlalchemy.exc import IntegrityError
 
-from pinakes import errors
-from pinakes.audit import Call
+from pinakes.api.threads import RequestThreads
 from pinakes.compat.code.codes import CODES, RETRYABLE, as_code, code_of
-from pinakes.errors import Busy, NotFound, PinakesError
-from pinakes.serve.work import Workers
+from pinakes.core import errors
+from pinakes.core.errors import Busy, NotFound, PinakesError
+from pinakes.services.audit import Call
 from pinakes.tools.declare import Reply, Tool, tool
-from pinakes.tools.errors import as_status, as_word
+from pinakes.tools.failures import as_status, as_word
 
 
 class Done(Reply):
@@ -91,7 +91,7 @@ def test_each_error_has_its_code(error: PinakesError, code: str) -> None:
 
 
 def test_what_took_too_long_is_a_timeout() -> None:
-    workers, done = Workers(0.01, 0.01), threading.Event()
+    workers, done = RequestThreads(0.01, 0.01), threading.Event()
     try:
         with pytest.raises(Busy) as caught:
             asyncio.run(workers.run(done.wait))

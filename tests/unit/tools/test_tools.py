@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.embedders.deterministic import DeterministicEmbedder
-from pinakes.errors import InvalidFilter, InvalidInput, InvalidSetting, ModelUnavailable, NotFound
+from pinakes.core.errors import InvalidFilter, InvalidInput, InvalidSetting, ModelUnavailable, NotFound
 from pinakes.library import Library
+from pinakes.models.embedders.deterministic import DeterministicEmbedder
 from pinakes.search import QueryVectors
 from pinakes.settings import NamedSearch
 from pinakes.tools import TOOLS
-from pinakes.tools.named import named_tool, rendered
+from pinakes.tools.profile_tools import named_tool, rendered
 from pinakes.tools.retrieve import MAX_READ_CHARS
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
@@ -50,10 +50,10 @@ def call(library: Library, name: str, **arguments: Any) -> Any:
 
 def test_the_only_collection_is_searched_when_none_is_named(library: Library) -> None:
     answer = call(library, "search", query="carry over days", top_k=1)
-    [passage] = answer.as_data()["passages"]
-    assert (passage["path"], passage["title"]) == ("guide/leave.md", "Leave")
-    assert f"guide/leave.md:{passage['start_line']}-{passage['end_line']} · Leave" in answer.as_text()
-    assert f"score {passage['score']:.2f}" in answer.as_text()
+    [chunk] = answer.as_data()["passages"]
+    assert (chunk["path"], chunk["title"]) == ("guide/leave.md", "Leave")
+    assert f"guide/leave.md:{chunk['start_line']}-{chunk['end_line']} · Leave" in answer.as_text()
+    assert f"score {chunk['score']:.2f}" in answer.as_text()
 
 
 def test_text_from_documents_stands_inside_a_mark_that_it_cannot_know(library: Library) -> None:
@@ -68,50 +68,50 @@ def test_text_from_documents_stands_inside_a_mark_that_it_cannot_know(library: L
     assert mark not in call(library, "search", query="ignore previous instructions", top_k=1).as_text()
 
 
-def test_the_data_says_why_a_passage_is_there(library: Library) -> None:
-    [passage] = call(library, "search", query="carry over days", top_k=1).as_data()["passages"]
-    assert passage["match"] == "hybrid"
-    assert passage["explanation"].startswith(f"{passage['confidence_word'].capitalize()} match: has ")
-    assert 0 < passage["confidence"] <= 1
-    assert "days" in [passage["text"][start:end] for start, end in passage["highlights"]]
-    assert set(passage["relevant_lines"]) <= set(range(passage["start_line"], passage["end_line"] + 1))
+def test_the_data_says_why_a_chunk_is_there(library: Library) -> None:
+    [chunk] = call(library, "search", query="carry over days", top_k=1).as_data()["passages"]
+    assert chunk["match"] == "hybrid"
+    assert chunk["explanation"].startswith(f"{chunk['confidence_word'].capitalize()} match: has ")
+    assert 0 < chunk["confidence"] <= 1
+    assert "days" in [chunk["text"][start:end] for start, end in chunk["highlights"]]
+    assert set(chunk["relevant_lines"]) <= set(range(chunk["start_line"], chunk["end_line"] + 1))
 
 
 def test_neighbours_stand_inside_the_fence_with_their_lines(library: Library) -> None:
     arguments = {"query": "part2", "mode": "keyword", "top_k": 1, "path": "parts.md"}
     assert "part1" not in call(library, "search", **arguments).as_text()
     answer = call(library, "search", **arguments, neighbours=3)
-    [passage] = answer.as_data()["passages"]
-    assert [one["chunk_index"] for one in passage["neighbours"]] == sorted(
-        one["chunk_index"] for one in passage["neighbours"]
+    [chunk] = answer.as_data()["passages"]
+    assert [one["chunk_index"] for one in chunk["neighbours"]] == sorted(
+        one["chunk_index"] for one in chunk["neighbours"]
     )
     text = answer.as_text()
     inside = text[text.index("\n<document-") : text.rindex("\n</document-")]
-    for one in passage["neighbours"]:
+    for one in chunk["neighbours"]:
         assert f"(lines {one['start_line']}-{one['end_line']})\n{one['text']}" in inside
     assert inside.index("part1") < inside.index("part2") < inside.index("part3")
 
 
 def test_a_copy_is_named_in_one_line(library: Library) -> None:
     answer = call(library, "search", query="cellar door", mode="keyword")
-    [passage] = [one for one in answer.as_data()["passages"] if "cellar" in one["text"]]
-    [copy] = passage["duplicates"]
-    assert {passage["path"], copy["path"]} == {"copy.txt", "copy of copy.txt"}
+    [chunk] = [one for one in answer.as_data()["passages"] if "cellar" in one["text"]]
+    [copy] = chunk["duplicates"]
+    assert {chunk["path"], copy["path"]} == {"copy.txt", "copy of copy.txt"}
     assert f" · same in {copy['path']}:1-1\n" in answer.as_text()
 
 
-def test_the_text_costs_little_more_than_the_passages(library: Library) -> None:
+def test_the_text_costs_little_more_than_the_chunks(library: Library) -> None:
     answer = call(library, "search", query="days of many lines", top_k=5)
-    passages = answer.as_data()["passages"]
-    around = len(answer.as_text()) - sum(len(one["text"]) + len(one["path"]) for one in passages)
-    assert around < 200 + 130 * len(passages)
+    chunks = answer.as_data()["passages"]
+    around = len(answer.as_text()) - sum(len(one["text"]) + len(one["path"]) for one in chunks)
+    assert around < 200 + 130 * len(chunks)
 
 
 def test_a_path_and_filters_narrow_the_search(library: Library) -> None:
     for arguments in ({"path": "guide/**"}, {"filters": {"status": "beta"}}, {"filters": '{"status": "beta"}'}):
         answer = call(library, "search", query="days of many lines", top_k=50, **arguments).as_data()
-        assert {passage["path"].split("/")[0] for passage in answer["passages"]} == {"guide"}
-    assert "0 of 0 passages" in call(library, "search", query="x", path="nowhere/**").as_text()
+        assert {chunk["path"].split("/")[0] for chunk in answer["passages"]} == {"guide"}
+    assert "0 of 0 chunks" in call(library, "search", query="x", path="nowhere/**").as_text()
 
 
 def test_null_means_not_given(library: Library) -> None:
@@ -224,7 +224,7 @@ def test_status_speaks_of_one_thing_as_of_one(tmp_path: Path) -> None:
     (tmp_path / "notes" / "empty.md").touch()
     with Library.open(tmp_path / "home", embedding__provider="deterministic") as opened:
         opened.add(str(tmp_path / "notes"), "notes")
-        assert "notes: 1 document, 1 passage, 1 file not indexed." in call(opened, "status").as_text()
+        assert "notes: 1 document, 1 chunk, 1 file not indexed." in call(opened, "status").as_text()
 
 
 def test_every_answer_is_plain_json(library: Library) -> None:
@@ -274,6 +274,6 @@ def test_a_named_search_says_what_was_not_done_in_full(tmp_path: Path) -> None:
         assert named_tool(named).call(library, {"query": "pollen"}).as_text() == "Apples\n---\n"
         cut = named_tool(named).call(library, {"query": "pollen of trees"}).as_text()
         assert cut == "Apples\n---\n\nNote: the query was cut from 15 to 6 characters."
-        library.shelves.query_vectors = QueryVectors(_Modelless(), 0)
+        library.app.query_vectors = QueryVectors(_Modelless(), 0)
         degraded = named_tool(named).call(library, {"query": "pollen"}).as_text()
         assert degraded.startswith("Apples\n---\n\nNote: keyword search only")

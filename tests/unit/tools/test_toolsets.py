@@ -9,9 +9,9 @@ from typing import get_args
 
 import pytest
 
-from pinakes.errors import InvalidSetting
+from pinakes.api.greeting import LISTS, SEARCHES
+from pinakes.core.errors import InvalidSetting
 from pinakes.library import Library
-from pinakes.serve.greeting import LISTS, SEARCHES
 from pinakes.settings import Toolset, load
 from pinakes.tools import TOOLS, tools_of
 from pinakes.tools.declare import Tool

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pinakes.compat.code.code_tools import get_index_status, index_content, semantic_search
+from pinakes.compat.code.tools import get_index_status, index_content, semantic_search
 
 TOOLS = (semantic_search, index_content, get_index_status)

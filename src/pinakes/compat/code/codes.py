@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from pinakes.errors import (
+from pinakes.core.errors import (
     Busy,
     CatalogueCorrupt,
     Conflict,
@@ -24,8 +24,8 @@ from pinakes.errors import (
     Refused,
     Unreadable,
 )
+from pinakes.core.records import JSON
 from pinakes.tools.declare import Tool
-from pinakes.types import JSON
 
 CODES: Mapping[type[PinakesError], str] = {
     QueryTooLong: "QUERY_TOO_LONG",

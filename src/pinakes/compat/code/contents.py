@@ -13,20 +13,21 @@ from typing import Literal, TypeAlias
 
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes import cutting, readers
-from pinakes.calls import caller
+from pinakes import parsing
 from pinakes.catalog import collections, contents, documents, embeddings
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.records import DocumentRecord
-from pinakes.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
-from pinakes.documents.editing import FileContent, Written
-from pinakes.documents.following import catch_up
-from pinakes.errors import InvalidInput, NotFound
+from pinakes.catalog.document_records import DocumentRecord
+from pinakes.core import caller
+from pinakes.core.content_types import CONTENT_TYPES, FIELD, ContentType, content_type
+from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.records import Document, Metadata, SourceState
 from pinakes.library import Library
+from pinakes.parsing import pool
+from pinakes.services.documents.editing import FileContent, WrittenDocument
+from pinakes.services.documents.index_update import catch_up
+from pinakes.services.sync.placement import Placement, placement
+from pinakes.services.sync.staleness import outdated
 from pinakes.tools.declare import Reply
-from pinakes.types import Document, Metadata, SourceState
-from pinakes.upkeep.placing import Placed, placed
-from pinakes.upkeep.staleness import outdated
 
 Standing: TypeAlias = Literal["completed", "pending", "failed", "stale"]
 """Of a content: all of it is embedded; some of it waits for that; it was not indexed; its file is another now, is gone
@@ -125,7 +126,7 @@ def index(
     """Put the content of a file at ``path``, read and cut as a file of that name is; what is unchanged stays.
 
     A file of a source becomes what is given, until a run of that source finds that the file holds something else.
-    ``again``: its passages are embedded anew, whether it changed or not.
+    ``again``: its chunks are embedded anew, whether it changed or not.
 
     Raises:
         Unreadable: it cannot be read as a file of that name.
@@ -136,14 +137,14 @@ def index(
         raise InvalidInput("source_path must not be empty")
     limits, name = library.settings.ingest, collection or library.naming.written
     start = time.perf_counter()
-    document = cutting.read(content.encode(), path, limits, library.shelves.workers)
-    place = placed(library.shelves, name, path)
+    document = pool.read(content.encode(), path, limits, library.app.workers)
+    place = placement(library.app, name, path)
     data = content.encode()
     given = FileContent(hashlib.sha256(data).hexdigest(), len(data), document.metadata, document.reader)
     written = _put(library, name, place, document, given, title, {**(metadata or {}), FIELD: purpose})
     embed_s = written.embed_s
     record = library.collection(name)
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         [stored] = documents.find(connection, record.id, written.document.uid)
     if again:
         embed_s += _embed(library, record, stored.id)
@@ -175,13 +176,13 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
         document = library.read(reference, collection).document
     except NotFound:
         records = [library.collection(name) for name in library.named(collection)]
-        with library.shelves.catalog.read() as connection:
+        with library.app.catalog.read() as connection:
             broken = [one for record in records for one in contents.failed(connection, record.id, reference)]
         if not broken:
             raise
         return ContentStatus(reference, "failed", error=broken[0].reason)
     record = library.collection(library.collection_of(document))
-    look = outdated(library.shelves, record, document)
+    look = outdated(library.app, record, document)
     if state := look.states.get(document.id):
         return ContentStatus(document.uid, "stale", document.updated_at, _STALE[state])
     return replace(_standing(library, record, document), notes=look.notes)
@@ -189,13 +190,13 @@ def status_of(library: Library, reference: str, collection: str | None = None) -
 
 def _standing(library: Library, record: CollectionRecord, document: DocumentRecord) -> ContentStatus:
     """Return how a document of a collection stands, whatever became of its file."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         waiting = contents.waiting(connection, document.id, record.model_id)
         broken = contents.failed(connection, record.id, document.path)
     if stale := next((one for one in broken if one.document_id == document.id), None):
         return ContentStatus(document.uid, "stale", document.updated_at, stale.reason)
     if waiting:
-        words = f"{waiting} of {document.chunk_count} passages wait to be embedded"
+        words = f"{waiting} of {document.chunk_count} chunks wait to be embedded"
         return ContentStatus(document.uid, "pending", error=words)
     return ContentStatus(document.uid, "completed", document.updated_at)
 
@@ -208,22 +209,22 @@ def overview(library: Library, collection: str | None = None) -> tuple[SystemSta
     """
     by_type, statuses, models = Counter[str](), Counter[str](), Counter[str]()
     notes: list[str] = []
-    shelves = library.shelves
+    app = library.app
     for record in library.collections(collection):
         if not caller.current().sees(record.name):
             continue
-        _, index = shelves.index(record.name, wait=False)
+        _, index = app.index(record.name, wait=False)
         described = index.describe()
         vectors = int(described.get("exact_vectors", described.get("vectors", 0)))
-        with shelves.catalog.read() as connection:
-            held = shelves.statistics.totals(connection, record, vectors)
+        with app.catalog.read() as connection:
+            held = app.statistics.totals(connection, record, vectors)
             broken = contents.failed(connection, record.id)
-        look = outdated(shelves, record)
+        look = outdated(app, record)
         notes += look.notes
         stale = {one.document_id for one in broken if one.document_id is not None} | look.states.keys()
         failed = [one.path for one in broken if one.document_id is None]
         by_type.update(held.by_type)
-        by_type.update(content_type("code" if readers.language_of(path) else "text", path) for path in failed)
+        by_type.update(content_type("code" if parsing.language_of(path) else "text", path) for path in failed)
         pending = len(held.waiting - stale)
         completed = sum(held.by_type.values()) - pending - len(stale)
         statuses.update({"completed": completed, "pending": pending, "failed": len(failed), "stale": len(stale)})
@@ -242,12 +243,12 @@ def overview(library: Library, collection: str | None = None) -> tuple[SystemSta
 def _put(
     library: Library,
     name: str,
-    place: Placed,
+    place: Placement,
     document: Document,
     content: FileContent,
     title: str,
     fields: Metadata,
-) -> Written:
+) -> WrittenDocument:
     """Write a content at its place, over what stands there; the file of a source stays one."""
     old = library.documents.get(place.uid, collection=name) if place.uid else None
     if old is not None and old.of_file:
@@ -275,24 +276,24 @@ def _put(
 
 
 def _embed(library: Library, record: CollectionRecord, document_id: int) -> float:
-    """Embed the passages of a document anew; return how long the model took, in seconds."""
-    shelves = library.shelves
-    with shelves.catalog.read() as connection:
+    """Embed the chunks of a document anew; return how long the model took, in seconds."""
+    app = library.app
+    with app.catalog.read() as connection:
         rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id))
     start = time.perf_counter()
-    embedder = shelves.embedder_of(record)
+    embedder = app.embedder_of(record)
     vectors = embedder.embed([text for _, _, text in rows])
     spent = time.perf_counter() - start
-    with shelves.catalog.write() as connection:
+    with app.catalog.write() as connection:
         model_id = collections.bind_model(connection, record.id, embedder.fingerprint, embedder.dimension)
         embeddings.replace(
             connection, model_id, {key: vector for (_, key, _), vector in zip(rows, vectors, strict=True)}
         )
-    catch_up(shelves, record.name)
+    catch_up(app, record.name)
     return spent
 
 
 def _embedding_id(library: Library, document_id: int) -> str | None:
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         rows = embeddings.embedded(connection, contents.chunk_ids(connection, document_id)[:1])
     return next((str(uuid.UUID(bytes=key)) for _, key, _ in rows), None)

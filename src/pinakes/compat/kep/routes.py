@@ -9,17 +9,17 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError, to_json
 
-from pinakes.api.envelope import Refusal
-from pinakes.api.schemas import MODES, QUESTION, Passage, Why, hit_data
-from pinakes.compat.server import Server
-from pinakes.embedders.presets import model_of
-from pinakes.errors import Busy
-from pinakes.filters import nearest
+from pinakes.compat.server_parts import Server
+from pinakes.core.errors import Busy
+from pinakes.core.filters import nearest
+from pinakes.core.records import JSON, Hit, Results, SearchMode
 from pinakes.library import Library
+from pinakes.models.embedders.presets import model_of
+from pinakes.schemas.envelope import Refusal
+from pinakes.schemas.hits import MODES, QUESTION, Chunk, Why, hit_data
 from pinakes.settings import EmbeddingSettings, Settings, shortened
 from pinakes.tools.exactness import counted, distinct, exact_share
-from pinakes.tools.limits import TOP_K, usual_top_k
-from pinakes.types import JSON, Hit, Results, SearchMode
+from pinakes.tools.listing_limits import TOP_K, usual_top_k
 
 RRF = "Reciprocal Rank Fusion (RRF)"
 
@@ -43,8 +43,8 @@ class SearchRequest(BaseModel):
         Literal["hybrid", "vector", "keyword", "auto"],
         Field(description="How to search; auto = by what the query is like, with a note of what was chosen."),
     ] = "hybrid"
-    top_k: Annotated[int, Field(ge=1, description="How many passages.")] = TOP_K
-    min_score: Annotated[float, Field(ge=0, le=1, description="Leave out passages that score less.")] = 0.0
+    top_k: Annotated[int, Field(ge=1, description="How many chunks.")] = TOP_K
+    min_score: Annotated[float, Field(ge=0, le=1, description="Leave out chunks that score less.")] = 0.0
     filters: Annotated[
         dict[str, Any] | None,
         Field(
@@ -58,12 +58,12 @@ class SearchRequest(BaseModel):
     phrases: Annotated[
         Literal["auto", "required", "preferred"],
         Field(
-            description="What quotation marks mean: passages must have the phrase, or those that have it come first; "
+            description="What quotation marks mean: chunks must have the phrase, or those that have it come first; "
             "auto = required beside at most three words and no stop word, else preferred."
         ),
     ] = "auto"
-    neighbours: Annotated[int, Field(ge=0, le=3, description="So many passages before and after each, too.")] = 0
-    explain: Annotated[bool, Field(description="Say why each passage is there, and where the words stand.")] = False
+    neighbours: Annotated[int, Field(ge=0, le=3, description="So many chunks before and after each, too.")] = 0
+    explain: Annotated[bool, Field(description="Say why each chunk is there, and where the words stand.")] = False
     as_of: Annotated[
         str | None,
         Field(
@@ -91,15 +91,15 @@ class SearchRequest(BaseModel):
         return body
 
 
-class SearchResult(Passage):
-    """One passage."""
+class SearchResult(Chunk):
+    """One chunk."""
 
     kep_id: Annotated[str, Field(description="The document's key: its group, or its id.")]
     why: Annotated[Why | None, Field(description="Why it is there, where asked for with `explain`.")] = None
 
 
 class SearchResponse(BaseModel):
-    """The passages found, best first."""
+    """The chunks found, best first."""
 
     results: list[SearchResult]
     query: str
@@ -155,7 +155,7 @@ def routes(server: Server) -> APIRouter:
         },
     )
     async def search(request: SearchRequest) -> Response:
-        """Find the passages that answer a question, best first."""
+        """Find the chunks that answer a question, best first."""
         results = await server.run(lambda: recorded(server, request))
         return Response(to_json(rendered(server.settings, request, results)), media_type="application/json")
 
@@ -182,7 +182,7 @@ def answered(server: Server, request: SearchRequest, *, mode: SearchMode | None 
         Busy: the collection is still being read.
         PinakesError: as ``Library.search``.
     """
-    asked = server.library.naming.asked(request.collection, request.as_of)
+    asked = server.library.naming.choose(request.collection, request.as_of)
     unready = server.unready(asked.names)
     results = server.library.search(
         request.query,
@@ -231,7 +231,7 @@ def _result(hit: Hit, settings: Settings, request: SearchRequest, *, several: bo
         "file_type": name.rpartition(".")[2].lower() if "." in name else "",
         "heading_path": list(hit.heading_path),
     }
-    told = {**hit_data(hit, Passage, several=several), "kep_id": key, "metadata": {**hit.metadata, **place}}
+    told = {**hit_data(hit, Chunk, several=several), "kep_id": key, "metadata": {**hit.metadata, **place}}
     if request.neighbours:
         told.setdefault("neighbours", [])
     return told | ({"why": hit_data(hit, Why)} if request.explain else {})
@@ -266,9 +266,9 @@ def _stats(server: Server) -> dict[str, JSON]:
 def _model(library: Library, name: str = "") -> tuple[str, int]:
     """Return what a collection is embedded by, and how long its vectors are; of none yet what the settings say."""
     if not name:
-        return _model_name(library.settings.embedding), library.shelves.embedder.dimension
-    record, shelves = library.collection(name), library.shelves
-    return _model_name(shelves.model_of(record)), record.dimension or shelves.embedder_of(record).dimension
+        return _model_name(library.settings.embedding), library.app.embedder.dimension
+    record, app = library.collection(name), library.app
+    return _model_name(app.model_of(record)), record.dimension or app.embedder_of(record).dimension
 
 
 def _model_name(model: EmbeddingSettings) -> str:

@@ -20,11 +20,11 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from pinakes.compat.kep.routes import SearchRequest, answered, recorded, rendered
-from pinakes.compat.server import Server
-from pinakes.errors import Busy, InvalidInput, PinakesError, TooLarge
+from pinakes.compat.server_parts import Server
+from pinakes.core.errors import Busy, InvalidInput, PinakesError, TooLarge
+from pinakes.core.records import JSON, SearchMode
 from pinakes.settings import Settings
 from pinakes.tools.declare import described
-from pinakes.types import JSON, SearchMode
 
 PATH = "/ws/search"
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ Id: TypeAlias = str | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StreamedQuestion:
     """What a client wants to know, and the id it gave to it."""
 
     id: Id
@@ -47,7 +47,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SearchStage:
     """One answer to a question: its name, and how it is searched for."""
 
     name: str
@@ -55,7 +55,7 @@ class Stage:
     rerank: bool
 
 
-class Refusal(Exception):
+class MessageRefusal(Exception):
     """A message that is no question; ``id`` is the one it has, where it has one."""
 
     def __init__(self, error: PinakesError, id_: Id = None) -> None:
@@ -89,7 +89,7 @@ class Conversation:
     def __init__(self, server: Server, socket: WebSocket) -> None:
         self._server = server
         self._socket = socket
-        self._waiting: Question | None = None
+        self._waiting: StreamedQuestion | None = None
         self._arrived = asyncio.Event()
         self._allowed, self._since = float(_AT_ONCE), time.monotonic()
 
@@ -102,7 +102,7 @@ class Conversation:
                     return
                 try:
                     await self._take(message.get("text") or message.get("bytes") or "")
-                except Refusal as refusal:
+                except MessageRefusal as refusal:
                     await self._fail(refusal.id, refusal.error)
 
     async def answer(self) -> None:
@@ -129,10 +129,10 @@ class Conversation:
         self._since = now
         if self._allowed < 1:
             await asyncio.sleep(1 / _PER_SECOND)  # nothing more is read meanwhile
-            raise Refusal(Busy("Too many messages.", hint=f"At most {_PER_SECOND} a second are read."))
+            raise MessageRefusal(Busy("Too many messages.", hint=f"At most {_PER_SECOND} a second are read."))
         self._allowed -= 1
 
-    async def _answer(self, question: Question) -> None:
+    async def _answer(self, question: StreamedQuestion) -> None:
         plan = list(stages(self._server.settings, question.request.search_type))
         for stage in plan:
             try:
@@ -153,7 +153,7 @@ class Conversation:
                 return
             await self._send({"id": question.id, "stage": stage.name, "done": stage is plan[-1], **found})
 
-    async def _supersede(self, question: Question) -> None:
+    async def _supersede(self, question: StreamedQuestion) -> None:
         await self._send({"id": question.id, "superseded": True, "done": True})
 
     async def _fail(self, id_: Id, error: PinakesError) -> None:
@@ -163,40 +163,42 @@ class Conversation:
         await self._socket.send_text(to_json(message, inf_nan_mode="strings").decode())
 
 
-def stages(settings: Settings, mode: SearchMode) -> Iterator[Stage]:
+def stages(settings: Settings, mode: SearchMode) -> Iterator[SearchStage]:
     """Yield how a question is answered: by words at once, then as it was asked, then by the reranker if one is used."""
     if mode in ("hybrid", "auto"):
-        yield Stage("keyword", "keyword", rerank=False)
-    yield Stage("keyword" if mode == "keyword" else "fused", mode, rerank=False)
+        yield SearchStage("keyword", "keyword", rerank=False)
+    yield SearchStage("keyword" if mode == "keyword" else "fused", mode, rerank=False)
     if settings.rerank.enabled:
-        yield Stage("reranked", mode, rerank=True)
+        yield SearchStage("reranked", mode, rerank=True)
 
 
-def read_question(text: str | bytes) -> Question:
+def read_question(text: str | bytes) -> StreamedQuestion:
     """Return the question in a message: the fields of ``POST /search``, an ``id``, and ``mode`` for ``search_type``.
 
     Raises:
         Refusal: there is none in it.
     """
     if len(text) > _MOST_CHARS:
-        raise Refusal(TooLarge(f"The message has {len(text)} characters.", hint=f"At most {_MOST_CHARS} are read."))
+        raise MessageRefusal(
+            TooLarge(f"The message has {len(text)} characters.", hint=f"At most {_MOST_CHARS} are read.")
+        )
     try:
         body = from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        raise Refusal(InvalidInput(f"The message is not JSON: {error}.")) from error
+        raise MessageRefusal(InvalidInput(f"The message is not JSON: {error}.")) from error
     if not isinstance(body, dict):
-        raise Refusal(InvalidInput("The message is no JSON object.", hint='Send {"id": 1, "query": "…"}.'))
+        raise MessageRefusal(InvalidInput("The message is no JSON object.", hint='Send {"id": 1, "query": "…"}.'))
     id_ = body.pop("id", None)
     if isinstance(id_, bool) or not isinstance(id_, str | int | None) or len(str(id_)) > _MOST_ID_CHARS:
-        raise Refusal(InvalidInput("The id of a message is a number or a text.", hint="It may be left out."))
+        raise MessageRefusal(InvalidInput("The id of a message is a number or a text.", hint="It may be left out."))
     if "mode" in body:
         body.setdefault("search_type", body.pop("mode"))
     given = {name: value for name, value in body.items() if value is not None}
     try:
-        return Question(id_, SearchRequest.model_validate(given))
+        return StreamedQuestion(id_, SearchRequest.model_validate(given))
     except ValidationError as error:
         problems = (_problem(entry["loc"], entry["msg"]) for entry in error.errors(include_url=False))
-        raise Refusal(InvalidInput("; ".join(problems) + "."), id_) from error
+        raise MessageRefusal(InvalidInput("; ".join(problems) + "."), id_) from error
 
 
 def _problem(place: tuple[int | str, ...], words: str) -> str:

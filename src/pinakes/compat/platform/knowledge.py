@@ -12,9 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from pinakes.api.schemas import hit_data
-from pinakes.calls import caller
-from pinakes.catalog import documents, embeddings, listing, selection
+from pinakes.catalog import document_lists, documents, embeddings, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.compat.platform.chunk_ids import chunk_id, place_of
 from pinakes.compat.platform.knowledge_base import (
@@ -26,7 +24,7 @@ from pinakes.compat.platform.knowledge_base import (
     removed,
     source_at,
 )
-from pinakes.compat.platform.knowledge_replies import (
+from pinakes.compat.platform.replies import (
     ChunkSource,
     Collections,
     CopyOf,
@@ -37,17 +35,19 @@ from pinakes.compat.platform.knowledge_replies import (
     VectorStore,
     VersionReply,
 )
-from pinakes.documents.checking import MAX_TITLE_CHARS
-from pinakes.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
+from pinakes.core import caller
+from pinakes.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, PinakesError, Refused, Unreadable
+from pinakes.core.records import JSON, DocumentKind, Duplicate, Hit, Metadata
 from pinakes.library import Library
-from pinakes.readers import READERS, language_of
-from pinakes.readers.decode import scrub
-from pinakes.readers.text import rst_title
-from pinakes.readers.titles import markdown_title
+from pinakes.parsing import READERS, language_of
+from pinakes.parsing.decode import scrub
+from pinakes.parsing.text import rst_title
+from pinakes.parsing.titles import markdown_title
+from pinakes.schemas.hits import hit_data
+from pinakes.services.documents.checking import MAX_TITLE_CHARS
 from pinakes.settings import shortened
-from pinakes.text.suspicion import is_suspicious
+from pinakes.text.injection import is_injection
 from pinakes.tools.declare import Tool, object_from, tool
-from pinakes.types import JSON, DocumentKind, Duplicate, Hit, Metadata
 
 USER_PROVIDED = "user-provided"
 
@@ -365,8 +365,8 @@ def _totals(library: Library, uris: list[str]) -> dict[str, int]:
     record = existing(library) if uris else None
     if record is None:
         return {}
-    with library.shelves.catalog.read() as connection:
-        return listing.chunk_counts(connection, record.id, uris)
+    with library.app.catalog.read() as connection:
+        return document_lists.chunk_counts(connection, record.id, uris)
 
 
 def _found(hit: Hit, total: int) -> FoundChunk:
@@ -390,16 +390,16 @@ def _copy(one: Duplicate) -> CopyOf:
 
 def _stored(library: Library, record: CollectionRecord, uri: str, index: int) -> tuple[str, StoredChunk] | None:
     """Return the id of the document and the chunk as the catalogue has it, None where it is gone by now."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         at = [one for one in documents.find(connection, record.id, uri) if one.uri == uri]
         if not at:
             return None
-        row = selection.passages_at(connection, [(at[0].id, index)]).get((at[0].id, index))
+        row = selection.hit_rows_at(connection, [(at[0].id, index)]).get((at[0].id, index))
         if row is None:
             return None
         embedded = embeddings.of_chunks(connection, record.model_id, [row.id])
     document, metadata = at[0], dict(at[0].metadata)
-    changed = library.shelves.freshness.changed([document.uid], record)[document.uid]
+    changed = library.app.freshness.changed([document.uid], record)[document.uid]
     scheme, colon, _ = uri.partition(":")
     source_type = metadata.get("sourceType") or (scheme if colon else "document")
     modified = metadata.get("sourceLastModified")
@@ -422,7 +422,7 @@ def _stored(library: Library, record: CollectionRecord, uri: str, index: int) ->
         tags=_tags(metadata),
         extracted_policy_ids=[],
         heading_path=list(row.heading_path),
-        suspicious=is_suspicious(f"{document.title}\n{row.text}") or None,
+        suspicious=is_injection(f"{document.title}\n{row.text}") or None,
     )
 
 
@@ -436,8 +436,8 @@ def _state(library: Library) -> KnowledgeBaseState:
         record = existing(library)
         if record is None:
             return KnowledgeBaseState(exists=False, documents_count=0, chunks_count=0)
-        with library.shelves.catalog.read() as connection:
-            counts = listing.chunk_counts(connection, record.id)
+        with library.app.catalog.read() as connection:
+            counts = document_lists.chunk_counts(connection, record.id)
     except PinakesError as error:
         return KnowledgeBaseState(exists=False, documents_count=0, chunks_count=0, error=error.message)
     return KnowledgeBaseState(exists=True, documents_count=len(counts), chunks_count=sum(counts.values()))

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from pinakes.catalog import documents, listing, selection, whole
+from pinakes.catalog import document_lists, documents, full_documents, selection
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.records import DocumentRecord
+from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.selection import BY_ID
-from pinakes.errors import NotFound
-from pinakes.filters import normal_text
+from pinakes.core.errors import NotFound
+from pinakes.core.filters import normal_text
+from pinakes.core.records import Condition, Filter, Hit, Results
 from pinakes.library import Library
-from pinakes.types import Condition, Filter, Hit, Results
 
 COLLECTION = "knowledge-base"
 SOURCE_FIELD = "sourceIdentifier"
@@ -67,7 +67,7 @@ def source_at(library: Library, uri: str) -> str:
     record = existing(library)
     if record is None:
         return ""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         at = [one for one in documents.find(connection, record.id, uri) if one.uri == uri]
     return str(at[0].metadata.get(SOURCE_FIELD) or "") if at else ""
 
@@ -77,15 +77,15 @@ def _copies(library: Library, record: CollectionRecord, results: Results) -> Ite
     uids = [copy.document_id for hit in results.hits for copy in hit.duplicates]
     if not uids:
         return ()
-    with library.shelves.catalog.read() as connection:
-        return whole.of_uids(connection, record.id, uids).values()
+    with library.app.catalog.read() as connection:
+        return full_documents.of_uids(connection, record.id, uids).values()
 
 
 def _uids(
     library: Library, record: CollectionRecord, where: Filter, is_meant: Callable[[DocumentRecord], bool]
 ) -> tuple[str, ...]:
     """Return the ids of the documents that pass ``where`` and are meant."""
-    with library.shelves.catalog.read() as connection:
+    with library.app.catalog.read() as connection:
         passed = documents.of_ids(connection, selection.matching(connection, record.id, where).tolist())
     return tuple(one.uid for one in passed if is_meant(one))
 
@@ -120,5 +120,5 @@ def _is_document(library: Library, record: CollectionRecord, uri: str) -> bool:
     """Say whether ``uri`` is to be taken as that of one document, not as the beginning of several."""
     if not uri or uri.endswith("/"):
         return False
-    with library.shelves.catalog.read() as connection:
-        return bool(listing.chunk_counts(connection, record.id, [uri]))
+    with library.app.catalog.read() as connection:
+        return bool(document_lists.chunk_counts(connection, record.id, [uri]))

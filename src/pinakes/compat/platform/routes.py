@@ -9,11 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
-from pinakes.api.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
-from pinakes.asking import NOT_IN_PASSAGES, NOTHING_FOUND, Passage, Writer
+from pinakes.answering import NOT_IN_CHUNKS, NOTHING_FOUND, AnswerWriter, NumberedChunk
 from pinakes.compat.platform.knowledge import manage_knowledge
-from pinakes.compat.server import Server
-from pinakes.errors import (
+from pinakes.compat.server_parts import Server
+from pinakes.core.errors import (
     Busy,
     CatalogueCorrupt,
     IndexCorrupt,
@@ -24,9 +23,10 @@ from pinakes.errors import (
     PinakesError,
     Refused,
 )
+from pinakes.core.records import JSON
+from pinakes.schemas.envelope import PREFIX, ErrorResponse, RestApiResponse, json_object, refused, wrapped
 from pinakes.settings import Settings
-from pinakes.tools.limits import limit_counts
-from pinakes.types import JSON
+from pinakes.tools.listing_limits import limit_counts
 
 _LIMIT = 20
 _AWAY = (Busy, CatalogueCorrupt, IndexCorrupt, IndexTooNew, ModelUnavailable)
@@ -131,7 +131,7 @@ def _asked(settings: Settings) -> dict[str, JSON]:
     return schema
 
 
-async def _answered(server: Server, writer: Writer, body: Mapping[str, JSON]) -> Response:
+async def _answered(server: Server, writer: AnswerWriter, body: Mapping[str, JSON]) -> Response:
     if not writer.chat.configured:
         hint = f"Set chat.url and chat.model. POST {PREFIX}/tools/manageKnowledge finds chunks without them."
         return refused(503, "AI_NOT_CONFIGURED", "No chat model is configured.", {"hint": hint})
@@ -145,7 +145,7 @@ async def _answered(server: Server, writer: Writer, body: Mapping[str, JSON]) ->
         if chunks:
             write = partial(writer.write, body["query"], passages(chunks, sources))
             written = await server.run(write, waits=True)
-            words = NOT_IN_PASSAGES if written.refused else written.text
+            words = NOT_IN_CHUNKS if written.refused else written.text
             notes += written.notes
     except PinakesError as error:
         return _unanswered(error)
@@ -154,14 +154,14 @@ async def _answered(server: Server, writer: Writer, body: Mapping[str, JSON]) ->
     return wrapped({"answer": words, "sources": list(sources.values()), "chunks": used, **more})
 
 
-def passages(chunks: Iterable[Mapping[str, JSON]], sources: Iterable[str]) -> list[Passage]:
+def passages(chunks: Iterable[Mapping[str, JSON]], sources: Iterable[str]) -> list[NumberedChunk]:
     """Return the chunks as a model is shown them, each under its source's number.
 
     ``sources`` are the uris of the chunks in the order of their numbers.
     """
     number = {uri: place for place, uri in enumerate(sources, start=1)}
     return [
-        Passage(
+        NumberedChunk(
             number[one["uri"]],
             one["uri"],
             one["content"],

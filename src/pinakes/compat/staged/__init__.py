@@ -12,13 +12,13 @@ from pinakes.compat.staged.manage import (
     update_document,
 )
 from pinakes.compat.staged.observe import explain_retrieval, retrieval_log
-from pinakes.compat.staged.staged_prompts import (
+from pinakes.compat.staged.prompts import (
     PROMPTS,
     deep_analysis_prompt,
     evaluate_summaries_prompt,
     staged_rag_system_prompt,
 )
-from pinakes.compat.staged.staged_tools import (
+from pinakes.compat.staged.tools import (
     find_similar,
     get_document_chunk,
     get_documents,

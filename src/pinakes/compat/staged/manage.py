@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.documents.editing import Draft, Written
-from pinakes.errors import InvalidInput, NotFound, PinakesError
+from pinakes.core.errors import InvalidInput, NotFound, PinakesError
+from pinakes.core.records import JSON
 from pinakes.library import Library
-from pinakes.naming import asked_unnamed
+from pinakes.search.collection_choice import asked_unnamed
+from pinakes.services.documents.editing import Draft, WrittenDocument
 from pinakes.tools.declare import Reply, Tool, as_json, list_from, object_from, tool
-from pinakes.tools.errors import as_status, as_word
+from pinakes.tools.failures import as_status, as_word
 from pinakes.tools.parameters import (
     Changed,
     Collection,
@@ -26,7 +27,6 @@ from pinakes.tools.parameters import (
     meant,
     undefaulted,
 )
-from pinakes.types import JSON
 
 TOO_MANY = "Batch size exceeds maximum"
 
@@ -213,7 +213,7 @@ def ingest_batch(
     written = iter(library.documents.put_many([one for one in drafts if isinstance(one, Draft)], collection=name))
     done = [next(written) if isinstance(draft, Draft) else draft for draft in drafts]
     results = [_result(one, document) for one, document in zip(done, documents, strict=True)]
-    stored = [one for one in done if isinstance(one, Written)]
+    stored = [one for one in done if isinstance(one, WrittenDocument)]
     return Batch(
         total=len(results),
         succeeded=len(stored),
@@ -333,7 +333,7 @@ def list_collections(library: Library) -> Collections:
     """List the collections: what each is about and how much it holds."""
     listed = [
         Listed(name=held.name, document_count=held.documents, total_tokens=held.tokens, description=held.description)
-        for held in library.collecting.everything()
+        for held in library.collecting.list_all()
     ]
     if listed:
         return Collections(collections=listed)
@@ -397,7 +397,7 @@ def _one_of_batch(library: Library, document: JSON, name: str) -> Draft | Pinake
         return error
 
 
-def _ingested(written: Written) -> Ingested:
+def _ingested(written: WrittenDocument) -> Ingested:
     document = written.document
     return Ingested(
         doc_id=document.uid,
@@ -413,9 +413,9 @@ def _ingested(written: Written) -> Ingested:
     )
 
 
-def _result(written: Written | PinakesError, document: JSON) -> dict[str, JSON]:
+def _result(written: WrittenDocument | PinakesError, document: JSON) -> dict[str, JSON]:
     """Return what became of a document of a batch."""
-    if isinstance(written, Written):
+    if isinstance(written, WrittenDocument):
         return _ingested(written).as_data()
     title = document.get("title") if isinstance(document, dict) else None
     return ({"title": title} if isinstance(title, str) else {}) | as_status(ingest_document, {}, written)

@@ -7,19 +7,19 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.audit import as_data
-from pinakes.calls import caller
-from pinakes.catalog.audit import FAILED, OK, Wanted
-from pinakes.errors import InvalidInput, NotFound, codes
-from pinakes.filters import nearest
+from pinakes.catalog.audit import FAILED, OK, AuditQuery
+from pinakes.core import caller
+from pinakes.core.errors import InvalidInput, NotFound, codes
+from pinakes.core.filters import nearest
+from pinakes.core.records import JSON
+from pinakes.core.wording import rounded_score
 from pinakes.library import Library
 from pinakes.search.explaining import MOST_DOCUMENTS, Explanation, Explanations
+from pinakes.services.audit import as_data
 from pinakes.tools.declare import Reply, list_from, tool
-from pinakes.tools.errors import as_word
-from pinakes.tools.limits import most_items
+from pinakes.tools.failures import as_word
+from pinakes.tools.listing_limits import most_items
 from pinakes.tools.parameters import Collection, meant, undefaulted
-from pinakes.types import JSON
-from pinakes.wording import rounded_score
 
 _MOST_ENTRIES = 1000
 _OUTCOMES = (OK, FAILED, *codes())
@@ -28,9 +28,9 @@ _SCORE_DIGITS = 4
 
 class Why(Reply):
     """Why a document ranks where it does. ``score`` and ``rank`` are those of search_summaries; ``score_parts`` add up
-    to the score. ``passage_score`` and ``passage_rank`` are of its best passage; a summary of its own lifts it above.
+    to the score. ``passage_score`` and ``passage_rank`` are of its best chunk; a summary of its own lifts it above.
 
-    ``cosine_similarity`` and ``bm25_score`` (a share of the query's best) are of the passages that either half of the
+    ``cosine_similarity`` and ``bm25_score`` (a share of the query's best) are of the chunks that either half of the
     search likes best, 0 to 1; ``query_doc_term_overlap`` is the share of the query's words that it has.
     """
 
@@ -58,7 +58,7 @@ class Why(Reply):
     score_parts: dict[str, float]
     boosts: dict[str, float]
     left_out_by: list[str]
-    passage: dict[str, Any] | SkipJsonSchema[None] = None
+    chunk: dict[str, Any] | SkipJsonSchema[None] = None
 
 
 class Whys(Reply):
@@ -170,7 +170,7 @@ def retrieval_log(
     """List the last calls of tools, newest first: parameters, results, time taken."""
     who = caller.current()
     outcome = _outcome(outcome)
-    wanted = Wanted(
+    wanted = AuditQuery(
         tool=tool_filter,
         session=session_id,
         caller="" if who.scope == "admin" and who.collections is None else who.name,
@@ -201,7 +201,7 @@ def whys(found: Explanations) -> Whys:
 
 
 def _why(one: Explanation) -> Why:
-    hit, keyword, vector = one.passage, one.keyword, one.vector
+    hit, keyword, vector = one.chunk, one.keyword, one.vector
     return Why(
         doc_id=one.document_id,
         title=one.title,
@@ -230,7 +230,7 @@ def _why(one: Explanation) -> Why:
         score_parts=dict(one.parts if one.staged_score is None else one.staged_parts),
         boosts=dict(hit.boosts) if hit else {},
         left_out_by=list(one.left_out),
-        passage={
+        chunk={
             "chunk_id": hit.chunk_id,
             "chunk_index": hit.chunk_index,
             "start_line": hit.start_line,

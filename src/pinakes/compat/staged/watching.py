@@ -7,16 +7,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.calls import caller
+from pinakes.app import App
 from pinakes.catalog import collections, manifest, sources
-from pinakes.catalog.manifest import FileLine
-from pinakes.errors import NeedsOcr, NoText
+from pinakes.catalog.manifest import SourceFile
+from pinakes.core import caller
+from pinakes.core.errors import NeedsOcr, NoText
 from pinakes.library import Library
-from pinakes.shelves import Shelves
-from pinakes.sources.stamp import size_of, state_of
+from pinakes.services.sync.watched import WatchedFolder, courses, knowledge_base, start_over
+from pinakes.sources.file_stat import size_of, state_of
 from pinakes.tools.declare import Reply, tool
-from pinakes.tools.errors import as_word
-from pinakes.upkeep.watched import Watched, courses, knowledge_base, start_over
+from pinakes.tools.failures import as_word
 
 _OFF = "The knowledge base is not in use. Set knowledge_base.enabled to follow its folder."
 _MOST_FAILURES = 20
@@ -108,8 +108,8 @@ def kb_status(
     watched = _base(library)
     if watched is None:
         return KnowledgeStatus(enabled=False, message=_OFF)
-    course = courses(library.shelves).get(watched.key)
-    files = _manifest(library.shelves, watched, max_files, offset, "" if status == "all" else status)
+    course = courses(library.app).get(watched.key)
+    files = _manifest(library.app, watched, max_files, offset, "" if status == "all" else status)
     behind = offset + len(files.files)
     wanted = "" if status == "all" else f',status="{status}"'
     how = f"kb_status(offset={behind},max_files={max(1, max_files)}{wanted})" if files.files_left_out else None
@@ -134,7 +134,7 @@ def kb_resync(library: Library) -> Resynced:
     watched = _base(library)
     if watched is None:
         return Resynced(enabled=False, message=_OFF)
-    deleted, report = start_over(library.shelves, watched)
+    deleted, report = start_over(library.app, watched)
     failing = [*report.failed, *(entry for entry in report.skipped if entry.code in _FAILING)]
     failed = [Failure(relative_path=one.path, error=_words(one.reason)) for one in failing[:_MOST_FAILURES]]
     return Resynced(
@@ -146,16 +146,16 @@ def kb_resync(library: Library) -> Resynced:
     )
 
 
-def _base(library: Library) -> Watched | None:
+def _base(library: Library) -> WatchedFolder | None:
     """Return the knowledge base, None where it is not in use, or not for this caller."""
     base = knowledge_base(library.settings)
     return base if base is not None and caller.current().sees(base.collection) else None
 
 
-def _manifest(shelves: Shelves, watched: Watched, most: int, offset: int, only: str) -> Manifest:
-    with shelves.catalog.read() as connection:
+def _manifest(app: App, watched: WatchedFolder, most: int, offset: int, only: str) -> Manifest:
+    with app.catalog.read() as connection:
         record = collections.find(connection, watched.collection)
-        kept = sources.everything(connection, record.id) if record else []
+        kept = sources.list_all(connection, record.id) if record else []
         place = watched.source.kind, watched.source.location
         ours = next((one for one in kept if (one.kind, one.location) == place), None)
         if ours is None:
@@ -175,7 +175,7 @@ def _manifest(shelves: Shelves, watched: Watched, most: int, offset: int, only: 
     )
 
 
-def _file(line: FileLine, root: str) -> KnowledgeFile:
+def _file(line: SourceFile, root: str) -> KnowledgeFile:
     state = state_of(root, line.path, line.fingerprint, line.digest) if line.uid else "unknown"
     return KnowledgeFile(
         relative_path=line.path,

@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pinakes.errors import InvalidInput
-from pinakes.evaluation.statistics import Latency, latency, paired_p
+from pinakes.core.errors import InvalidInput
+from pinakes.core.ports import Index, VectorQuery
+from pinakes.core.records import JSON
+from pinakes.evaluation.resampling import Latency, latency, paired_p
 from pinakes.evaluation.tuning.ascent import Budget, Scores, Stopped
 from pinakes.evaluation.tuning.findings import LEVEL, SLOWER, Try, tries
 from pinakes.evaluation.tuning.knobs import Point, Values, moved
 from pinakes.evaluation.tuning.trials import Trials
-from pinakes.ports import Index, VectorQuery
-from pinakes.types import JSON
 
 SHARES = (0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.4)
 LEAST_RECALL = 0.98
@@ -28,7 +28,7 @@ _MAX, _SHARE = "index.exact_max_vectors", "index.approximate_share"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SweepPoint:
     """One way to look for the nearest vectors. ``recall``: share of the candidates of an exact scan that it finds."""
 
     tried: Try
@@ -46,7 +46,7 @@ class Sweep:
     metric: str
     questions: int
     vectors: int
-    ways: tuple[Measured, ...]
+    ways: tuple[SweepPoint, ...]
     best: Mapping[str, JSON]
     p: float
     better: bool
@@ -97,7 +97,7 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
         raise KeyboardInterrupt
     done = {point: scores[point] for point in found}
     measured = [
-        Measured(tried, recall, latency(times))
+        SweepPoint(tried, recall, latency(times))
         for tried, (recall, times) in zip(tries(done, built.milliseconds), found.values(), strict=True)
     ]
     return _judged(metric, len(asked), count, measured, [times for _, times in found.values()], stopped)
@@ -106,7 +106,7 @@ def sweep(trials: Trials, metric: str, budget: Budget, on_try: Callable[[int], o
 def _built(trials: Trials, point: Point) -> Trials:
     """Return trials of the index that ``point`` takes, which is built here, once for all that is asked of it."""
     subject = trials.subject
-    return trials.of(replace(subject, parts=replace(subject.parts, index=trials.parts(point).index)))
+    return trials.on_subject(replace(subject, parts=replace(subject.parts, index=trials.parts(point).index)))
 
 
 def _approximate(trials: Trials, point: Point, count: int) -> Trials:
@@ -129,7 +129,7 @@ def _asked(trials: Trials) -> _Asked:
     parts = trials.subject.parts
     settings = parts.settings.search
     limit = max(settings.candidates, 4 * settings.top_k)
-    return [VectorQuery(parts.vectors.of(question.text), limit, question.where) for question in trials.questions]
+    return [VectorQuery(parts.vectors.vector_of(question.text), limit, question.where) for question in trials.questions]
 
 
 def _looked(index: Index, asked: _Asked, truth: Sequence[set[int]]) -> tuple[float, list[float]]:
@@ -147,7 +147,7 @@ def _looked(index: Index, asked: _Asked, truth: Sequence[set[int]]) -> tuple[flo
 
 
 def _judged(
-    metric: str, questions: int, count: int, ways: Sequence[Measured], times: list[list[float]], stopped: Stopped
+    metric: str, questions: int, count: int, ways: Sequence[SweepPoint], times: list[list[float]], stopped: Stopped
 ) -> Sweep:
     good = [
         place

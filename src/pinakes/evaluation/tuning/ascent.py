@@ -39,7 +39,7 @@ class Budget:
 
 
 @dataclass(slots=True)
-class Climbed:
+class AscentResult:
     """``points`` has where each climb stands: one a fold, then that of all questions.
 
     ``tried``: every point with its scores, in the order in which they were tried, the current settings first.
@@ -71,13 +71,13 @@ def climb(
     budget: Budget,
     on_try: Callable[[int], object] | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Climbed:
+) -> AscentResult:
     """Turn one knob after another as long as that raises the mean score of the training questions.
 
     ``current`` are the values that the settings have now, where all climbs start. An interrupt from the keyboard ends
     the climb as a used-up budget does, once the current settings were scored. ``on_try`` is told how many were tried.
     """
-    climbed = Climbed([()] * (len(held_out) + 1))
+    climbed = AscentResult([()] * (len(held_out) + 1))
     climbed.tried[()] = score(())
     everyone = np.arange(len(climbed.tried[()]))
     training = [*(np.setdiff1d(everyone, rows) for rows in held_out), everyone]
@@ -95,7 +95,9 @@ def climb(
     return climbed
 
 
-def _round(climbed: Climbed, every: Sequence[Knob], current: Values, training: Sequence[Rows], tries: _Tries) -> None:
+def _round(
+    climbed: AscentResult, every: Sequence[Knob], current: Values, training: Sequence[Rows], tries: _Tries
+) -> None:
     """Turn each knob once, for all climbs."""
     for knob in every:
         lines = [[moved(point, choice, current) for choice in knob.choices] for point in climbed.points]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinakes.evaluation.statistics import intervals, paired_p
-from pinakes.evaluation.tuning.ascent import Climbed, Rows, Scores, Stopped
-from pinakes.evaluation.tuning.knobs import Point, words, written
-from pinakes.types import JSON
+from pinakes.core.records import JSON
+from pinakes.evaluation.resampling import intervals, paired_p
+from pinakes.evaluation.tuning.ascent import AscentResult, Rows, Scores, Stopped
+from pinakes.evaluation.tuning.knobs import Point, setting_words, written
 
 LEVEL = 0.05
 """An improvement is claimed when chance gives a difference as large less often than this."""
@@ -20,7 +20,7 @@ SLOWER = 0.10
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class ScoreMean:
     """A mean over questions with its 95 % interval, ``low`` to ``high``."""
 
     mean: float
@@ -36,8 +36,8 @@ class Try:
     """
 
     settings: Mapping[str, JSON]
-    score: Mean
-    change: Mean
+    score: ScoreMean
+    change: ScoreMean
     milliseconds: float
 
 
@@ -51,7 +51,7 @@ class HeldOut:
 
     current: float
     tuned: float
-    change: Mean
+    change: ScoreMean
     p: float
     chosen: tuple[Mapping[str, JSON], ...]
 
@@ -74,7 +74,7 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TuningResult:
     """The result of a tuning. ``best``: what all questions together chose, none when that is as it is set now.
 
     ``better``: it may be claimed; else ``why`` says why not.
@@ -92,7 +92,7 @@ class Finding:
     stopped: Stopped
 
 
-def held_out(climbed: Climbed, every_fold: Sequence[Rows]) -> HeldOut:
+def held_out(climbed: AscentResult, every_fold: Sequence[Rows]) -> HeldOut:
     """Put together what the questions of each fold get by the settings that the other folds chose."""
     current = climbed.tried[()]
     tuned = current.copy()
@@ -117,8 +117,8 @@ def tries(tried: Mapping[Point, Scores], milliseconds: Mapping[Point, float]) ->
     return tuple(
         Try(
             settings=dict(point),
-            score=Mean(float(scores[:, column].mean()), *ends[column]),
-            change=Mean(float(changes[:, column].mean()), *ends[count + column]),
+            score=ScoreMean(float(scores[:, column].mean()), *ends[column]),
+            change=ScoreMean(float(changes[:, column].mean()), *ends[count + column]),
             milliseconds=milliseconds.get(point, 0.0),
         )
         for column, point in enumerate(tried)
@@ -147,11 +147,11 @@ def fragment(best: Mapping[str, JSON], heading: Sequence[str]) -> str:
     return "\n".join(f"# {line}" for line in heading) + "\n\n" + "\n\n".join(parts) + "\n"
 
 
-def named(settings: Mapping[str, JSON]) -> str:
+def setting_lines(settings: Mapping[str, JSON]) -> str:
     """Return settings in words."""
-    return words(tuple(settings.items()))
+    return setting_words(tuple(settings.items()))
 
 
-def _mean(values: Sequence[float]) -> Mean:
+def _mean(values: Sequence[float]) -> ScoreMean:
     [(low, high)] = intervals([[value] for value in values])
-    return Mean(float(np.mean(values)), low, high)
+    return ScoreMean(float(np.mean(values)), low, high)

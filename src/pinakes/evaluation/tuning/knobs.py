@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
-from pinakes.errors import InvalidInput
+from pinakes.core.errors import InvalidInput
+from pinakes.core.records import JSON
 from pinakes.settings import Settings, table
-from pinakes.types import JSON
 
 Values: TypeAlias = Mapping[str, JSON]
 """Dotted setting → value."""
@@ -100,11 +100,13 @@ def applied(settings: Settings, point: Point, collection: str = "") -> Settings:
             else:
                 sections[section] = _with(getattr(settings, section), values)
     except ValidationError as error:
-        raise InvalidInput(f"These settings cannot be tried: {words(point)}.", hint="See: pinakes config") from error
+        raise InvalidInput(
+            f"These settings cannot be tried: {setting_words(point)}.", hint="See: pinakes config"
+        ) from error
     return settings.model_copy(update=sections)
 
 
-def place(name: str, settings: Settings, collection: str) -> str:
+def settings_section(name: str, settings: Settings, collection: str) -> str:
     """Return the dotted name under which a settings file has to have ``name`` to decide on ``collection``."""
     rules = settings.collections.get(collection)
     own = name.startswith("chunking.") and rules is not None and rules.chunking is not None
@@ -121,7 +123,7 @@ def current_values(
     return {name: values[name] for knob in every for choice in knob.choices for name in choice}
 
 
-def words(point: Point) -> str:
+def setting_words(point: Point) -> str:
     """Return the settings of ``point`` as they are written after ``--set``: "search.rrf_k=60"."""
     return " ".join(f"{name}={_plain(value)}" for name, value in point) if point else "as it is set now"
 

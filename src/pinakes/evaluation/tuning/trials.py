@@ -12,20 +12,20 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from pinakes.catalog import listing
-from pinakes.errors import InvalidInput
+from pinakes.catalog import document_lists
+from pinakes.core.errors import InvalidInput
+from pinakes.core.ports import Index
+from pinakes.core.records import JSON, SearchMode
 from pinakes.evaluation.metrics import Metric
-from pinakes.evaluation.names import Names
+from pinakes.evaluation.names import DocumentNames
 from pinakes.evaluation.questions import Question
-from pinakes.evaluation.statistics import paired_p
+from pinakes.evaluation.resampling import paired_p
 from pinakes.evaluation.tuning.ascent import Scores
 from pinakes.evaluation.tuning.findings import Speed
-from pinakes.evaluation.tuning.knobs import Point, applied, words
-from pinakes.ports import Index
-from pinakes.search import Gathered, Parts, Request, Tracer, gathered, rank, search
-from pinakes.search.boosts import lifted
+from pinakes.evaluation.tuning.knobs import Point, applied, setting_words
+from pinakes.search import Request, Retrieved, SearchContext, Tracer, rank, retrieve, search
+from pinakes.search.ranking.boosts import lifted
 from pinakes.settings import IndexSettings, SearchSettings, Settings
-from pinakes.types import JSON, SearchMode
 
 _MOST_KEPT_BYTES = 400_000_000
 """Candidates that are kept for further tries; where more are needed at once, they are kept all the same."""
@@ -56,7 +56,7 @@ _Key: TypeAlias = tuple[tuple[str, JSON], ...]
 class Tunable(Protocol):
     """What an index can also do when other settings can be tried on it as it is."""
 
-    def under(self, index: IndexSettings, search: SearchSettings) -> Index:
+    def with_settings(self, index: IndexSettings, search: SearchSettings) -> Index:
         """Return the same index to search by other settings, for as long as this one is open.
 
         Nothing may be applied to it, and nothing is written: what these settings need is built in memory.
@@ -65,23 +65,23 @@ class Tunable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TuningSubject:
     """A collection to be tuned: what searches of it work with, and what the questions call its documents.
 
     ``asked``: document id → uid, by which it has its name.
     """
 
-    parts: Parts
-    names: Names
+    parts: SearchContext
+    names: DocumentNames
     mode: SearchMode
     asked: Mapping[int, str] = field(repr=False)
 
     @classmethod
-    def of(cls, parts: Parts, names: Names, mode: SearchMode) -> Subject:
+    def from_context(cls, context: SearchContext, names: DocumentNames, mode: SearchMode) -> TuningSubject:
         """Return the subject, with the documents of the collection as they are now."""
-        with parts.catalog.read() as connection:
-            every = listing.everything(connection, parts.collection.id)
-        return cls(parts, names, mode, {one.id: one.uid for one in every})
+        with context.catalog.read() as connection:
+            every = document_lists.list_all(connection, context.collection.id)
+        return cls(context, names, mode, {one.id: one.uid for one in every})
 
 
 class Trials:
@@ -90,14 +90,14 @@ class Trials:
     ``milliseconds``: of each point scored, the median time for a question's candidates and their ranking.
     """
 
-    def __init__(self, subject: Subject, questions: Sequence[Question], metric: Metric) -> None:
+    def __init__(self, subject: TuningSubject, questions: Sequence[Question], metric: Metric) -> None:
         self.subject = subject
         self.questions = questions
         self.milliseconds: dict[Point, float] = {}
         self._metric = metric
-        self._kept: OrderedDict[_Key, list[tuple[Gathered, float]]] = OrderedDict()
+        self._kept: OrderedDict[_Key, list[tuple[Retrieved, float]]] = OrderedDict()
 
-    def of(self, subject: Subject) -> Trials:
+    def on_subject(self, subject: TuningSubject) -> Trials:
         """Return trials of the same questions on another subject; times are noted in one place."""
         other = Trials(subject, self.questions, self._metric)
         other.milliseconds = self.milliseconds
@@ -116,7 +116,7 @@ class Trials:
         self.milliseconds[point] = median(times)
         return np.array(found, np.float64)
 
-    def parts(self, point: Point) -> Parts:
+    def parts(self, point: Point) -> SearchContext:
         """Return what a search by the settings of ``point`` works with."""
         parts = self.subject.parts
         settings = applied(parts.settings, point)
@@ -133,13 +133,13 @@ class Trials:
         differences = [other - one for one, other in zip(*times, strict=True)]
         return Speed(median(times[0]), median(times[1]), paired_p(differences))
 
-    def _once(self, parts: Parts, question: Question) -> float:
+    def _once(self, context: SearchContext, question: Question) -> float:
         start = time.perf_counter()
-        search(self.request(question, parts.settings), replace(parts, tracer=Tracer()))
+        search(self.request(question, context.settings), replace(context, tracer=Tracer()))
         return (time.perf_counter() - start) * 1000
 
     def request(self, question: Question, settings: Settings) -> Request:
-        """Return what is asked: as many passages as a user gets."""
+        """Return what is asked: as many chunks as a user gets."""
         asked = settings.search
         return Request(
             query=question.text,
@@ -151,31 +151,31 @@ class Trials:
             keyword_weight=asked.keyword_weight,
         )
 
-    def _gathered(self, point: Point, parts: Parts) -> list[tuple[Gathered, float]]:
+    def _gathered(self, point: Point, context: SearchContext) -> list[tuple[Retrieved, float]]:
         """Return what is known of each question's candidates, and how many milliseconds that took to find out."""
         key = _key(point, self.subject.parts.settings)
         known = self._kept.get(key)
         if known is None:
             if not self._kept and self.subject.mode != "keyword":
                 for one in self.questions:  # so that the first try is not the one that pays for it
-                    parts.vectors.of(one.text)
-            known = [_timed(partial(gathered, self.request(one, parts.settings), parts)) for one in self.questions]
+                    context.vectors.vector_of(one.text)
+            known = [_timed(partial(retrieve, self.request(one, context.settings), context)) for one in self.questions]
             self._kept[key] = known
         self._kept.move_to_end(key)
         while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > _MOST_KEPT_BYTES:
             self._kept.popitem(last=False)
         return known
 
-    def _ranking(self, known: Gathered, question: Question, parts: Parts) -> list[str]:
+    def _ranking(self, known: Retrieved, question: Question, context: SearchContext) -> list[str]:
         """Return the documents of the candidates, best first, as the question calls them."""
-        settings = parts.settings.search
+        settings = context.settings.search
         asked = replace(
             known.asked.request,
             fusion=settings.fusion,
             semantic_weight=settings.semantic_weight,
             keyword_weight=settings.keyword_weight,
         )
-        found = lifted(known.asked, replace(known.found, adjustments=None), parts)
+        found = lifted(known.asked, replace(known.found, adjustments=None), context)
         ranked = rank(asked, found, settings)
         subject = self.subject
         owners = dict.fromkeys(ranked.candidates.documents[ranked.rows].tolist())
@@ -183,16 +183,16 @@ class Trials:
         return list(dict.fromkeys(subject.names.name_of(uid, question.relevant) for uid in uids))
 
 
-def _under(parts: Parts, settings: Settings, point: Point) -> Index:
+def _under(context: SearchContext, settings: Settings, point: Point) -> Index:
     """Return the index to be asked by other ``settings``; itself where they do not concern it."""
-    if (settings.index, settings.search) == (parts.settings.index, parts.settings.search):
-        return parts.index
-    if isinstance(parts.index, Tunable):
-        return parts.index.under(settings.index, settings.search)
+    if (settings.index, settings.search) == (context.settings.index, context.settings.search):
+        return context.index
+    if isinstance(context.index, Tunable):
+        return context.index.with_settings(settings.index, settings.search)
     if not any(name.startswith("index.") or name in _OF_INDEX for name, _ in point):
-        return parts.index
+        return context.index
     raise InvalidInput(
-        f"The engine {settings.index.engine!r} cannot try other settings: {words(point)}.",
+        f"The engine {settings.index.engine!r} cannot try other settings: {setting_words(point)}.",
         hint="Tune what does not concern the index: --what fusion",
     )
 
@@ -212,11 +212,11 @@ def _key(point: Point, current: Settings) -> _Key:
     return tuple(key)
 
 
-def _timed(ask: Callable[[], Gathered]) -> tuple[Gathered, float]:
+def _timed(ask: Callable[[], Retrieved]) -> tuple[Retrieved, float]:
     start = time.perf_counter()
     known = ask()
     return known, (time.perf_counter() - start) * 1000
 
 
-def _size(known: Sequence[tuple[Gathered, float]]) -> int:
+def _size(known: Sequence[tuple[Retrieved, float]]) -> int:
     return sum(one.found.vectors.nbytes for one, _ in known if one.found.vectors is not None)

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import re2
 
-from pinakes.regexes import lazy
+from pinakes.core.regexes import lazy
+from pinakes.text.secrets.by_name import NAMED
 from pinakes.text.secrets.columns import in_columns
-from pinakes.text.secrets.named import NAMED
-from pinakes.text.secrets.patterns import KEYS, TOKENS, Rule
-from pinakes.text.secrets.values import MASK
+from pinakes.text.secrets.kinds import KEYS, TOKENS, Rule
+from pinakes.text.secrets.secret_values import MASK
 
 _RULES: Final = (*KEYS, *TOKENS, *NAMED)
 _MEMORY: Final = 24 << 20
@@ -51,7 +51,7 @@ class _Exact:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FoundSecret:
     """A credential: its kind in words ("a GitHub token"), and where it stands in the text."""
 
     kind: str
@@ -70,7 +70,7 @@ class Detector:
         patterns = [entry for entry in allowed if not entry.startswith(_HASHED)]
         self._pattern = re2.compile("|".join(f"(?:{entry})" for entry in patterns)) if patterns else None
 
-    def find(self, text: str) -> list[Finding]:
+    def find(self, text: str) -> list[FoundSecret]:
         """Return the credentials in ``text``, in their order; none overlaps another."""
         return [one for one in _every(text) if not self._is_allowed(text[one.start : one.end])]
 
@@ -111,7 +111,7 @@ def _strings(value: Any, name: str, depth: int) -> Iterator[str]:
             yield from _strings(inner, name, depth - 1)
 
 
-def masked(text: str, findings: Sequence[Finding]) -> str:
+def masked(text: str, findings: Sequence[FoundSecret]) -> str:
     """Return ``text`` with ``findings`` masked; ends of lines stay."""
     parts, at = [], 0
     for one in findings:
@@ -120,7 +120,7 @@ def masked(text: str, findings: Sequence[Finding]) -> str:
     return "".join([*parts, text[at:]]) if findings else text
 
 
-def lines_of(text: str, findings: Sequence[Finding]) -> list[int]:
+def lines_of(text: str, findings: Sequence[FoundSecret]) -> list[int]:
     """Return the line in which each finding begins, counted from 1."""
     ends = [at for at, char in enumerate(text) if char == "\n"] if findings else []
     return [bisect_right(ends, one.start - 1) + 1 for one in findings]
@@ -130,12 +130,12 @@ def _hidden(secret: str) -> str:
     return "\n".join(MASK * len(line) for line in secret.split("\n"))
 
 
-def _every(text: str) -> list[Finding]:
+def _every(text: str) -> list[FoundSecret]:
     """Return all that is found by its form or by a name, and what stands in columns besides."""
-    found, columns = list(_found(text)), [Finding(_IN_COLUMN, *span) for span in in_columns(text)]
+    found, columns = list(_found(text)), [FoundSecret(_IN_COLUMN, *span) for span in in_columns(text)]
     if not columns:
         return found
-    every, end = list[Finding](), 0
+    every, end = list[FoundSecret](), 0
     for one in sorted([*found, *columns], key=lambda one: (one.start, -one.end)):
         if one.start >= end:
             every.append(one)
@@ -143,7 +143,7 @@ def _every(text: str) -> list[Finding]:
     return every
 
 
-def _found(text: str) -> Iterator[Finding]:
+def _found(text: str) -> Iterator[FoundSecret]:
     if len(text) < _SHORTEST:
         return
     data = text.encode("utf-8", "replace")
@@ -168,7 +168,7 @@ def _found(text: str) -> Iterator[Finding]:
             at = max(at, begin + len(text[chars:free].encode("utf-8", "replace")))
 
 
-def _near(text: str, start: int, patterns: Sequence[_Exact]) -> list[Finding]:
+def _near(text: str, start: int, patterns: Sequence[_Exact]) -> list[FoundSecret]:
     """Return what an anchor at ``start`` is part of."""
     for one in patterns:
         begin = start - one.back
@@ -180,7 +180,7 @@ def _near(text: str, start: int, patterns: Sequence[_Exact]) -> list[Finding]:
     return []
 
 
-def _at(text: str, start: int, exact: re.Pattern[str], rules: Mapping[str, Rule]) -> Iterator[Finding]:
+def _at(text: str, start: int, exact: re.Pattern[str], rules: Mapping[str, Rule]) -> Iterator[FoundSecret]:
     """Yield what begins at ``start``."""
     match = exact.match(text, start)
     if match is None or match.lastgroup is None:
@@ -190,7 +190,7 @@ def _at(text: str, start: int, exact: re.Pattern[str], rules: Mapping[str, Rule]
     if rule.check is not None and not rule.check(text[first:last]):
         return
     spans = rule.spans(text, first, last) if rule.spans else [(first, last)]
-    yield from (Finding(rule.kind, *span) for span in spans)
+    yield from (FoundSecret(rule.kind, *span) for span in spans)
 
 
 def _secret_group(exact: re.Pattern[str], match: re.Match[str]) -> int:

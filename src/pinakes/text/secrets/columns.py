@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import re2
 
-from pinakes.regexes import lazy
-from pinakes.text.secrets import values
+from pinakes.core.regexes import lazy
+from pinakes.text.secrets import secret_values
 
 _NAMES: Final = (
     r"(?i:(?:[a-z0-9]{1,20}[ _.-]){0,2}(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?|"
@@ -69,7 +69,7 @@ def _of_row(row: str, start: int, separator: str, names: dict[int, str]) -> Iter
     for place, part in enumerate(row.split(separator)):
         if place in names:
             value = part.strip().strip(_AROUND)
-            test = values.is_password if _PASSWORD.search(names[place]) else values.is_token
+            test = secret_values.is_password if _PASSWORD.search(names[place]) else secret_values.is_token
             if value and " " not in value and test(value, quoted=True):
                 first = start + part.index(value)
                 yield first, first + len(value)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from pinakes.text.secrets import Detector, Finding, lines_of, masked
-from pinakes.types import Document, ReadingNote
+from pinakes.core.records import Document, ReadingNote
+from pinakes.text.secrets import Detector, FoundSecret, lines_of, masked
 
 CODE: Final = "secret"
 _MOST_NOTES: Final = 20
@@ -47,7 +47,7 @@ class Masking:
         """Return metadata with what is secret masked."""
         return self.detector.masked_value(value) if self.detector is not None and self.masks else value
 
-    def _notes(self, document: Document, found: Sequence[Finding]) -> list[ReadingNote]:
+    def _notes(self, document: Document, found: Sequence[FoundSecret]) -> list[ReadingNote]:
         done = "was masked" if self.masks else "is stored as it is"
         lines = [document.lines[line - 1] if document.lines else line for line in lines_of(document.text, found)]
         notes = [
@@ -63,7 +63,7 @@ class Masking:
 NOTHING_MASKED: Final = Masking(None)
 
 
-class Wishes(Protocol):
+class MaskingSettings(Protocol):
     """The settings that masking looks at: ``ingest.secrets`` and ``ingest.secrets_allowed``."""
 
     @property
@@ -73,7 +73,7 @@ class Wishes(Protocol):
     def secrets_allowed(self) -> tuple[str, ...]: ...
 
 
-def masking_of(settings: Wishes) -> Masking:
+def masking_of(settings: MaskingSettings) -> Masking:
     """Return the masking that ``settings`` want."""
     return _masking(settings.secrets, settings.secrets_allowed)
 

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from pinakes.content_types import CONTENT_TYPES, FIELD, content_type
+from pinakes.core.content_types import CONTENT_TYPES, FIELD, content_type
 
 revision = "0004"
 down_revision = "0003"

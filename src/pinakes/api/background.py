@@ -1,0 +1,210 @@
+"""Does behind a server's back what can wait, and lets searches go first.
+
+What older versions of Pinakes made is made again. What waits for a vector is embedded, one chunk a core at a time;
+summaries are made before somebody looks at them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from typing import cast
+
+import numpy as np
+
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.jobs import Job, job_key
+from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.ports import Embedder, Remote, Vocabulary
+from pinakes.core.records import Float32, Int64, Spent
+from pinakes.core.traffic import Traffic
+from pinakes.jobs.worker import Running, Task
+from pinakes.library import Library
+from pinakes.services.collections import upgrading
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_PAUSE_S = 0.5
+"""Work waits no longer for searches to end, so that a server without a quiet moment gets done too."""
+
+_NICENESS = 10
+
+
+class Background(Task):
+    """Working on every collection of a library behind its searches."""
+
+    kind = "background"
+    look_every_s = 2.0
+    pauses = (60.0, 600.0)
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._written: dict[int, int] = {}
+        self._done: dict[int, tuple[int, int]] = {}
+        self._summarized: dict[int, int] = {}
+
+    def wanted(self) -> Iterable[Job]:
+        """Return a job for each collection in which something changed; large runs leave the rest to it from now on."""
+        self._library.app.embeds_later = True
+        records = self._library.collections()
+        self._forget_gone(records)
+        changed = [record for record in records if self._done.get(record.id) != (record.line, record.written)]
+        return [Job(job_key(self.kind, record.name), self.kind, {"collection": record.name}) for record in changed]
+
+    def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
+        """Have the library drop what it holds of collections that were there before and are not any more."""
+        gone = self._written.keys() - {record.id for record in records}
+        if gone:
+            self._library.app.drop_gone()
+        for known in (self._written, self._done, self._summarized):
+            for number in gone:
+                known.pop(number, None)
+
+    def run(self, running: Running) -> None:
+        """Have the index follow, then do what waits; not while somebody is adding to the collection.
+
+        A run that is not over yet knows best what to embed first.
+        """
+        with suppress(NotFound):
+            record = self._library.collection(str(running.job.arguments["collection"]))
+            before, self._written[record.id] = self._written.get(record.id), record.written
+            state = record.line, record.written  # after a switch what waits is another model's
+            self._library.app.index(record.name)
+            if before != record.written:
+                return
+            try:
+                if self._upgrade(record, running) and self._embed(record.name, running):
+                    self._summarize(record, running)
+                    self._done[record.id] = state
+            except InvalidInput as error:  # refused chunks stay so until the documents are others
+                self._done[record.id] = state
+                _log.warning("collection %r: %s", record.name, error)
+
+    def tell(self, job: Job, words: str) -> None:
+        """Say why a collection waits."""
+        _log.warning("collection %r waits for its vectors: %s", job.arguments["collection"], words)
+
+    def _upgrade(self, record: CollectionRecord, running: Running) -> bool:
+        """Make again what older versions made; say whether that was done, and not left to another process."""
+        app, mine = self._library.app, True
+        with closing(upgrading.upgrade(app, record)) as events:
+            for event in events:
+                mine = mine and event.stage != "elsewhere"
+                _let_pass(app.traffic, running)
+        return mine
+
+    def _embed(self, name: str, running: Running) -> bool:
+        """Embed what waits, letting searches go first; say whether that was done, and not left to another process."""
+        app, mine = self._library.app, True
+        with ExitStack() as opened:
+
+            def gently(embedder: Embedder) -> Embedder:
+                of = _GentleRemote if isinstance(embedder, Remote) else _Gentle
+                gentle = of(embedder, app.traffic, running, app.settings.embedding.threads)
+                return opened.enter_context(closing(gentle))
+
+            for event in opened.enter_context(closing(app.embed_waiting(name, through=gently))):
+                mine = mine and event.stage != "elsewhere"
+                running.note(event.stage, event.done, event.total)
+        return mine
+
+    def _summarize(self, record: CollectionRecord, running: Running) -> None:
+        """Make the summaries of new documents, so that the first search that shows one need not."""
+        for last in self._library.staged.texts.ahead(record.name, self._summarized.get(record.id, 0)):
+            self._summarized[record.id] = last
+            _let_pass(self._library.app.traffic, running)
+
+
+class _Gentle:
+    """An embedder that lets searches go first: single chunks, in threads of low priority."""
+
+    def __init__(self, embedder: Embedder, traffic: Traffic, running: Running, threads: int) -> None:
+        """Use so many ``threads``, 0 = one per core."""
+        self._embedder = embedder
+        self._wanted = threads
+        self._traffic = traffic
+        self._running = running
+        self._threads: ThreadPoolExecutor | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._embedder.max_tokens
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        """As the embedder does; raises ``Stopped`` once the server ends."""
+        if not isinstance(self._embedder, Vocabulary):  # it runs elsewhere
+            _let_pass(self._traffic, self._running)
+            return self._embedder.embed(texts)
+        if self._threads is None:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            self._threads = ThreadPoolExecutor(self._wanted or cores, "pinakes-gentle", initializer=_lower_priority)
+        rows = list(self._threads.map(self._one, texts))
+        return np.stack(rows) if rows else self._embedder.embed(texts)
+
+    def embed_query(self, text: str) -> Float32:
+        return self._embedder.embed_query(text)
+
+    def token_starts(self, text: str) -> Int64:
+        return self._embedder.token_starts(text)
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _one(self, text: str) -> Float32:
+        _let_pass(self._traffic, self._running)
+        row: Float32 = self._embedder.embed([text])[0]
+        return row
+
+
+class _GentleRemote(_Gentle):
+    """The same for a model that runs elsewhere: between its answers it looks whether the server ends."""
+
+    @property
+    def _remote(self) -> Remote:
+        return cast("Remote", self._embedder)
+
+    @property
+    def price_per_million(self) -> float | None:
+        return self._remote.price_per_million
+
+    @property
+    def hosted(self) -> bool:
+        return self._remote.hosted
+
+    def batches(self, texts: Sequence[str]) -> Generator[tuple[Sequence[int], Float32 | InvalidInput], None, None]:
+        """As the embedder gives them; raises ``Stopped`` once the server ends, and what was answered is kept."""
+        with closing(self._remote.batches(texts)) as answers:
+            for answer in answers:
+                yield answer
+                _let_pass(self._traffic, self._running)
+
+    def spent(self) -> Spent:
+        return self._remote.spent()
+
+
+def _let_pass(traffic: Traffic, running: Running) -> None:
+    """Wait while somebody searches, though not for long; raises ``Stopped`` once the server ends."""
+    traffic.wait_for_none(_LONGEST_PAUSE_S)
+    running.check()
+
+
+def _lower_priority() -> None:
+    """Give the calling thread less of the processor than the others get; only Linux has priorities of threads."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS)

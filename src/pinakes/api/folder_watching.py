@@ -1,0 +1,346 @@
+"""Follows folders as they change: reads all of them at first, then whatever becomes new, another, or is gone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import asdict
+from functools import partial
+from typing import TypeAlias
+
+from pinakes.api.debounce import EVERYTHING, Debounce
+from pinakes.api.filesystems import tells_of_changes
+from pinakes.catalog.engine import now
+from pinakes.catalog.jobs import Job
+from pinakes.core.caller import Caller
+from pinakes.core.errors import PinakesError, SourceError, storing
+from pinakes.core.ports import Source
+from pinakes.core.records import Skipped
+from pinakes.ingestion import Event, Report
+from pinakes.jobs.queue import Stopped
+from pinakes.jobs.worker import Running, Task
+from pinakes.library import Library
+from pinakes.services.sync.watched import (
+    WATCH,
+    Doing,
+    WatchedFolder,
+    WatchStatus,
+    concerns,
+    make_sure,
+    note_trouble,
+    read_again,
+    summary,
+    watched_in,
+)
+
+_log = logging.getLogger(__name__)
+
+OnRead: TypeAlias = Callable[[WatchedFolder, Report, Sequence[str]], object]
+"""Takes the folder, what the run did, and the files that it read."""
+
+_TICK_MS = 100
+_GROUP_MS = 200
+_LOOK_AGAIN_S = 1.0
+_EVERYTHING_S = 300.0
+"""Everything is looked at again so often, in case the file system has missed a change."""
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+_LONGEST_ABSENCE_S = 5.0
+"""A folder that is not there is looked for so often, at least."""
+
+_MOST_FAILURES_SAID = 5
+_BUSY_SHARE = 20
+"""Looking for changes takes at most one part in so many of the time."""
+
+_NOTHING_REMOVED = "Was it moved, or a disk unmounted? Nothing was removed; it is looked for."
+
+_TRIES = 3
+"""So often the system is asked anew to tell of changes, before they are looked for."""
+
+
+class Watching(Task):
+    """Following folders, each for as long as the process runs. Another process may be at it already: then they wait.
+
+    ``say`` gets a line for people whenever something goes wrong, ``on_read`` every run; without it the former gets a
+    line whenever something was read, too.
+    """
+
+    kind = WATCH
+    resumes = False
+    caller = Caller("watch", "watch")
+
+    def __init__(
+        self,
+        library: Library,
+        wanted: Sequence[WatchedFolder] | None = None,
+        *,
+        say: Callable[[str], object] | None = None,
+        on_read: OnRead | None = None,
+    ) -> None:
+        """Follow what is ``wanted``, or what the settings name."""
+        self._library = library
+        self._say = say or partial(print, file=sys.stderr, flush=True)
+        self._on_read = on_read or partial(_say_what, self._say)
+        self._turn = threading.Lock()
+        self._chosen = {one.key: one for one in (watched_in(library.settings) if wanted is None else wanted)}
+        self.at_once = len(self._chosen)
+
+    def wanted(self) -> Iterable[Job]:
+        """Return a job for each folder."""
+        return [
+            Job(key, self.kind, {"collection": one.collection, "folder": str(one.root)})
+            for key, one in self._chosen.items()
+        ]
+
+    def accepts(self, job: Job) -> bool:
+        """Say whether a folder is one of these."""
+        return job.key in self._chosen
+
+    def run(self, running: Running) -> None:
+        """Follow a folder until the process ends."""
+        watched = self._chosen[running.job.key]
+        _Follower(self._library, watched, running, self._turn, self._say, self._on_read).run()
+
+
+class _Follower:
+    """Follows one folder."""
+
+    def __init__(
+        self,
+        library: Library,
+        watched: WatchedFolder,
+        running: Running,
+        turn: threading.Lock,
+        say: Callable[[str], object],
+        on_read: OnRead,
+    ) -> None:
+        self._library = library
+        self._app = library.app
+        self._settings = library.settings.watch
+        self._watched = watched
+        self._root = watched.root
+        self._running = running
+        self._turn = turn
+        self._say = say
+        self._on_read = on_read
+        self._course = WatchStatus("reading", now())
+        self._there: tuple[int, int] | None = None
+        self._told = ""
+        self._troubles = 0
+        self._retry = _Retry()
+
+    def run(self) -> None:
+        """Do so until the process ends."""
+        while True:
+            self._running.check()
+            longest = _LONGEST_PAUSE_S
+            try:
+                self._follow()
+                continue
+            except Stopped:
+                raise
+            except SourceError as error:
+                longest = _LONGEST_ABSENCE_S
+                self._trouble(error)
+            except Exception as error:  # noqa: BLE001 - the thread's last door: the folder is to be followed all the same
+                self._trouble(error)
+            self._wait(min(_FIRST_PAUSE_S * 2.0**self._troubles, longest))
+            self._troubles = min(self._troubles + 1, 10)
+
+    def _wait(self, seconds: float) -> None:
+        self._running.ending.wait(seconds)
+        self._running.check()
+
+    def _follow(self) -> None:
+        """Read the folder, then what changes in it.
+
+        Raises:
+            SourceError: it is not there, or is another one by now.
+        """
+        if self._there is None and self._root.is_relative_to(self._library.settings.home):
+            with storing(f"The folder {str(self._root)!r}"):
+                self._root.mkdir(parents=True, exist_ok=True)  # a place of ours, for others to put files in
+        there = self._identity()
+        if self._troubles or self._there not in (None, there):
+            make_sure(self._app, self._watched)
+        self._there = there
+        with closing(self._ticks()) as ticks:
+            next(ticks, None)  # from now on no change is missed
+            self._read(None)
+            settling = Debounce(self._root, self._settings.settle_ms / 1000)
+            everything_at = time.monotonic() + _EVERYTHING_S
+            for paths in ticks:
+                if self._identity() != there:
+                    raise SourceError(f"{str(self._root)!r} is another folder now.", hint="It is looked at again.")
+                settling.add(paths)
+                settling.add(self._retry.due())
+                if time.monotonic() >= everything_at:
+                    settling.add((EVERYTHING,))
+                ready = settling.ready()
+                if EVERYTHING in ready:
+                    self._read(None)
+                    everything_at = time.monotonic() + _EVERYTHING_S
+                elif ready and concerns(self._app, self._watched, ready):
+                    self._read(ready)
+
+    def _identity(self) -> tuple[int, int]:
+        """Return what tells a folder from another one in its place; a file may be replaced by another."""
+        try:
+            status = self._root.stat()
+            return (status.st_dev, status.st_ino) if self._root.is_dir() else (0, 0)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise SourceError(
+                f"{str(self._root)!r} cannot be followed: {reason.lower()}.", hint=_NOTHING_REMOVED
+            ) from error
+
+    def _ticks(self) -> Generator[frozenset[str], None, None]:
+        """Yield, several times a second, the paths that changed since the last time; mostly none."""
+        always, never = self._settings.polling == "always", self._settings.polling == "never"
+        if self._root.is_dir() and not always and (never or tells_of_changes(self._root)):
+            for _ in range(_TRIES):
+                try:
+                    yield from self._notified()
+                    return
+                except FileNotFoundError:
+                    self._wait(_LOOK_AGAIN_S)
+                    return  # which the next look at the folder notices
+                except (OSError, RuntimeError) as error:
+                    why = _no_notice(error, self._settings.poll_s)
+                yield frozenset({EVERYTHING})
+            self._say(f"{self._root}: {why}")
+            self._tell("polling", why)
+        else:
+            self._tell("polling")
+        yield from self._polled()
+
+    def _notified(self) -> Iterator[frozenset[str]]:
+        """Yield what the system tells of."""
+        from watchfiles import watch
+
+        self._tell("watching")
+        changes = watch(
+            self._root,
+            watch_filter=None,
+            debounce=_GROUP_MS,
+            step=_TICK_MS // 2,
+            rust_timeout=_TICK_MS,
+            yield_on_timeout=True,
+            stop_event=self._running.ending,
+            raise_interrupt=False,
+            force_polling=False,
+            ignore_permission_denied=True,
+        )
+        roots = f"{self._root}/", f"{os.path.realpath(self._root)}/"
+        with closing(changes):
+            for found in changes:
+                self._running.check()
+                yield frozenset(_relative(path, roots) for _, path in found)
+
+    def _polled(self) -> Iterator[frozenset[str]]:
+        """Yield what looking at everything shows to have changed."""
+        with closing(self._app.source(self._watched.source)) as source:
+            before, next_at = _looks(source), 0.0
+            yield frozenset()
+            while True:
+                self._wait(_TICK_MS / 1000)
+                start = time.monotonic()
+                if start < next_at:
+                    yield frozenset()
+                    continue
+                after = _looks(source)
+                next_at = time.monotonic() + max(self._settings.poll_s, (time.monotonic() - start) * _BUSY_SHARE)
+                yield frozenset(path for path, _ in before.items() ^ after.items())
+                before = after
+
+    def _read(self, paths: frozenset[str] | None) -> None:
+        """Read what changed and say so."""
+        before, names = self._course.doing, list[str]()
+
+        def on_event(event: Event) -> None:
+            self._running.check()
+            if event.stage == "read":
+                names.append(event.detail)
+
+        self._tell("reading", self._course.message)
+        with self._turn if paths is None else nullcontext():  # a first run may take long
+            report = read_again(self._app, self._watched, paths, on_event)
+        self._troubles, self._told = 0, ""
+        self._retry.note(report)
+        for entry in self._retry.fresh[:_MOST_FAILURES_SAID]:
+            self._say(f"{self._root}: {entry.path} could not be read: {entry.reason}")
+        self._on_read(self._watched, report, names)
+        self._tell(before, self._course.message)
+
+    def _tell(self, doing: Doing, message: str = "") -> None:
+        if (doing, message) != (self._course.doing, self._course.message):
+            self._course = WatchStatus(doing, now(), message)
+        self._running.progress = asdict(self._course)
+
+    def _trouble(self, error: Exception) -> None:
+        """Say what went wrong, once; note it where people look."""
+        known = isinstance(error, PinakesError)
+        words = str(error) if known else f"{type(error).__name__}: {error}"
+        if words != self._told:
+            self._told = words
+            _log.warning("%s is not followed: %s", self._root, words, exc_info=None if known else error)
+            try:
+                self._tell("waiting", words)
+                note_trouble(self._app, self._watched, words)
+            except PinakesError as failure:
+                _log.warning("that cannot be noted: %s", failure)
+
+
+class _Retry:
+    """Files that could not be read, and when to try them again: each time after twice as long.
+
+    ``fresh`` are those that the last run found, and none before.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[str, tuple[float, float]] = {}
+        self.fresh: list[Skipped] = []
+
+    def note(self, report: Report) -> None:
+        """Take the files that fail after a run; the others are forgotten."""
+        first = _FIRST_PAUSE_S, time.monotonic() + _FIRST_PAUSE_S
+        self.fresh = [entry for entry in report.failed if entry.path not in self._at]
+        self._at = {entry.path: self._at.get(entry.path, first) for entry in report.failed}
+
+    def due(self) -> list[str]:
+        """Return the files whose time has come, once."""
+        clock = time.monotonic()
+        found = [path for path, (_, at) in self._at.items() if at <= clock]
+        for path in found:
+            pause = min(2 * self._at[path][0], _LONGEST_PAUSE_S)
+            self._at[path] = pause, clock + pause
+        return found
+
+
+def _relative(path: str, roots: Sequence[str]) -> str:
+    """Return a path below the folder as its source names it."""
+    return next((path.removeprefix(root) for root in roots if path.startswith(root)), EVERYTHING)
+
+
+def _looks(source: Source) -> dict[str, str]:
+    """Return path → what changes with the file, of all that a source has."""
+    scan = source.scan(None)
+    skipped = {one.path.rstrip("/"): one.reason for one in scan.skipped if one.path != "."}
+    return {item.path: item.fingerprint for item in scan.items} | skipped
+
+
+def _no_notice(error: Exception, poll_s: float) -> str:
+    words = str(error).lower()
+    more = " Raise fs.inotify.max_user_watches." if "limit" in words else ""
+    more = " Raise fs.inotify.max_user_instances." if "too many" in words else more
+    return f"the system cannot tell of changes ({error}): they are looked for every {poll_s:g} s.{more}"
+
+
+def _say_what(say: Callable[[str], object], watched: WatchedFolder, report: Report, _: Sequence[str]) -> None:
+    if words := summary(report):
+        say(f"{watched.root} → {watched.collection}: {words}")

@@ -1,0 +1,139 @@
+"""The HTTP application: routes, MCP, the guard before them, and errors as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib import import_module
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from pinakes.api import access, asking, cli_search, events, html_pages, mcp, monitoring, openapi, rest, sources
+from pinakes.api.callers import Callers
+from pinakes.api.connections import Connections
+from pinakes.api.ending import Ending
+from pinakes.api.greeting import version_of
+from pinakes.api.guard import Guard
+from pinakes.api.instance import COMMANDS
+from pinakes.api.prometheus import Meter
+from pinakes.api.service import Service
+from pinakes.api.startup import Startup
+from pinakes.api.threads import RequestThreads
+from pinakes.core.errors import NO_DESCRIPTORS, InvalidInput, PinakesError, http_status, no_descriptors
+from pinakes.core.records import JSON
+from pinakes.library import Library
+from pinakes.schemas import envelope
+
+_DESCRIPTION = "Hybrid search (keyword and meaning) over indexed documents, for people, programs and AI agents."
+_TAGS = [
+    {"name": "root", "description": "What this server is."},
+    {"name": "search", "description": "Finding chunks."},
+    {"name": "tools", "description": "What agents can do, over plain HTTP."},
+    {"name": "monitoring", "description": "Whether it is ready, and how much it holds."},
+]
+_KNOWLEDGE_TAG = {"name": "knowledge", "description": "The knowledge base of a platform team."}
+_PATHS = frozenset({"/", "/search", "/stats", "/health", "/healthz", "/metrics", "/docs", "/openapi.json", mcp.PATH})
+_API_PATHS = frozenset({asking.PATH, COMMANDS, events.PATH, sources.PATH})
+
+
+def create_app(
+    library: Library,
+    *,
+    startup: Startup | None = None,
+    instance_id: str = "",
+    local_key: str = "",
+    connections: Connections | None = None,
+) -> FastAPI:
+    """Return the application that serves ``library``; closing the library is the caller's business."""
+    settings = library.settings
+    workers = RequestThreads(settings.server.search_timeout_s, settings.server.write_timeout_s)
+    service = Service(library, workers, startup, instance_id, local_key, connections)
+    keeps_knowledge = "knowledge" in settings.toolsets
+    compat = ["kep.routes", "kep.socket", *(["platform.routes"] if keeps_knowledge else [])]
+    mcp_app = mcp.create_mcp_app(mcp.create_mcp(service))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with mcp_app.lifespan(mcp_app):
+            yield
+        service.workers.close()
+
+    api = FastAPI(
+        title=settings.server_title,
+        description=_DESCRIPTION,
+        version=version_of(settings),
+        openapi_tags=[*_TAGS, _KNOWLEDGE_TAG] if keeps_knowledge else _TAGS,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    api.state.workers, api.state.ending = service.workers, service.ending
+    api.include_router(html_pages.routes(service, api))
+    parts = [import_module(f"pinakes.compat.{name}") for name in compat]
+    for part in (*parts, monitoring, asking, cli_search, events, sources):
+        api.include_router(part.routes(service))
+    api.include_router(rest.routes(service, api))
+    openapi.follow_settings(api, settings)
+    if access.needs_keys(settings.server):
+        openapi.want_key(api, (route for route, need in access.NEEDED.items() if need is None))
+    api.add_exception_handler(PinakesError, _our_error)
+    api.add_exception_handler(RequestValidationError, _invalid_request)
+    api.add_exception_handler(HTTPException, _http_error)
+    api.add_exception_handler(UnicodeEncodeError, _broken_text)
+    api.add_exception_handler(Exception, _internal_error)
+    api.add_middleware(mcp.McpRoute, mcp=mcp_app)
+    api.add_middleware(Callers)
+    api.add_middleware(access.Access, service=service)
+    api.add_middleware(Guard, settings=settings.server)
+    api.add_middleware(Ending)
+    api.add_middleware(Meter, metrics=service.metrics, paths=_PATHS | _API_PATHS | rest.paths(settings))
+    return api
+
+
+async def _our_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PinakesError)
+    if envelope.of_this_interface(request.url.path):
+        return envelope.failed(error)
+    status = http_status(error)
+    failed = "Search failed: " if status == 500 and request.url.path == "/search" else ""
+    return _json({"detail": failed + error.message, **envelope.about(error)}, status)
+
+
+async def _invalid_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = [{name: entry[name] for name in ("type", "loc", "msg")} for entry in error.errors()]
+    if envelope.of_this_interface(request.url.path):
+        return envelope.refused(400, "INVALID_REQUEST", "The request cannot be used", problems)
+    return _json({"detail": problems, "code": InvalidInput.code}, 422)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """A body that is not even text in JSON comes here as a 400."""
+    assert isinstance(error, HTTPException)
+    if envelope.of_this_interface(request.url.path):
+        return envelope.unhandled(error.status_code, request.url.path, error.headers)
+    return _json({"detail": error.detail}, 422 if error.status_code == 400 else error.status_code, error.headers)
+
+
+async def _broken_text(request: Request, _error: Exception) -> Response:
+    """Half of a surrogate pair is a string in JSON and in Python, but no text."""
+    what = "The request holds half a character (a lone surrogate)."
+    if envelope.of_this_interface(request.url.path):
+        return envelope.refused(400, "INVALID_REQUEST", what)
+    return _json({"detail": what, "code": InvalidInput.code}, 422)
+
+
+async def _internal_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+        return await _our_error(request, no_descriptors())
+    if envelope.of_this_interface(request.url.path):
+        return envelope.refused(500, "EXECUTION_ERROR", "An internal error. The server's log has the details.")
+    what = "Search failed: an internal error" if request.url.path == "/search" else "An internal error"
+    return _json({"detail": f"{what}. The server's log has the details.", "code": PinakesError.code}, 500)
+
+
+def _json(content: dict[str, JSON], status: int, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(to_json(content, inf_nan_mode="strings"), status, headers, "application/json")

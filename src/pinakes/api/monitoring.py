@@ -1,0 +1,111 @@
+"""The routes that watch: ``/health``, ``/healthz``, ``/metrics``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from pinakes.api.instance import HEADER
+from pinakes.api.service import Service
+from pinakes.core.records import JSON
+from pinakes.jobs.queue import open_queue
+from pinakes.library import CollectionStatus
+from pinakes.services.sync.watched import described
+from pinakes.tools.exactness import counted, distinct, exact_share
+
+
+class Health(BaseModel):
+    """How the server is."""
+
+    status: str
+    indexed_documents: int
+    indexed_chunks: int
+    model_loaded: bool
+    components: dict[str, Any]
+
+
+def routes(service: Service) -> APIRouter:
+    """Return the routes over ``service``."""
+    router = APIRouter(tags=["monitoring"])
+
+    @router.get("/health", response_model=Health)
+    async def health() -> Response:
+        """Say whether the server is ready, how much it holds, and how far it is while starting."""
+        return Response(to_json(await service.run(lambda: _health(service))), media_type="application/json")
+
+    @router.get("/healthz")
+    async def healthz() -> Response:
+        """Say that the process answers."""
+        return Response(b'{"status":"ok"}', media_type="application/json", headers={HEADER: service.instance_id})
+
+    @router.get("/metrics", response_class=Response)
+    async def metrics() -> Response:
+        """Give the counters in the text format of Prometheus."""
+        text = await service.run(lambda: service.metrics.text(service.library.status()))
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def _health(service: Service) -> dict[str, JSON]:
+    startup = service.startup
+    every = counted(service.library)
+    held: dict[str, JSON] = {
+        "indexed_documents": sum(map(distinct, every)),
+        "indexed_chunks": sum(status.chunks for status in every),
+    }
+    components: dict[str, JSON] = {"catalog": "ok", "index": _index(every), "embedding": _embedding(every)}
+    components["collections"] = {
+        status.name: {"documents": distinct(status), "chunks": status.chunks} for status in every
+    }
+    if not every and (missing := service.library.naming.missing()):
+        components["note"] = missing
+    if following := described(service.library.app):
+        components["following"] = following
+    queue = open_queue(service.library.app.catalog, service.settings.home)
+    if jobs := Counter(job.state for job in queue.list_all()):
+        components["jobs"] = jobs
+    log = service.library.audit.status()
+    if log.lost or log.problem:
+        components["audit"] = {"waiting": log.waiting, "lost": log.lost, "problem": log.problem}
+    if service.connections is not None:
+        components["connections"] = service.connections.status()
+    if startup is not None and startup.running:
+        components["progress"] = startup.progress()
+    if startup is not None and startup.failure is not None:
+        components["failure"] = str(startup.failure)
+    return {
+        "status": service.status_word(),
+        **held,
+        "model_loaded": startup is None or startup.model_loaded,
+        "components": components,
+    }
+
+
+def _index(every: Sequence[CollectionStatus]) -> dict[str, JSON]:
+    """Return what the indexes say of themselves: that of one collection as it is, of several the sums of numbers."""
+    if len(every) == 1:
+        return {"pending": every[0].pending, **every[0].index}
+    numbers = Counter[str]()
+    for status in every:
+        numbers.update({"pending": status.pending})
+        numbers.update({name: value for name, value in status.index.items() if type(value) in (int, float)})
+    return dict(numbers)
+
+
+def _embedding(every: Sequence[CollectionStatus]) -> dict[str, JSON]:
+    """Return how far the vectors of collections are; ``waiting`` chunks have none and are found by words only."""
+    if not every:
+        return {}
+    return {
+        "exact": sum(status.exact for status in every),
+        "approximate": sum(status.approximate for status in every),
+        "waiting": sum(status.waiting for status in every),
+        "exact_share": exact_share(every),
+    }

@@ -1,0 +1,253 @@
+"""Who answers the messages that come over stdio: a server elsewhere, or this process itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import closing
+from functools import cache
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+
+from pinakes.api.guard import is_loopback
+from pinakes.api.instance import Instance, running
+from pinakes.core.caller import KEY_VARIABLE, SESSION_HEADER, shown_key
+from pinakes.core.errors import RateLimited, Refused, ServerUnreachable, TooLarge, Unauthorized
+from pinakes.core.records import JSON
+from pinakes.settings import Settings
+
+_HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+_CONNECT_TIMEOUT_S = 5.0
+_GRACE_S = 30.0
+_REFUSALS = {401: Unauthorized, 403: Refused, 429: RateLimited}
+Result = TypeVar("Result")
+
+
+class RemoteServer:
+    """A Pinakes that is reached over HTTP; on this machine never through a proxy, which would see the questions.
+
+    ``key`` is what a server of the same home wants to see; any other is shown the one of the environment.
+    """
+
+    def __init__(self, settings: Settings, url: str, *, on_this_machine: bool = False, key: str = "") -> None:
+        self._settings = settings
+        self._url = url.rstrip("/").removesuffix("/mcp")
+        server = settings.server
+        timeout = httpx.Timeout(server.search_timeout_s + _GRACE_S, connect=_CONNECT_TIMEOUT_S)
+        self._of_calls = httpx.Timeout(
+            max(server.search_timeout_s, server.write_timeout_s) + _GRACE_S, connect=_CONNECT_TIMEOUT_S
+        )
+        direct = on_this_machine or _is_loopback(self._url)
+        shown = {"Authorization": f"Bearer {key}"} if key else {} if on_this_machine else shown_key()
+        self._client = httpx.Client(timeout=timeout, headers=_headers() | shown, trust_env=not direct)
+
+    def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
+        """Return the server's response.
+
+        Raises:
+            ServerUnreachable: it does not answer, or not as a Pinakes does. What needs no documents is listed all the
+                same.
+        """
+        try:
+            headers = {"MCP-Protocol-Version": protocol_version}
+            timeout = self._of_calls if message["method"] == "tools/call" else self._client.timeout
+            response = self._client.post(
+                f"{self._url}/mcp", content=json.dumps(message), headers=headers, timeout=timeout
+            )
+            return _checked(response, self._url)
+        except (httpx.HTTPError, httpx.InvalidURL, ServerUnreachable) as error:
+            listed = _listed(self._settings, message["method"])
+            if listed is not None:
+                return {"jsonrpc": "2.0", "id": message["id"], "result": listed}
+            if isinstance(error, ServerUnreachable):
+                raise
+            raise ServerUnreachable(
+                f"No Pinakes answers at {self._url} ({type(error).__name__}).", hint="Start it: pinakes serve"
+            ) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+class LocalServer:
+    """This process: the same MCP application that serves HTTP, called without a network."""
+
+    def __init__(self, settings: Settings) -> None:
+        from pinakes.api.background import Background
+        from pinakes.api.callers import Callers
+        from pinakes.api.folder_watching import Watching
+        from pinakes.api.mcp import create_mcp, create_mcp_app
+        from pinakes.api.service import Service
+        from pinakes.api.startup import Startup
+        from pinakes.api.threads import RequestThreads
+        from pinakes.jobs.queue import open_queue
+        from pinakes.jobs.worker import Worker
+        from pinakes.library import Library
+
+        self._library = Library(settings)
+        self._startup = Startup(self._library)
+        tasks = [self._startup, Watching(self._library), Background(self._library)]
+        self._worker = Worker(open_queue(self._library.app.catalog, settings.home), tasks)
+        self._workers = RequestThreads(settings.server.search_timeout_s, settings.server.write_timeout_s)
+        self._app = create_mcp_app(create_mcp(Service(self._library, self._workers, self._startup)))
+        self._asked = Callers(self._app)
+        self._loop = asyncio.new_event_loop()
+        self._ending = asyncio.Event()
+        self._client: Future[httpx.AsyncClient] = Future()
+        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread.start()
+        self._client.result()
+        self._startup.start()
+        self._worker.start()
+
+    def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
+        """Return the response of the server in this process."""
+        return self._run(self._post(message, protocol_version))
+
+    def close(self) -> None:
+        """End the background work and the server, save and release everything."""
+        self._worker.end()
+        ended = self._startup.stop(), self._worker.stop()
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join(_CONNECT_TIMEOUT_S)
+        if not all(ended):
+            self._library.audit.close()
+            os._exit(0)  # a thread is inside a library that cannot be interrupted; all is committed
+        self._library.close()
+
+    def _live(self) -> None:
+        with closing(self._loop):
+            self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        async with self._app.lifespan(self._app):
+            transport = httpx.ASGITransport(app=self._asked)
+            client = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=_headers())
+            async with client:
+                self._client.set_result(client)
+                await self._ending.wait()
+        self._workers.close()
+
+    async def _post(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
+        headers = {"MCP-Protocol-Version": protocol_version}
+        response = await self._client.result().post("/mcp", content=json.dumps(message), headers=headers, timeout=None)
+        return _checked(response, "the server in this process")
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class RunningOrLocal:
+    """The running server of the home for as long as it runs, else this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._opening = threading.Lock()
+        instance = running(settings)
+        self._remote = _of_instance(settings, instance) if instance is not None else None
+        self._local = None if self._remote is not None else LocalServer(settings)
+
+    def answer(self, message: dict[str, JSON], protocol_version: str) -> dict[str, JSON]:
+        """Return the response of whoever serves the home now."""
+        remote = self._remote
+        if remote is not None:
+            try:
+                return remote.answer(message, protocol_version)
+            except (ServerUnreachable, Unauthorized):
+                self._switch()
+        local = self._local
+        assert local is not None
+        return local.answer(message, protocol_version)
+
+    def close(self) -> None:
+        """Release everything."""
+        for upstream in (self._remote, self._local):
+            if upstream is not None:
+                upstream.close()
+
+    def _switch(self) -> None:
+        with self._opening:
+            if self._local is None:
+                self._local = LocalServer(self._settings)
+            self._remote = None
+
+
+def open_upstream(settings: Settings, url: str | None) -> RemoteServer | RunningOrLocal:
+    """Return who answers for ``url``, or for the home of ``settings``."""
+    return RemoteServer(settings, url) if url else RunningOrLocal(settings)
+
+
+def _of_instance(settings: Settings, instance: Instance) -> RemoteServer:
+    return RemoteServer(settings, instance.url, on_this_machine=True, key=instance.key)
+
+
+@cache
+def _session() -> str:
+    """Return what this process is called in the audit log: it serves one client."""
+    return f"stdio-{secrets.token_hex(4)}"
+
+
+def _headers() -> dict[str, str]:
+    return {**_HEADERS, SESSION_HEADER: _session()}
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        return is_loopback(urlsplit(url).hostname or "")
+    except ValueError:
+        return False
+
+
+def _checked(response: httpx.Response, where: str) -> dict[str, JSON]:
+    """Return the JSON-RPC message in ``response``.
+
+    Raises:
+        ServerUnreachable: it holds none.
+        Unauthorized, Refused, RateLimited, TooLarge: the server wants another key, or fewer or smaller questions.
+    """
+    try:
+        content = response.json()
+    except ValueError:
+        content = None
+    if isinstance(content, dict) and content.get("jsonrpc") == "2.0" and response.status_code not in _REFUSALS:
+        return content
+    error = content.get("error") if isinstance(content, dict) else None
+    if response.status_code in _REFUSALS and isinstance(error, dict):
+        about = error.get("data") or {}
+        hint = f"Put a key into {KEY_VARIABLE}." if response.status_code == 401 else str(about.get("hint", ""))
+        raise _REFUSALS[response.status_code](str(error.get("message", "")), hint=hint)
+    detail = content.get("detail", "") if isinstance(content, dict) else ""
+    if response.status_code == 413:
+        raise TooLarge(str(detail) or "The request is too large.", hint="See server.max_body_bytes of that server.")
+    hint = str(detail) or "Is it a Pinakes?"
+    raise ServerUnreachable(f"{where} answers with HTTP {response.status_code}.", hint=hint)
+
+
+def _shown(listed: dict[str, JSON], settings: Settings) -> dict[str, JSON]:
+    """Return a tool as a server lists it: the schema of its answers only where these are sent as data."""
+    kept = settings.mcp.structured_content
+    return {name: value for name, value in listed.items() if kept or name != "outputSchema"}
+
+
+def _listed(settings: Settings, method: str) -> dict[str, JSON] | None:
+    """Return what is listed where no server answers, None where that is nothing to list."""
+    from pinakes.tools import prompts_of, tools_of
+    from pinakes.tools.listing_limits import listing_for
+    from pinakes.tools.prompts import prompt_listing
+    from pinakes.tools.resources import TEMPLATES
+
+    lists: dict[str, Callable[[], dict[str, JSON]]] = {
+        "tools/list": lambda: {"tools": [_shown(listing_for(tool, settings), settings) for tool in tools_of(settings)]},
+        "prompts/list": lambda: {"prompts": [prompt_listing(prompt) for prompt in prompts_of(settings)]},
+        "resources/list": lambda: {"resources": []},
+        "resources/templates/list": lambda: {"resourceTemplates": [dict(one) for one in TEMPLATES]},
+    }
+    return lists[method]() if method in lists else None

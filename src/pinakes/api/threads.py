@@ -1,0 +1,197 @@
+"""What is asked runs in threads, with a time limit; the event loop only waits for it.
+
+A thread cannot be stopped. Work whose time is up is told to end (``calls.interrupt``), and others have its place
+meanwhile, so that what does not end holds nobody up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+
+from pinakes.core.errors import Busy
+from pinakes.core.interrupt import Interrupt
+
+Result = TypeVar("Result")
+_THREADS = max(2, os.cpu_count() or 1)
+"""More of them only take the processor from each other: on 2 cores 4 threads answer a tenth less than 2, 8 a third."""
+
+_WRITERS = 2 * _THREADS
+"""Those that write mostly wait for each other, and one commit of an index takes in what all of them wrote: on 2 cores
+ten agents write twice as much by 4 threads as by 2. With 8 they write no more, and searches take half as long again."""
+
+
+_WAITERS = 32
+"""They only wait for models that run elsewhere."""
+
+_OVERDUE: Final = 8
+"""So many calls that do not end though their time is up are worked beside."""
+
+_LAST_WORD_S: Final = 2.0
+"""What writes may say so much later what became of it."""
+
+_ENDING: Final = "The server ended before this was done."
+_ELSEWHERE: Final = "Send it again, to the server that comes after."
+
+
+class _Lane:
+    """Threads for calls of one kind: so many at a time, besides those that are overdue."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self.threads = ThreadPoolExecutor(most + _OVERDUE, thread_name_prefix=f"pinakes-{name}")
+        self._free = asyncio.Semaphore(most)
+        self._waiting = 0
+        self.overdue = 0
+
+    async def enter(self) -> None:
+        """Wait for a place."""
+        self._waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting -= 1
+
+    def leave(self) -> None:
+        """Give a place to the next one who waits."""
+        self._free.release()
+
+    def turn_away(self) -> None:
+        """Let all that wait come in at once, only to learn that nothing is begun any more."""
+        for _ in range(self._waiting):
+            self._free.release()
+
+
+class _Run(Generic[Result]):
+    """A call on its way: its answer is what the work returns, or that it did not end in time."""
+
+    def __init__(self, lane: _Lane, work: Callable[[], Result], *, writes: bool) -> None:
+        self.interrupt = Interrupt(writes=writes)
+        self._lane = lane
+        self._loop = asyncio.get_running_loop()
+        self._holds_place = True
+        self._is_overdue = False
+        self.answer: asyncio.Future[Result] = self._loop.create_future()
+        self.future: Future[Result] = lane.threads.submit(copy_context().run, self.interrupt.run, work)
+        self.future.add_done_callback(self._done_in_thread)
+
+    def end(self, reason: Busy, last_word_s: float) -> None:
+        """Tell the work to end, and the caller after ``last_word_s`` seconds that it did not; 0 = at once."""
+        self.interrupt.end(reason)
+        if last_word_s:
+            self._loop.call_later(last_word_s, self._give_up)
+        else:
+            self._give_up()
+
+    def leave(self) -> None:
+        """Let others have the place of work that goes on though nobody waits for it, unless too much does."""
+        if self.future.done() or self._lane.overdue >= _OVERDUE or not self._holds_place:
+            return
+        self._is_overdue = True
+        self._lane.overdue += 1
+        self._free()
+
+    def _give_up(self) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(self.interrupt.unknown())
+
+    def _done_in_thread(self, future: Future[Result]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(self._done, future)
+
+    def _done(self, future: Future[Result]) -> None:
+        if self._is_overdue:
+            self._lane.overdue -= 1
+        self._free()
+        if self.answer.done():
+            return
+        if future.cancelled():
+            self.answer.set_exception(self.interrupt.error() if self.interrupt.is_set else _not_begun())
+        elif error := future.exception():
+            self.answer.set_exception(error)
+        else:
+            self.answer.set_result(future.result())
+
+    def _free(self) -> None:
+        if self._holds_place:
+            self._holds_place = False
+            self._lane.leave()
+
+
+class RequestThreads:
+    """A few threads that answer requests, and others for those that write, or that wait for models elsewhere.
+
+    So searches never wait behind what takes long.
+    """
+
+    def __init__(self, timeout_s: float, write_timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._write_timeout_s = write_timeout_s
+        self._readers, self._writers = _Lane("work", _THREADS), _Lane("write", _WRITERS)
+        self._waiters = _Lane("wait", _WAITERS)
+        self._lanes = self._readers, self._writers, self._waiters
+        self._running: set[_Run[Any]] = set()
+        self._ending = False
+
+    async def run(self, work: Callable[[], Result], *, writes: bool = False, waits: bool = False) -> Result:
+        """Return what ``work`` returns; it knows who is asking as the task that waits for it does.
+
+        ``waits``: it mostly waits for a model elsewhere, and may take as long as writing may.
+
+        Raises:
+            Busy: it took, or waited, too long, or the server ended; of a call that writes the message says what became
+                of it.
+        """
+        lane, most_s, setting = self._readers, self._timeout_s, "search_timeout_s"
+        if writes or waits:
+            lane = self._waiters if waits else self._writers
+            most_s, setting = self._write_timeout_s, "write_timeout_s"
+        loop = asyncio.get_running_loop()
+        until = loop.time() + most_s
+        reason = Busy(f"This took longer than {most_s:g} seconds.", hint=f"Try again, or raise server.{setting}.")
+        reason.__context__ = TimeoutError()  # by which some interfaces know it
+        try:
+            async with asyncio.timeout_at(until):
+                await lane.enter()
+        except TimeoutError:
+            raise reason from None
+        if self._ending:
+            lane.leave()
+            raise _not_begun()
+        run = _Run(lane, work, writes=writes)
+        self._running.add(run)
+        run.future.add_done_callback(partial(self._forget, run))
+        late = loop.call_at(until, run.end, reason, _LAST_WORD_S if writes else 0)
+        try:
+            return await run.answer
+        finally:
+            late.cancel()
+            run.interrupt.end(reason)  # also where the one who asked is gone
+            run.leave()
+
+    def end(self, within_s: float) -> None:
+        """Have all that runs end, and tell after ``within_s`` seconds whom nothing else could be told."""
+        self._ending = True
+        for run in self._running.copy():
+            run.end(Busy(_ENDING, hint=_ELSEWHERE), within_s)
+        for lane in self._lanes:
+            lane.turn_away()
+
+    def close(self, within_s: float = 0) -> bool:
+        """Take no more work; what waits is dropped. Say whether what runs ended in time."""
+        self._ending = True
+        for lane in self._lanes:
+            lane.threads.shutdown(wait=False, cancel_futures=True)
+        return not wait([run.future for run in self._running.copy()], within_s).not_done
+
+    def _forget(self, run: _Run[Any], _future: Future[Any]) -> None:
+        self._running.discard(run)
+
+
+def _not_begun() -> Busy:
+    return Busy("The server ends. Nothing was done.", hint=_ELSEWHERE)

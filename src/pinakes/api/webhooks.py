@@ -1,0 +1,171 @@
+"""Tells addresses of what happens, as jobs of a server: each reads events behind a cursor and posts them in order.
+
+What writes events never waits for them to be delivered. The cursor moves once a post was answered, so that each event
+is delivered at least once, whatever ends in between. Of several servers of one home one tells an address at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+from pinakes.catalog import Catalog, events, webhooks
+from pinakes.catalog.events import Event
+from pinakes.catalog.jobs import Job
+from pinakes.catalog.webhooks import Progress
+from pinakes.core.records import JSON
+from pinakes.core.schedules import pause_s
+from pinakes.fetching import open_client
+from pinakes.fetching.client import Client
+from pinakes.fetching.webhook_requests import Outcome, check, post
+from pinakes.jobs.worker import Running, Task
+from pinakes.library import Library
+from pinakes.settings import WebhookSettings
+
+_log = logging.getLogger(__name__)
+
+_FIRST_WAIT_S = 1.0
+_MOST_WAIT_S = 3600.0
+_WRONG_HERE_S = 60.0
+_SKIPPED_AT_ONCE = 1000
+"""So many events that an address is not told of are passed over before that is noted."""
+
+
+class Webhooks(Task):
+    """Telling addresses of events.
+
+    Raises:
+        InvalidSetting: two have one name, or an address cannot be one.
+    """
+
+    kind = "webhook"
+    look_every_s = 0.25
+
+    def __init__(self, library: Library) -> None:
+        hooks = library.settings.webhooks
+        check(hooks)
+        self.at_once = len(hooks)
+        self._fetch = library.settings.fetch
+        self._tellers = {f"webhook:{hook.name}": Teller(library.app.catalog, hook) for hook in hooks}
+
+    def wanted(self) -> Iterable[Job]:
+        """Return a job for each address that is to be told of something now."""
+        return [
+            Job(key, self.kind, {"webhook": teller.name}) for key, teller in self._tellers.items() if teller.is_due()
+        ]
+
+    def accepts(self, job: Job) -> bool:
+        """Say whether an address is one of the settings."""
+        return job.key in self._tellers
+
+    def run(self, running: Running) -> None:
+        """Tell an address of all there is to tell now."""
+        with closing(open_client(self._fetch)) as client:
+            while self._tellers[running.job.key].step(client):
+                running.check()
+
+
+class Teller:
+    """Tells one address of events, in order, one post at a time."""
+
+    def __init__(self, catalog: Catalog, hook: WebhookSettings) -> None:
+        self._catalog, self._hook, self.name = catalog, hook, hook.name
+        self._seen = 0
+        self._failing = 0
+
+    def is_due(self) -> bool:
+        """Say whether there is something to do now."""
+        progress = self._begin()
+        with self._catalog.read() as connection:
+            if webhooks.to_be_sent(connection, self.name):
+                return True
+        if _waits(progress):
+            return False
+        found, seen, lost = self._find(progress)
+        if found or _must_note(progress, seen, lost):
+            return True
+        self._seen = seen
+        return False
+
+    def step(self, client: Client) -> bool:
+        """Send one post, if there is anything to tell and it is time; say whether there may be more."""
+        progress = self._begin()
+        if self._send_again(client):
+            return True
+        if _waits(progress):
+            return False
+        found, self._seen, lost = self._find(progress)
+        if _must_note(progress, self._seen, lost):
+            if lost:
+                _log.warning("the webhook %s missed %d events: they were dropped", self.name, lost)
+            with self._catalog.write() as connection:
+                webhooks.passed(connection, self.name, self._seen, missed=lost)
+        if not found:
+            return False
+        outcome = self._post(client, [one.as_data() for one in found])
+        self._failing = found[-1].id if outcome.error else 0
+        with self._catalog.write() as connection:
+            if not outcome.error:
+                webhooks.passed(connection, self.name, found[-1].id, delivered=len(found))
+                return True
+            tries = progress.tries + outcome.counts
+            _log.warning("the webhook %s failed: %s", self.name, outcome.error)
+            if tries >= self._hook.tries:
+                told = [one.as_data() for one in found]
+                webhooks.lay_aside(connection, self.name, found[-1].id, told, tries, outcome.error)
+                return True
+            wait_s = pause_s(tries, _FIRST_WAIT_S, _MOST_WAIT_S, self.name) if outcome.counts else _WRONG_HERE_S
+            retry_at = datetime.now(UTC) + timedelta(seconds=wait_s)
+            webhooks.failed(connection, self.name, outcome.error, tries, retry_at.isoformat())
+        return False
+
+    def _begin(self) -> Progress:
+        with self._catalog.read() as connection:
+            found = webhooks.find_progress(connection, self.name)
+        if found is None:
+            with self._catalog.write() as connection:
+                found = webhooks.begin(connection, self.name)
+        return found
+
+    def _find(self, progress: Progress) -> tuple[list[Event], int, int]:
+        """Return what to tell next, the last event before that, and how many were dropped."""
+        hook, position = self._hook, max(self._seen, progress.position)
+        with self._catalog.read() as connection:
+            newest = events.newest(connection)
+            if newest <= position:
+                return [], position, 0
+            lost = events.missed(connection, position)
+            found = events.after(connection, position, hook.batch, hook.events, hook.collections or None)
+        found = [one for one in found if one.id <= self._failing] or found  # what failed is sent as it was
+        return found, found[0].id - 1 if found else newest, lost
+
+    def _post(self, client: Client, told: Sequence[dict[str, JSON]]) -> Outcome:
+        return post(client, self._hook, told, f"{self.name}-{told[0]['id']}-{told[-1]['id']}")
+
+    def _send_again(self, client: Client) -> bool:
+        """Send a post that was laid aside, if somebody wants that; say whether there was one."""
+        with self._catalog.read() as connection:
+            one = webhooks.to_be_sent(connection, self.name)
+        if one is None:
+            return False
+        outcome = self._post(client, one.events)
+        with self._catalog.write() as connection:
+            if outcome.error:
+                webhooks.failed_again(connection, one, outcome.error)
+            else:
+                webhooks.delivered_at_last(connection, self.name, one)
+        return True
+
+
+def _must_note(progress: Progress, seen: int, lost: int) -> bool:
+    """Say whether so much is passed over that it is to be noted."""
+    return lost > 0 or seen - progress.position >= _SKIPPED_AT_ONCE
+
+
+def _waits(progress: Progress) -> bool:
+    """Say whether the next post still has to wait; not where the clock was set back meanwhile."""
+    if progress.retry_at is None:
+        return False
+    return 0 < (datetime.fromisoformat(progress.retry_at) - datetime.now(UTC)).total_seconds() <= 2 * _MOST_WAIT_S

@@ -1,0 +1,135 @@
+"""Documents as far as choosing and reading them goes: what they are about, how long, where their chunks lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from pinakes.catalog.document_records import RECORD, DocumentRecord, of_row
+from pinakes.catalog.schema import chunks, documents
+
+_BATCH = 1000
+_SYMBOL_CHUNKS = 50
+"""Names that code defines further behind are not among those that say what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSpan:
+    """Where a chunk lies in the text of its document, and how long it is."""
+
+    id: int
+    ordinal: int
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    token_count: int
+    heading_path: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+
+def of_ids(connection: Connection, ids: Sequence[int]) -> dict[int, DocumentRecord]:
+    """Return document id → record, of those that are there."""
+    found: dict[int, DocumentRecord] = {}
+    for start in range(0, len(ids), _BATCH):
+        rows = connection.execute(_BY_ID, {"ids": list(ids[start : start + _BATCH])})
+        found |= {row.id: of_row(row) for row in rows}
+    return found
+
+
+def names(connection: Connection, ids: Sequence[int]) -> dict[int, Any]:
+    """Return document id → row with its ``id``, ``uid``, ``path`` and ``title``, which take less time than the rest."""
+    found: dict[int, Any] = {}
+    for start in range(0, len(ids), _BATCH):
+        found |= {row.id: row for row in connection.execute(_NAMES, {"ids": list(ids[start : start + _BATCH])})}
+    return found
+
+
+def of_uids(connection: Connection, collection_ids: Sequence[int], uids: Sequence[str]) -> dict[str, DocumentRecord]:
+    """Return document uid → record, of those that are in one of these collections."""
+    found: dict[str, DocumentRecord] = {}
+    for start in range(0, len(uids), _BATCH):
+        wanted = {"uids": list(uids[start : start + _BATCH]), "collections": list(collection_ids)}
+        found |= {row.uid: of_row(row) for row in connection.execute(_BY_UID, wanted)}
+    return found
+
+
+def following(connection: Connection, collection_id: int, after: int, limit: int) -> list[DocumentRecord]:
+    """Return the next ``limit`` documents of a collection behind the id ``after``, by id."""
+    query = RECORD.where(documents.c.collection_id == collection_id, documents.c.id > after)
+    return [of_row(row) for row in connection.execute(query.order_by(documents.c.id).limit(limit))]
+
+
+def count(connection: Connection, collection_id: int) -> int:
+    """Return how many documents a collection has."""
+    query = select(func.count()).where(documents.c.collection_id == collection_id)
+    return int(connection.execute(query).scalar_one())
+
+
+def beginnings(connection: Connection, ids: Sequence[int], chars: int) -> dict[int, str]:
+    """Return document id → the first ``chars`` of its text."""
+    cut = func.substr(documents.c.text, 1, chars)
+    rows = connection.execute(select(documents.c.id, cut).where(documents.c.id.in_(ids)))
+    return {row[0]: str(row[1]) for row in rows}
+
+
+def without_summary(connection: Connection, collection_id: int, *, again: bool = False) -> list[int]:
+    """Return the documents of a collection that have no summary of their own; ``again``: or one that a model wrote."""
+    writers = ("", "extractive", "chat") if again else ("", "extractive")
+    query = select(documents.c.id).where(
+        documents.c.collection_id == collection_id, documents.c.summary_by.in_(writers)
+    )
+    return list(connection.scalars(query.order_by(documents.c.id)))
+
+
+def symbols(connection: Connection, document_id: int) -> tuple[str, ...]:
+    """Return the names that a document's code defines, in the order of the text, less those far behind."""
+    query = select(chunks.c.symbols).where(chunks.c.document_id == document_id, chunks.c.ordinal < _SYMBOL_CHUNKS)
+    rows = connection.scalars(query.order_by(chunks.c.ordinal))
+    return tuple(dict.fromkeys(str(name) for names in rows for name in names))
+
+
+def marks(connection: Connection, document_id: int) -> list[ChunkSpan]:
+    """Return where the chunks of a document lie, in their order."""
+    return [
+        ChunkSpan(*row[:-2], tuple(row.heading_path), tuple(row.symbols))
+        for row in connection.execute(_MARKS, {"document": document_id})
+    ]
+
+
+def ordinals(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, ChunkSpan]:
+    """Return chunk id → where the chunk lies."""
+    rows = connection.execute(_MARKS_OF, {"ids": list(chunk_ids)})
+    return {row.id: ChunkSpan(*row[:-2], tuple(row.heading_path), tuple(row.symbols)) for row in rows}
+
+
+def chunk_ids(connection: Connection, document_ids: Sequence[int]) -> list[int]:
+    """Return the ids of the chunks of these documents, ascending."""
+    query = select(chunks.c.id).where(chunks.c.document_id.in_(document_ids)).order_by(chunks.c.id)
+    return list(connection.scalars(query))
+
+
+_BY_ID = RECORD.where(documents.c.id.in_(bindparam("ids", expanding=True)))
+_NAMES = select(documents.c.id, documents.c.uid, documents.c.path, documents.c.title).where(
+    documents.c.id.in_(bindparam("ids", expanding=True))
+)
+_BY_UID = RECORD.where(
+    documents.c.uid.in_(bindparam("uids", expanding=True)),
+    documents.c.collection_id.in_(bindparam("collections", expanding=True)),
+)
+_MARK = select(
+    chunks.c.id,
+    chunks.c.ordinal,
+    chunks.c.start,
+    chunks.c.end,
+    chunks.c.start_line,
+    chunks.c.end_line,
+    chunks.c.token_count,
+    chunks.c.heading_path,
+    chunks.c.symbols,
+)
+_MARKS = _MARK.where(chunks.c.document_id == bindparam("document")).order_by(chunks.c.ordinal)
+_MARKS_OF = _MARK.where(chunks.c.id.in_(bindparam("ids", expanding=True)))

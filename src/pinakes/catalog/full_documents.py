@@ -1,0 +1,125 @@
+"""Documents with all that is known of them, and their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from pinakes.catalog import document_queries
+from pinakes.catalog.document_records import RECORD, DocumentRecord
+from pinakes.catalog.schema import documents
+from pinakes.core.records import JSON, ReadingNote
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FullDocument(DocumentRecord):
+    """A row of ``documents``, all of it. ``own`` is its metadata without what its group gives it (``inherited``)."""
+
+    text: str
+    source_id: int | None
+    own: dict[str, JSON]
+    inherited: dict[str, JSON]
+    given: dict[str, JSON] | None
+    pages: list[int] | None
+    notes: tuple[ReadingNote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkText:
+    """A chunk: ``text`` is ``document.text[start:end]``, lines count from 1, ``token_count`` includes its header."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    token_count: int
+    heading_path: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+
+def of_uids(connection: Connection, collection_id: int, uids: Sequence[str]) -> dict[str, FullDocument]:
+    """Return id → document, in the order of ``uids``, less those that the collection does not have."""
+    found: dict[str, FullDocument] = {}
+    for start in range(0, len(uids), _BATCH):
+        rows = connection.execute(_OF_UIDS, {"collection": collection_id, "uids": list(uids[start : start + _BATCH])})
+        found |= {row.uid: _content(row) for row in rows}
+    return {uid: found[uid] for uid in uids if uid in found}
+
+
+def of_id(connection: Connection, document_id: int) -> FullDocument:
+    """Return a document that is there."""
+    return _content(connection.execute(_OF_ID, {"document": document_id}).one())
+
+
+def at_uri(connection: Connection, collection_id: int, uri: str) -> FullDocument | None:
+    """Return the document that stands at ``uri``."""
+    row = connection.execute(_AT_URI, {"collection": collection_id, "uri": uri}).first()
+    return None if row is None else _content(row)
+
+
+def like(connection: Connection, collection_id: int, content_hash: str, title: str) -> list[FullDocument]:
+    """Return the documents of this content and title that are no files, the oldest first."""
+    same = {"collection": collection_id, "content_hash": content_hash, "title": title}
+    return [_content(row) for row in connection.execute(_LIKE, same)]
+
+
+def cut_by_hand(connection: Connection, collection_id: int) -> list[tuple[str, str, str, str | None]]:
+    """Return id, chunker, kind and language of the documents that no file gives, the oldest first."""
+    own = (documents.c.collection_id == collection_id, documents.c.source_id.is_(None))
+    cut = select(documents.c.uid, documents.c.chunker, documents.c.kind, documents.c.language)
+    return [tuple(row) for row in connection.execute(cut.where(*own).order_by(documents.c.id))]
+
+
+def noted(connection: Connection, collection_id: int) -> list[tuple[str, ReadingNote]]:
+    """Return path and note of all that was dropped, doubted or masked in the documents of a collection, by path."""
+    query = select(documents.c.path, documents.c.notes).where(
+        documents.c.collection_id == collection_id, documents.c.notes.is_not(None)
+    )
+    rows = connection.execute(query.order_by(documents.c.path))
+    return [(row.path, ReadingNote(**note)) for row in rows for note in row.notes]
+
+
+def chunks_of(connection: Connection, content: FullDocument) -> list[ChunkText]:
+    """Return the chunks of a document in their order."""
+    return [
+        ChunkText(
+            mark.ordinal,
+            content.text[mark.start : mark.end],
+            mark.start,
+            mark.end,
+            mark.start_line,
+            mark.end_line,
+            mark.token_count,
+            mark.heading_path,
+            mark.symbols,
+        )
+        for mark in document_queries.marks(connection, content.id)
+    ]
+
+
+def _content(row: Any) -> FullDocument:
+    values = row._asdict()
+    own = values["metadata"]
+    notes = tuple(ReadingNote(**note) for note in values["notes"] or ())
+    return FullDocument(**values | {"metadata": {**values["inherited"], **own}, "own": own, "notes": notes})
+
+
+_EVERY = RECORD.add_columns(
+    documents.c.text, documents.c.source_id, documents.c.given, documents.c.pages, documents.c.notes
+)
+_OF_ID = _EVERY.where(documents.c.id == bindparam("document"))
+_ROWS = _EVERY.where(documents.c.collection_id == bindparam("collection"))
+_OF_UIDS = _ROWS.where(documents.c.uid.in_(bindparam("uids", expanding=True)))
+_AT_URI = _ROWS.where(documents.c.uri == bindparam("uri"))
+_LIKE = _ROWS.where(
+    documents.c.content_hash == bindparam("content_hash"),
+    documents.c.title == bindparam("title"),
+    documents.c.source_id.is_(None),
+).order_by(documents.c.id)

@@ -1,0 +1,189 @@
+"""Where the indexes, maps and locks of collections lie in a home folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import FileLock
+
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.errors import storing
+from pinakes.platform.locks import free
+from pinakes.platform.permissions import make_private
+
+_OF_COLLECTION = re.compile(r"(?:map-)?(\d+)[.-].+")
+"""What lies in ``index``, by the id of the collection it belongs to. No id is ever given twice."""
+
+_DROPPED = ".dropped"
+
+_FETCHED = re.compile(r"[0-9a-f]{16}")
+"""The names of the folders in ``sources`` in which sources keep what they fetched."""
+
+
+class Home:
+    """The folders ``index`` and ``sources`` of a home.
+
+    Of a home that cannot be written to, indexes are used through links to their files in a temporary folder: what an
+    index writes, catching up or being built anew, stays there until the end of the process.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        self.path = path
+        self._linked: LinkedFolders | None = None if writable else LinkedFolders()
+
+    def index(self, record: CollectionRecord) -> Path:
+        """Return the folder of the index of a generation."""
+        folder = self.path / "index" / f"{record.id}-{record.generation}"
+        return folder if self._linked is None else self._linked.links_to(folder)
+
+    def empty(self, record: CollectionRecord) -> bool:
+        """Begin anew with an index that is used through links; say whether it is."""
+        if self._linked is None:
+            return False
+        self._linked.cut(self.index(record))
+        return True
+
+    def close(self) -> None:
+        """Remove what is temporary."""
+        if self._linked is not None:
+            self._linked.close()
+
+    def map(self, record: CollectionRecord) -> Path:
+        """Return the place of a collection's map: one per model, whatever the generation of the index."""
+        return self.path / "index" / f"map-{record.id}-{record.model_id}.npz"
+
+    def drop_all_but(self, kept: Sequence[CollectionRecord]) -> None:
+        """Remove the index folders and maps of a collection but those of these generations of it.
+
+        Killed processes may have left some.
+        """
+        folder, number = self.path / "index", kept[0].id
+        for path in self.all_but(kept):
+            shutil.rmtree(_set_aside(path), ignore_errors=True)
+        maps = {self.map(record).stem for record in kept}
+        for path in folder.glob(f"map-{number}-*"):
+            if path.name.partition(".")[0] not in maps:
+                path.unlink(missing_ok=True)
+
+    def all_but(self, kept: Sequence[CollectionRecord]) -> list[Path]:
+        """Return the index folders of a collection but those of these generations of it."""
+        wanted = {self.index(record) for record in kept}
+        return [path for path in (self.path / "index").glob(f"{kept[0].id}-*") if path not in wanted]
+
+    def keep_only(self, there: Callable[[], Collection[int]]) -> None:
+        """Remove indexes, maps and locks of collections that are gone, as deleting leaves them, or being killed at it.
+
+        ``there`` gives the ids of the collections there are. It is asked last: a folder is made after its collection.
+        """
+        if self._linked is not None:
+            return
+        found = [(path, _OF_COLLECTION.fullmatch(path.name)) for path in (self.path / "index").glob("*")]
+        known = there() if found else ()
+        for path, match in found:
+            if match is not None and int(match[1]) not in known:
+                _remove(path)
+
+    def keep_fetched(self, used: Callable[[], Collection[Path]]) -> None:
+        """Remove what sources fetched that are not there any more.
+
+        ``used`` gives the folders (``source``) of the sources there are. It is asked last: a folder is made after its
+        source.
+        """
+        found = [path for path in (self.path / "sources").glob("*") if _FETCHED.fullmatch(path.name) and path.is_dir()]
+        kept = used() if found else ()
+        for path in found:
+            if path not in kept:
+                _remove(path)
+
+    def drop_locks(self, collection: str, place: tuple[str, str, str]) -> None:
+        """Remove the lock of a source that is not read into a collection any more, unless somebody holds it."""
+        lock = self.reading(collection, place)
+        if free(lock):
+            Path(lock.lock_file).unlink(missing_ok=True)
+
+    def rebuilding(self, record: CollectionRecord, timeout_s: float) -> FileLock:
+        """Return the lock that is held while an index of a collection is built anew or gets another number."""
+        return self._lock("index", f"{record.id}.lock", timeout_s)
+
+    def embedding(self, record: CollectionRecord) -> FileLock:
+        """Return the lock of whoever embeds what waits in a collection."""
+        return self._lock("index", f"{record.id}.embedding.lock")
+
+    def changing(self, record: CollectionRecord) -> FileLock:
+        """Return the lock of whoever builds, switches or drops the generation beside a collection."""
+        return self._lock("index", f"{record.id}.beside.lock", 0)
+
+    def reading(self, collection: str, place: tuple[str, str, str]) -> FileLock:
+        """Return the lock of whoever reads the source at ``place`` (kind, location, part) into a collection."""
+        name = hashlib.sha256("\0".join((collection, *place)).encode(errors="surrogatepass")).hexdigest()[:16]
+        return self._lock("sources", f"{name}.lock")
+
+    def source(self, kind: str, location: str, ref: str | None) -> Path:
+        """Return the folder in which a source may keep what it fetched."""
+        name = hashlib.sha256(f"{kind} {location} {ref}".encode()).hexdigest()[:16]
+        return self.path / "sources" / name
+
+    def _lock(self, part: str, name: str, timeout_s: float = -1) -> FileLock:
+        folder = (self.path if self._linked is None else self._linked.place) / part
+        with storing(f"The folder {str(folder)!r}"):
+            make_private(folder)
+        return FileLock(folder / name, timeout=timeout_s, thread_local=False)
+
+
+class LinkedFolders:
+    """Temporary folders with links to all files of other folders, for their owner alone. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folder = tempfile.TemporaryDirectory(prefix="pinakes-", ignore_cleanup_errors=True)
+        self.place = Path(self._folder.name)
+
+    def links_to(self, folder: Path) -> Path:
+        """Return the folder of links for ``folder``, which is made the first time; locks are not linked."""
+        linked = self.place / folder.parent.name / folder.name
+        with self._lock:
+            if not linked.is_dir():
+                make_private(linked)
+                for place, _, names in os.walk(folder):
+                    here = linked / Path(place).relative_to(folder)
+                    make_private(here)
+                    for name in names:
+                        if not name.endswith(".lock"):
+                            (here / name).symlink_to(Path(place, name).absolute())
+        return linked
+
+    def cut(self, linked: Path) -> None:
+        """Leave an empty folder in place of one of links."""
+        with self._lock:
+            shutil.rmtree(linked, ignore_errors=True)
+            make_private(linked)
+
+    def close(self) -> None:
+        """Remove the links."""
+        self._folder.cleanup()
+
+
+def _set_aside(folder: Path) -> Path:
+    """Rename a folder that is to be removed, so that whoever has it open finds all of it or nothing; return it."""
+    if folder.suffix == _DROPPED:
+        return folder
+    with suppress(OSError):
+        return folder.rename(folder.with_suffix(_DROPPED))
+    return folder
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or folder that may vanish meanwhile; what cannot be removed now stays for the next time."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()

@@ -1,0 +1,395 @@
+"""Everything that can go wrong, as one tree.
+
+::
+
+    PinakesError
+    ├── InvalidInput            a value the caller gave cannot be used
+    │   ├── InvalidName         … as a collection, source or profile name
+    │   ├── InvalidFilter       … as a filter
+    │   ├── QueryTooLong        … as a query
+    │   ├── InvalidSetting      … as a setting
+    │   └── WouldRemove         … unless it is said that documents are to be removed
+    ├── NotFound                the named thing does not exist
+    ├── Conflict                it is not as the caller takes it to be: somebody else changed it
+    ├── Refused                 exists, but is outside what is allowed
+    │   └── Unauthorized        … and nobody knows who asks: no valid key was shown
+    ├── Unreadable              a file or document that cannot be read as what it claims to be
+    │   ├── Empty               … because there is nothing in it
+    │   ├── Locked              … because no known password opens it
+    │   ├── NoText              … because no text can be found on its pages
+    │   │   └── NeedsOcr        … which are pictures that nobody was asked to recognise
+    │   ├── Binary              … because it is not text in any format we read
+    │   └── TooLarge            … because it exceeds a limit
+    ├── SourceError             a folder or repository that cannot be reached
+    ├── ModelUnavailable        a model's files are not there, or its endpoint does not answer
+    │   ├── ModelCorrupt        … or are not what they should be
+    │   ├── NotConfigured       … or the settings name none
+    │   └── TooCostly           … or asking it costs more than is spent unasked
+    ├── ModelMismatch           the collection was embedded by another model
+    ├── IndexCorrupt            a derived index cannot be used; it can be rebuilt
+    ├── IndexTooNew             a newer Pinakes built the index; it is left alone
+    ├── CatalogueCorrupt        the catalogue itself is damaged
+    ├── Busy                    another process holds what this one needs, or its time was up before it was done
+    │   └── RateLimited         … or so much was asked that the rest has to wait
+    ├── StorageFull             the disk is full
+    ├── ServerUnreachable       a remote Pinakes does not answer
+    ├── BelowBaseline           figures of an evaluation fell below what was agreed
+    └── MissingExtra            an optional dependency is not installed
+
+Every error says what happened and with which value (``message``), and what to do next (``hint``).
+``STATUS`` maps each to its HTTP status and process exit code; no other place does.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from pinakes.core.installation import install_command
+
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+"""What the system answers when a disk, a quota or the largest file size is used up."""
+
+NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
+"""What the system answers when a process, or the machine, has as many files open as it may."""
+
+
+_MOST_CHARS, _MOST_ID_CHARS = 2000, 500
+"""Of a longer message, hint or id so much is told: it quotes what somebody sent."""
+
+
+def _told(text: str, most: int = _MOST_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+class PinakesError(Exception):
+    """Something went wrong that the user can understand and act on."""
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        self.message = _told(message)
+        self.hint = _told(hint)
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What interfaces tell beside the code and the message."""
+        return {"hint": self.hint, "retryable": self.retryable, **self.not_found}
+
+    @property
+    def not_found(self) -> dict[str, Any]:
+        """Ids of documents that there are not, as a field of answers."""
+        return {}
+
+
+class InvalidInput(PinakesError):
+    """A value the caller gave cannot be used."""
+
+    code = "INVALID_INPUT"
+
+
+class InvalidName(InvalidInput):
+    """A collection, source or profile name that cannot be used."""
+
+    code = "INVALID_NAME"
+
+
+class InvalidFilter(InvalidInput):
+    """A filter that cannot be parsed."""
+
+    code = "INVALID_FILTER"
+
+
+class QueryTooLong(InvalidInput):
+    """A query with more characters than are searched for."""
+
+    code = "QUERY_TOO_LONG"
+
+
+class InvalidSetting(InvalidInput):
+    """A setting that does not exist or has an impossible value."""
+
+    code = "INVALID_SETTING"
+
+
+class WouldRemove(InvalidInput):
+    """What was asked for removes documents, and nobody said that it is to."""
+
+    code = "WOULD_REMOVE"
+
+
+class NotFound(PinakesError):
+    """The named thing does not exist. ``ids`` are those of documents that do not, where it is about such."""
+
+    code = "NOT_FOUND"
+
+    def __init__(self, message: str, *, hint: str = "", ids: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.ids = tuple(_told(one, _MOST_ID_CHARS) for one in ids)
+
+    @property
+    def not_found(self) -> dict[str, Any]:
+        """``ids`` as a field of answers, none where there are none."""
+        return {"not_found": list(self.ids)} if self.ids else {}
+
+
+class Conflict(PinakesError):
+    """The thing is not as the caller takes it to be: somebody else changed it."""
+
+    code = "CONFLICT"
+
+
+class Refused(PinakesError):
+    """The thing exists but is outside what is allowed."""
+
+    code = "REFUSED"
+
+
+class Unauthorized(Refused):
+    """Nobody knows who asks: no valid key was shown."""
+
+    code = "UNAUTHORIZED"
+
+
+class Unreadable(PinakesError):
+    """A file that cannot be read as what it claims to be."""
+
+    code = "UNREADABLE"
+
+
+class Empty(Unreadable):
+    """A file with nothing in it."""
+
+    code = "EMPTY"
+
+
+class Locked(Unreadable):
+    """A file that no known password opens."""
+
+    code = "LOCKED"
+
+
+class NoText(Unreadable):
+    """A file with pages on which no text can be found."""
+
+    code = "NO_TEXT"
+
+
+class NeedsOcr(NoText):
+    """A file whose pages are pictures, which nobody was asked to recognise."""
+
+    code = "NEEDS_OCR"
+
+
+class Binary(Unreadable):
+    """A file that is not text in any format we read."""
+
+    code = "BINARY"
+
+
+class TooLarge(Unreadable):
+    """A file or request over a limit."""
+
+    code = "TOO_LARGE"
+
+
+class SourceError(PinakesError):
+    """A folder or repository that cannot be reached."""
+
+    code = "SOURCE_ERROR"
+    retryable = True
+
+
+class ModelUnavailable(PinakesError):
+    """A model's files are not there, or its endpoint does not answer."""
+
+    code = "MODEL_UNAVAILABLE"
+    retryable = True
+
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None, wait_s: float | None = None) -> None:
+        """Keep what a server said.
+
+        ``status``: what it answered, 0 where none could be reached, None where none was asked or the answer was of no
+        use. ``wait_s``: when it wants to be asked again, in seconds from then; None where it did not say.
+        """
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.wait_s = wait_s
+
+
+class ModelCorrupt(ModelUnavailable):
+    """A model's files are not what they should be."""
+
+    code = "MODEL_CORRUPT"
+
+
+class NotConfigured(ModelUnavailable):
+    """A model that the settings do not name, or whose key is not there."""
+
+    code = "NOT_CONFIGURED"
+    retryable = False
+
+
+class TooCostly(ModelUnavailable):
+    """Asking a model costs more than is spent unasked."""
+
+    code = "TOO_COSTLY"
+    retryable = False
+
+
+class ModelMismatch(PinakesError):
+    """The collection was embedded by another model."""
+
+    code = "MODEL_MISMATCH"
+
+
+class IndexCorrupt(PinakesError):
+    """A derived index cannot be used; it can be rebuilt."""
+
+    code = "INDEX_CORRUPT"
+
+
+class IndexTooNew(PinakesError):
+    """A newer Pinakes built the index. It is not rebuilt: that would take it from the newer one."""
+
+    code = "INDEX_TOO_NEW"
+
+
+class CatalogueCorrupt(PinakesError):
+    """The catalogue itself is damaged."""
+
+    code = "CATALOGUE_CORRUPT"
+
+
+class Busy(PinakesError):
+    """Another process holds what this one needs, or the time of a call was up before it was done."""
+
+    code = "BUSY"
+    retryable = True
+
+
+class RateLimited(Busy):
+    """Too much was asked in a short time. ``wait_s``: when to ask again, in seconds from now."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(self, message: str, *, hint: str = "", wait_s: float = 1.0) -> None:
+        super().__init__(message, hint=hint)
+        self.wait_s = wait_s
+
+
+class StorageFull(PinakesError):
+    """The disk is full."""
+
+    code = "STORAGE_FULL"
+    retryable = True
+
+
+class ServerUnreachable(PinakesError):
+    """A remote Pinakes does not answer."""
+
+    code = "SERVER_UNREACHABLE"
+    retryable = True
+
+
+class BelowBaseline(PinakesError):
+    """Figures of an evaluation fell below what was agreed."""
+
+    code = "BELOW_BASELINE"
+
+
+class MissingExtra(PinakesError):
+    """An optional dependency is not installed."""
+
+    code = "MISSING_EXTRA"
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency.", hint=f"Install it: {install_command(extra)}")
+
+
+STATUS: dict[type[PinakesError], tuple[int, int]] = {
+    # error: (HTTP status, exit code)
+    PinakesError: (500, 1),
+    InvalidInput: (422, 2),
+    NotFound: (404, 3),
+    Conflict: (409, 13),
+    Refused: (403, 4),
+    Unauthorized: (401, 4),
+    Unreadable: (422, 5),
+    TooLarge: (413, 5),
+    SourceError: (502, 6),
+    ModelUnavailable: (503, 7),
+    ModelMismatch: (409, 7),
+    IndexCorrupt: (503, 8),
+    IndexTooNew: (503, 8),
+    CatalogueCorrupt: (500, 8),
+    Busy: (503, 9),
+    RateLimited: (429, 9),
+    StorageFull: (507, 10),
+    ServerUnreachable: (502, 11),
+    MissingExtra: (501, 12),
+}
+
+
+def http_status(error: PinakesError) -> int:
+    """Return the HTTP status for ``error``: that of the nearest class in ``STATUS``."""
+    return _nearest(error)[0]
+
+
+def worded(error: BaseException) -> str:
+    """Return ``error`` as "Type: message"; of a database's error what its driver says, without statement and values."""
+    said = getattr(error, "orig", None)
+    return f"{type(error).__name__}: {error if said is None else said}"
+
+
+def exit_code(error: PinakesError | type[PinakesError]) -> int:
+    """Return the process exit code for ``error`` or its kind: that of the nearest class in ``STATUS``."""
+    return _nearest(error)[1]
+
+
+def codes() -> list[str]:
+    """Return the codes that errors have."""
+    kinds: list[type[PinakesError]] = [PinakesError]
+    for kind in kinds:  # which grows by what is below
+        kinds += (one for one in kind.__subclasses__() if one.__module__ == __name__)
+    return sorted({kind.code for kind in kinds})
+
+
+def kind_of(code: object) -> type[PinakesError]:
+    """Return the kind of error that has this ``code``; ``PinakesError`` where there is none."""
+    kinds: list[type[PinakesError]] = [PinakesError]
+    for kind in kinds:  # which grows by what is below
+        kinds += kind.__subclasses__()
+    return next((kind for kind in kinds if kind.code == code), PinakesError)
+
+
+def no_descriptors() -> Busy:
+    """Return the error that tells of too many open files."""
+    return Busy(
+        "No further file can be opened: this process has as many files and connections open as it may.",
+        hint="Try again in a moment. `ulimit -n` raises the limit.",
+    )
+
+
+@contextmanager
+def storing(what: str) -> Iterator[None]:
+    """Turn the system's refusal to write ``what`` into ``StorageFull``, keeping the cause."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_DESCRIPTORS:
+            raise no_descriptors() from error
+        hint = "Free disk space." if error.errno in NO_ROOM else "Check that the folder can be written to."
+        raise StorageFull(f"{what} cannot be written: {error}.", hint=hint) from error
+
+
+def _nearest(error: PinakesError | type[PinakesError]) -> tuple[int, int]:
+    kind = error if isinstance(error, type) else type(error)
+    return next(STATUS[cls] for cls in kind.__mro__ if cls in STATUS)

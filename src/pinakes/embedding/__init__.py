@@ -1,1 +1,0 @@
-"""Models that embed for single collections, and what embedding by a provider costs."""

@@ -1,0 +1,1 @@
+"""The keyword engine: Tantivy."""

@@ -1,0 +1,202 @@
+"""From the terms of a query to what Tantivy is asked: every word by the best of its forms, the exact one first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import tantivy
+
+from pinakes.indexes.keyword.stored_terms import LANGUAGE
+from pinakes.settings import SearchSettings
+from pinakes.text.analysis import ENGLISH, LANGUAGES, QueryTerm
+from pinakes.text.analysis.compounds import GERMAN, Compounds
+from pinakes.text.analysis.languages import Stems
+
+TEXT, VARIANTS, EXACT, METADATA = "text", "variants", "exact", "metadata"
+_FOLDED = 0.8
+"""What another form of a word counts beside the word as it is written: without accents, or an irregular plural."""
+
+_SMALL = 0.5
+"""What a name in capitals (US) counts in small letters, which are another word mostly."""
+
+_STEMMED = 0.8
+_COMPOUND = 0.5
+_EXACT = 1.0
+"""What a word as it is written counts besides its stem, divided by the number of words."""
+
+_EXACT_ALONE = 3.0
+"""The same where nothing else is asked for, so that the meaning of another form does not outweigh it."""
+
+_FEW_TERMS = 3
+"""With more of them a query is a sentence, and the endings in it are those of its grammar."""
+
+SPELLED = "word"
+"""The field of documents with their words as they are written."""
+
+_METADATA_BOOST = 0.1
+"""Weight of the values of metadata beside the text (1.0): they find what says it nowhere else, and hardly rank."""
+
+_MOST_PHRASE_TERMS = 8
+
+
+class QueryVocabulary:
+    """What the words of queries are found by in one state of an index.
+
+    ``fields``: those that the index has; one made by an older version has no variants. ``languages``: besides English,
+    those that some of it is in.
+    """
+
+    def __init__(self, searcher: Any, fields: Collection[str], stems: Stems) -> None:
+        self._searcher, self._fields, self._stems = searcher, fields, stems
+        self.total = int(searcher.num_docs)
+        self.has_variants = VARIANTS in fields
+        self.frequency, self.counts = lru_cache(20_000)(self._frequency), lru_cache(2_000)(self._counts)
+        self._compounds = Compounds(self._beginning, self._is_word, stems) if self.has_variants else None
+        self.languages = tuple(
+            one
+            for one in sorted(LANGUAGES - {ENGLISH})
+            if self.has_variants and self.frequency(VARIANTS, LANGUAGE + one)
+        )
+
+    def forms(self, term: QueryTerm) -> Iterator[tuple[str, str, float]]:
+        """Yield the field and term of each other form that a term of a query is found by here, and what it counts."""
+        if not self.has_variants:
+            return
+        if term.is_name:
+            yield from self._there(VARIANTS, term.text, 1.0)
+            for other in term.others:
+                yield from self._there(TEXT, other, _SMALL)
+            return
+        for other in (term.text, *term.others):
+            yield from self._there(VARIANTS, other, _FOLDED)
+        for other in term.others:
+            yield from self._there(TEXT, other, _FOLDED)
+        if not term.word:
+            return
+        for language in self.languages:
+            yield from self._there(VARIANTS, f"{language}:{self._stems.stem(language, term.word)}", _STEMMED)
+            if language == GERMAN and self._compounds is not None:
+                for stem in self._compounds.of(term.word):
+                    yield from self._there(VARIANTS, f"{language}:{stem}", _COMPOUND)
+
+    def is_spelled_otherwise(self, term: QueryTerm) -> bool:
+        """Say whether another form of a term of a query stands here, or what the term is another form of."""
+        if not self.has_variants:
+            return False
+        names = (term.text, *term.others)
+        return any(self.frequency(VARIANTS, name) for name in names) or any(
+            self.frequency(TEXT, other) for other in term.others
+        )
+
+    def _counts(self, term: QueryTerm) -> int:
+        """Return in how many entries a term or one of its forms stands, about."""
+        there = max(self.frequency(field, term.text) for field in (TEXT, "title", "path"))
+        others = [self.frequency(field, name) for field, name, _ in self.forms(term)]
+        if METADATA in self._fields:
+            others.append(self.frequency(METADATA, term.text))
+        return max([there, *others])
+
+    def idf(self, count: int) -> float:
+        return math.log(1 + (self.total - count + 0.5) / (count + 0.5)) if count <= self.total else 0.0
+
+    def _there(self, field: str, term: str, weight: float) -> Iterator[tuple[str, str, float]]:
+        if self.frequency(field, term):
+            yield field, term, weight
+
+    def _frequency(self, field: str, term: str) -> int:
+        return int(self._searcher.doc_freq(field, term))
+
+    def _beginning(self, prefix: str) -> list[str]:
+        return [term for term, _ in self._searcher.terms_with_prefix(VARIANTS, prefix)]
+
+    def _is_word(self, stem: str) -> bool:
+        return bool(self.frequency(VARIANTS, f"{GERMAN}:{stem}"))
+
+
+def query_of(
+    terms: Sequence[QueryTerm],
+    schema: Any,
+    vocabulary: QueryVocabulary,
+    settings: SearchSettings,
+    fields: Collection[str],
+) -> Any:
+    """Any term may match, in any field; the words standing together count extra, and those as they are written.
+
+    Of the forms of a word only the best counts in a text, none more than the word as it is written would.
+    """
+    wanted = []
+    in_rows = "symbols" in fields
+    option = "position" if in_rows else "freq"
+    for term in terms:
+        found = _in_text(term, schema, vocabulary, option)
+        if found is not None:
+            wanted.append(_weighted(found, term.weight))
+        if term.is_name:
+            continue
+        for field, boost in (
+            ("title", settings.title_boost),
+            ("path", settings.path_boost),
+            (METADATA, _METADATA_BOOST),
+        ):
+            if boost > 0 and field in fields and (field != METADATA or vocabulary.frequency(METADATA, term.text)):
+                one = tantivy.Query.term_query(schema, field, term.text, "freq")
+                wanted.append(tantivy.Query.boost_query(one, boost * term.weight))
+        as_written = None
+        if len(terms) <= _FEW_TERMS:
+            as_written = _as_written(term, schema, vocabulary, EXACT if in_rows else SPELLED, option)
+        if as_written is not None:
+            share = _EXACT_ALONE if len(terms) == 1 else _EXACT / len(terms)
+            score = share * term.weight * vocabulary.idf(vocabulary.frequency(TEXT, term.text))
+            wanted.append(tantivy.Query.const_score_query(as_written, score))
+    stream = [term.text for term in terms if not term.is_name]
+    if 1 < len(stream) <= _MOST_PHRASE_TERMS and in_rows and settings.phrase_boost > 0:
+        phrase = tantivy.Query.phrase_query(schema, TEXT, list(stream))
+        wanted.append(tantivy.Query.boost_query(phrase, settings.phrase_boost))
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in wanted])
+
+
+def _in_text(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, option: str) -> Any:
+    """Return the best of the forms of a term; None where it has none."""
+    forms = {(field, name): weight for field, name, weight in reversed(list(vocabulary.forms(term)))}
+    written = None if term.is_name else tantivy.Query.term_query(schema, TEXT, term.text, option)
+    if not forms:
+        return written
+    own = vocabulary.frequency(TEXT, term.text)
+    most = vocabulary.idf(own) if own and not term.is_name else math.inf
+    every = [] if written is None else [written]
+    for (field, name), weight in forms.items():
+        rarity = vocabulary.idf(vocabulary.frequency(field, name))
+        share = min(1.0, most / rarity) if rarity > 0 else 1.0
+        one = tantivy.Query.term_query(schema, field, name, option if field == TEXT else "freq")
+        every.append(_weighted(one, weight * share))
+    return every[0] if len(every) == 1 else tantivy.Query.disjunction_max_query(every)
+
+
+def _as_written(term: QueryTerm, schema: Any, vocabulary: QueryVocabulary, field: str, option: str) -> Any:
+    """Return where a word stands as it is written; None where it does everywhere, or nothing tells.
+
+    Of chunks the index has words with an ending, and those without where they stand beside these. So a word without
+    stands where it is beside, or its stem is without any of the others. Words with and without accents have different
+    stems; an irregular plural and its singular, too.
+    """
+    if not vocabulary.has_variants or not term.exact:
+        return None
+    stem, count = vocabulary.frequency(TEXT, term.text), vocabulary.frequency(field, term.exact)
+    written = tantivy.Query.term_query(schema, field, term.exact, "basic")
+    has_stem = tantivy.Query.term_query(schema, TEXT, term.text, option)
+    otherwise = has_stem if stem and vocabulary.is_spelled_otherwise(term) else None
+    if not term.inflected or field == SPELLED:
+        return written if 0 < count < stem or (count and otherwise) else otherwise
+    others = [word for word in term.inflected if vocabulary.frequency(field, word)]
+    if not others or stem <= max(vocabulary.frequency(field, word) for word in others) - count:
+        return otherwise
+    inflected = [(tantivy.Occur.MustNot, tantivy.Query.term_query(schema, field, word, "basic")) for word in others]
+    alone = tantivy.Query.boolean_query([(tantivy.Occur.Must, has_stem), *inflected])
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, alone), (tantivy.Occur.Should, written)])
+
+
+def _weighted(query: Any, weight: float) -> Any:
+    return query if weight == 1 else tantivy.Query.boost_query(query, weight)

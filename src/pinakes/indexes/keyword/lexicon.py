@@ -1,0 +1,48 @@
+"""The words of documents as they are written, kept by Tantivy beside their terms, for did-you-mean.
+
+The keyword index holds stems; what is proposed to people has to be a word. So each document has its distinct words in
+one more field, without positions or frequencies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tantivy
+
+from pinakes.indexes.keyword.clauses import SPELLED, QueryVocabulary
+from pinakes.indexes.storage.versions import Analysis
+from pinakes.text.analysis import NAMES, Analyzer, QueryTerm
+
+FIELD = SPELLED
+
+
+class TantivyLexicon:
+    """Implements ``ports.Lexicon`` over one searcher: the words as they stood when it was made."""
+
+    def __init__(self, searcher: Any, schema: Any, analyzer: Analysis, vocabulary: QueryVocabulary) -> None:
+        self._searcher, self._schema, self._analyzer, self._vocabulary = searcher, schema, analyzer, vocabulary
+
+    def holds_any(self) -> bool:
+        return bool(self._searcher.num_docs)
+
+    def has(self, word: str) -> bool:
+        if isinstance(self._analyzer, Analyzer):
+            whole = self._analyzer.word_terms(word)[:1]
+        else:
+            whole = list(map(QueryTerm, self._analyzer.terms(word)[:1]))
+        return not whole or self._vocabulary.counts(whole[0]) > 0
+
+    def documents(self) -> int:
+        return int(self._searcher.num_docs)
+
+    def frequency(self, term: str) -> int:
+        return self._vocabulary.counts(QueryTerm(term, is_name=term in NAMES))
+
+    def count(self, word: str) -> int:
+        query = tantivy.Query.term_query(self._schema, FIELD, word, "basic")
+        return int(self._searcher.search(query, limit=1, count=True).count)
+
+    def beginning(self, prefix: str) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = self._searcher.terms_with_prefix(FIELD, prefix)
+        return found

@@ -1,0 +1,157 @@
+"""What a process has in memory of the vectors, saved: losing it costs a re-read of the catalogue."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+from filelock import FileLock
+
+from pinakes.core.errors import NO_DESCRIPTORS, no_descriptors
+from pinakes.core.records import Bool, Int64
+from pinakes.indexes.storage import checksums
+from pinakes.indexes.vector.float16 import Float16
+from pinakes.indexes.vector.mapped_rows import blocks
+from pinakes.platform.permissions import make_private
+
+_log = logging.getLogger(__name__)
+
+_TIMEOUT_S = 30
+_FORMAT = 2
+"""1, not told in the file, did not say which vectors are exact."""
+
+_UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError)
+"""What reading a damaged snapshot may raise; numpy evaluates the head of a file."""
+
+_DTYPES = (np.dtype(np.int64), np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.float16))
+
+_UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Rows of the same number n: chunk ids, document ids, vectors (float16, (n, dim)), and which of these are exact.
+
+    ``position`` is that of the last change they have. A matrix that was read is mapped from the file.
+    """
+
+    ids: Int64
+    documents: Int64
+    matrix: Float16
+    exact: Bool
+    position: int = 0
+
+
+class _OutdatedError(ValueError):
+    """A snapshot from before the collection got its model, of another one, or of an older format: as it should be."""
+
+
+class Snapshots:
+    """The snapshots of one index, one folder each, named by its position."""
+
+    def __init__(self, folder: Path, dimension: int, label: str) -> None:
+        """Look in ``folder``; a snapshot of vectors with another ``label`` is not used."""
+        self._folder = folder
+        self._dimension = dimension
+        self._label = label
+        self._lock = FileLock(f"{folder}.lock", timeout=_TIMEOUT_S)
+
+    def newest(self) -> Snapshot:
+        """Return the newest snapshot that is whole, or an empty one; those that are not whole are removed."""
+        try:
+            with self._lock:
+                for folder in self._kept():
+                    try:
+                        return self._read(folder)
+                    except _UNUSABLE as error:
+                        if isinstance(error, OSError) and error.errno in NO_DESCRIPTORS:
+                            raise no_descriptors() from error  # it may be whole
+                        level = logging.INFO if isinstance(error, _OutdatedError) else logging.WARNING
+                        _log.log(level, "vector snapshot %s is unusable: %s", folder, error)
+                        shutil.rmtree(folder, ignore_errors=True)
+        except OSError as error:
+            _log.warning("vector snapshots in %s cannot be read: %s", self._folder, error)
+        nothing = np.empty(0, np.int64)
+        return Snapshot(nothing, nothing, np.empty((0, self._dimension), np.float16), np.empty(0, np.bool_))
+
+    def save(self, rows: Snapshot, alive: Int64) -> bool:
+        """Write those of the rows that have these numbers beside the old snapshots, then drop these.
+
+        Return whether that was done. Failing costs time at the next start only.
+        """
+        if not self._folder.parent.is_dir():
+            return False  # another process has built the index anew elsewhere
+        try:
+            with self._lock:
+                old = self._kept()
+                if not old or int(old[0].name) < rows.position:
+                    temporary = self._folder / _UNFINISHED
+                    shutil.rmtree(temporary, ignore_errors=True)
+                    make_private(temporary)
+                    self._write(temporary, rows, alive)
+                    temporary.rename(self._folder / str(rows.position))
+                    for folder in old:
+                        shutil.rmtree(folder, ignore_errors=True)
+            return True
+        except OSError as error:
+            _log.warning("the vector snapshot could not be saved: %s", error)
+            return False
+
+    def _kept(self) -> list[Path]:
+        """Return the folders of the snapshots, newest first."""
+        folders = [path for path in self._folder.glob("*") if path.name.isdigit()]
+        return sorted(folders, key=lambda path: -int(path.name))
+
+    def _write(self, folder: Path, rows: Snapshot, alive: Int64) -> None:
+        ids, documents, exact = rows.ids[alive], rows.documents[alive], rows.exact[alive]
+        for name, part in (("ids", ids), ("documents", documents), ("exact", exact)):
+            np.save(folder / f"{name}.npy", part)
+        checksum = _checksum([ids, documents])
+        with (folder / "matrix.npy").open("wb") as file:
+            header = np.lib.format.header_data_from_array_1_0(rows.matrix)
+            np.lib.format.write_array_header_1_0(file, {**header, "shape": (len(alive), self._dimension)})
+            for block in blocks(rows.matrix, alive):
+                file.write(block.tobytes())
+                checksum = _checksum([block], checksum)
+        checksum = _checksum([exact], checksum)
+        about = {"format": _FORMAT, "position": rows.position, "label": self._label, "checksum": checksum}
+        (folder / "about.json").write_text(checksums.sealed(about), "utf-8")
+
+    def _read(self, folder: Path) -> Snapshot:
+        """Return what a snapshot holds.
+
+        Raises:
+            One of ``_UNUSABLE``: it is not whole, or of other vectors.
+        """
+        about = checksums.unsealed((folder / "about.json").read_text("utf-8"))
+        if about["label"] != self._label:
+            raise _OutdatedError(f"its vectors are those of {about['label']!r}, not of {self._label!r}")
+        if about.get("format", 1) != _FORMAT:
+            raise _OutdatedError(f"it is of format {about.get('format', 1)}, not {_FORMAT}")
+        ids, documents, exact = (np.load(folder / f"{name}.npy") for name in ("ids", "documents", "exact"))
+        matrix = np.empty((0, self._dimension), np.float16)
+        if len(ids):
+            matrix = np.load(folder / "matrix.npy", mmap_mode="r").view(np.ndarray)
+        if (ids.dtype, documents.dtype, exact.dtype, matrix.dtype) != _DTYPES:
+            raise ValueError("its rows are of another kind than was written")
+        if not matrix.flags.c_contiguous or not ids.shape == documents.shape == exact.shape == (len(ids),):
+            raise ValueError("its rows are not as many, or not in the order, that was written")
+        if matrix.shape != (len(ids), self._dimension):
+            raise ValueError(f"its vectors are of another length than {self._dimension}")
+        if _checksum([ids, documents, *blocks(matrix), exact]) != about["checksum"]:
+            raise ValueError("the checksum differs")
+        return Snapshot(ids, documents, matrix, exact, int(about["position"]))
+
+
+def _checksum(parts: Iterable[Any], begun: int = 0) -> int:
+    value = begun
+    for part in parts:
+        value = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, value)
+    return value

@@ -1,0 +1,76 @@
+"""What becomes of each file of a run: a document, another place of one, or a note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pinakes.catalog.documents import NewDocument
+from pinakes.catalog.sources import FileRecord
+from pinakes.core.records import Chunk, Item, Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A file that was read and cut, to be put into the catalogue."""
+
+    item: Item
+    new: NewDocument
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A file with the content of one that vanished, or whose uri is another now: a document that changes its place.
+
+    ``recut``: its chunks are others there.
+    """
+
+    item: Item
+    new: NewDocument
+    old: FileRecord
+    recut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A file that gives no document; ``remove`` is the document it gave before."""
+
+    record: FileRecord
+    remove: int | None = None
+
+
+Entry: TypeAlias = Put | Move | Note
+
+
+def vanished_files(scan: Scan, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:
+    """Return what is known of the files that a source no longer offers."""
+    there = {item.path for item in scan.items}
+    unseen = tuple(entry.path for entry in scan.skipped if entry.path.endswith("/"))
+    among: Iterable[str] = known
+    if not scan.complete:
+        left = {*scan.removed, *(entry.path for entry in scan.skipped if not entry.path.endswith("/"))}
+        whole = any(path.endswith("/") for path in left)
+        among = (path for path in known if not left.isdisjoint((path, *_folders_of(path)))) if whole else left
+    return {path: known[path] for path in among if path in known and path not in there and not path.startswith(unseen)}
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    """Yield the folders that ``path`` is in, each with a trailing slash."""
+    return (path[: end + 1] for end, char in enumerate(path) if char == "/")
+
+
+def chunks_in(batch: Sequence[Entry]) -> list[Chunk]:
+    """Return the chunks that a batch brings, in its order."""
+    return [chunk for entry in batch for chunk in chunks_of(entry)]
+
+
+def chunks_of(entry: Entry) -> Sequence[Chunk]:
+    """Return the chunks that an entry brings; a document that only changes its place keeps those it has."""
+    return entry.new.chunks if isinstance(entry, Put) or (isinstance(entry, Move) and entry.recut) else ()
+
+
+def weight(batch: Sequence[Entry]) -> int:
+    """Return how full a batch is: its chunks, and something for what has none."""
+    return sum(len(entry.new.chunks) if isinstance(entry, Put) else 1 for entry in batch)

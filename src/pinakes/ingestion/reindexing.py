@@ -1,0 +1,173 @@
+"""Building the index of a collection anew from the catalogue, while the old one answers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from filelock import FileLock
+
+from pinakes.catalog import Catalog, Connection, changes, collections
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.home import Home
+from pinakes.core.errors import IndexCorrupt, storing
+from pinakes.core.ports import Index
+from pinakes.indexes.storage import versions
+from pinakes.indexes.storage.versions import IndexVersion
+from pinakes.indexes.updater import Fill, IndexUpdater, Superseded, catch_up
+from pinakes.ingestion import Event
+from pinakes.platform.locks import held, taken
+
+_LOOK_S = 0.5
+"""So long an upgrade waits for the lock: a status takes it for a moment to see whether anybody holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexer:
+    """Builds indexes of one home. ``again`` gives a generation as it is now; ``timeout_s`` is for the lock.
+
+    ``languages_of`` gives the languages that an index which is built now knows, of a collection.
+    """
+
+    catalog: Catalog
+    home: Home
+    followers: IndexUpdater
+    again: Callable[[CollectionRecord], CollectionRecord]
+    open_index: Callable[[CollectionRecord], Index]
+    fill_of: Callable[[CollectionRecord], Fill | None]
+    languages_of: Callable[[CollectionRecord], Sequence[str]]
+    timeout_s: float
+
+    def rebuild(self, record: CollectionRecord, only: int | None = None) -> Iterator[Event]:
+        """Build an index beside the old one from the catalogue, then take it and drop the old one.
+
+        Where ``only`` is given, only if that is still the number of its folder.
+
+        Raises:
+            Busy: another process is doing so, and does not finish.
+            IndexTooNew: a newer Pinakes built the old one, which is left as it is.
+        """
+        with held(self.numbering(record), f"The index of {record.name!r}"):
+            old = self.again(record)
+            if only not in (None, old.generation):
+                return
+            with suppress(IndexCorrupt):
+                if found := self.version(old):
+                    versions.check(found)
+            yield from self._replaced(old, resume=False)
+
+    def upgrade(self, record: CollectionRecord) -> Iterator[Event]:
+        """Build an index that an older version made anew beside it, then take it and drop the old one.
+
+        Where an earlier call was stopped, it is gone on with; what a killed one left is removed. Nothing is done where
+        the index is of the present version or a newer one; where another process is building it, the only event is
+        "elsewhere".
+
+        Raises:
+            StorageFull: there is no room. The old index answers as before.
+        """
+        if not self.is_outdated(record) and not self.home.all_but(self._generations(record)):
+            return
+        lock = self.numbering(record)
+        if not taken(lock, f"The index of {record.name!r}", _LOOK_S):
+            yield Event("elsewhere", 0, 0)
+            return
+        try:
+            old = self.again(record)
+            if self.is_outdated(old):
+                yield from self._replaced(old, resume=True)
+            else:
+                self._drop_folders(old)
+        finally:
+            lock.release()
+
+    def version(self, record: CollectionRecord) -> IndexVersion | None:
+        """Return which version made the index of a generation, None where there is none yet.
+
+        Raises:
+            IndexCorrupt: that cannot be read.
+        """
+        return versions.recorded(self.home.index(record))
+
+    def is_outdated(self, record: CollectionRecord) -> bool:
+        """Say whether the index of a generation is there and an older version made it."""
+        with suppress(IndexCorrupt):
+            found = self.version(record)
+            return found is not None and not (found.is_present(self.languages_of(record)) or found.is_newer)
+        return False
+
+    def progress(self, record: CollectionRecord) -> tuple[int, int]:
+        """Return how many documents the index that is built in place of an older one has, and how many it will have."""
+        with self.catalog.read() as connection:
+            folder = self.home.index(_following(connection, record))
+            position = versions.position(folder) if self._is_begun(folder, record) else 0
+            return changes.put_until(connection, record.id, position)
+
+    def numbering(self, record: CollectionRecord) -> FileLock:
+        """Return the lock under which the indexes of a collection get their numbers."""
+        return self.home.rebuilding(record, self.timeout_s)
+
+    def fill(self, fresh: CollectionRecord, total: int) -> Iterator[Event]:
+        """Build the index of ``fresh``; when the collection gets another model meanwhile, its vectors anew."""
+        while True:
+            try:
+                with closing(self.open_index(fresh)) as index:
+                    for done in catch_up(self.catalog, fresh, index, self.fill_of(fresh)):
+                        yield Event("index", done, max(done, total))
+                return
+            except Superseded:
+                fresh = replace(self.again(fresh), generation=fresh.generation)
+
+    def _replaced(self, old: CollectionRecord, *, resume: bool) -> Iterator[Event]:
+        """Build an index beside ``old``, then take it. ``resume``: go on with what a killed process built of it."""
+        with self.catalog.read() as connection:
+            fresh = _following(connection, old)
+            total = collections.count(connection, fresh).documents
+        yield Event("index", 0, total)
+        folder = self.home.index(fresh)
+        begun = resume and self._is_begun(folder, old)
+        self._drop_folders(old, fresh if begun else None)
+        try:
+            yield from self.fill(fresh, total)
+        except IndexCorrupt:
+            if not begun:
+                raise
+            with storing("The search index"), suppress(FileNotFoundError):
+                shutil.rmtree(folder)
+            yield from self.fill(fresh, total)
+        with self.catalog.write() as connection:
+            collections.next_generation(connection, old.id, old.line)
+        self.followers.forget(old)
+        self._drop_folders(old)
+
+    def _is_begun(self, folder: Path, record: CollectionRecord) -> bool:
+        """Say whether an index as it is built now of a collection is in ``folder``, whole or in part."""
+        with suppress(IndexCorrupt):
+            found = versions.recorded(folder)
+            return found is not None and found.is_present(self.languages_of(record))
+        return False
+
+    def _drop_folders(self, record: CollectionRecord, also: CollectionRecord | None = None) -> None:
+        """Remove the index folders of a collection that are not of its generations, as killed processes leave them.
+
+        ``also`` is kept besides.
+        """
+        self.home.drop_all_but([*self._generations(record), *([also] if also else [])])
+
+    def _generations(self, record: CollectionRecord) -> list[CollectionRecord]:
+        """Return all generations of a collection as they are now.
+
+        Raises:
+            NotFound: it was deleted.
+        """
+        with self.catalog.read() as connection:
+            found = collections.beside(connection, record.name)
+            return [collections.get(connection, record.name), *([found] if found else [])]
+
+
+def _following(connection: Connection, record: CollectionRecord) -> CollectionRecord:
+    """Return a generation as it will be with its next index: one that was begun and not finished has that number."""
+    return replace(record, generation=collections.following_number(connection, record.id))

@@ -1,0 +1,87 @@
+"""What a source says of each of its files: metadata and tags, whatever stands in the file."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.records import JSON, Item, Metadata
+from pinakes.metadata import renamed
+
+TAGS = "tags"
+
+
+def with_source_metadata(own: Metadata, options: Mapping[str, JSON], item: Item) -> dict[str, JSON]:
+    """Return the metadata ``own`` of a file with what the ``options`` of its source add.
+
+    What the source says of a file counts for more than what the file says of itself; tags are put beside its own.
+
+    Raises:
+        InvalidSetting: a template that cannot be used.
+    """
+    templates, tags = options.get("metadata") or (), options.get(TAGS) or ()
+    if not templates and not tags:
+        return dict(own)
+    values = _values(item)
+    parts = [(name.strip(), template.strip()) for name, _, template in (given.partition("=") for given in templates)]
+    metadata = renamed(own, [*(name for name, _ in parts), TAGS])
+    for name, template in parts:
+        metadata[name] = _filled(template, values)
+    if tags:
+        given = [str(tag) for template in tags for tag in _each(template, item, values)]
+        metadata[TAGS] = list(dict.fromkeys([*_listed(metadata.get(TAGS)), *given]))
+    return metadata
+
+
+def _values(item: Item) -> dict[str, JSON]:
+    path = PurePosixPath(item.path)
+    suffix = path.suffix.lower()
+    return {
+        "path": item.path,
+        "name": path.name,
+        "suffix": suffix,
+        "extension": suffix.removeprefix("."),
+        "size": item.size_bytes,
+    }
+
+
+def _each(template: str, item: Item, values: Mapping[str, JSON]) -> Iterable[JSON]:
+    """Yield the tags of a template: one, one for each folder, none where a value that it names is empty."""
+    if "{extension}" in template and not values["extension"]:
+        return
+    if "{folder}" not in template:
+        yield _filled(template, values)
+        return
+    for folder in PurePosixPath(item.path).parts[:-1]:
+        yield _filled(template, {**values, "folder": folder})
+
+
+def _filled(template: str, values: Mapping[str, JSON]) -> JSON:
+    """Return ``template`` with its values; one that is a name alone gives the value as it is."""
+    alone = template[1:-1] if template.startswith("{") and template.endswith("}") else ""
+    if alone in values:
+        return values[alone]
+    try:
+        return _Names().vformat(template, (), values)
+    except (ValueError, LookupError) as error:
+        raise InvalidSetting(
+            f"The template {template!r} of a source cannot be used: {error}.",
+            hint=f"It may name {', '.join('{' + name + '}' for name in values)}.",
+        ) from error
+
+
+def _listed(value: JSON) -> list[str]:
+    """Return tags as a list, also where a file has them as words with commas between."""
+    if isinstance(value, str):
+        return [word for part in value.split(",") if (word := part.strip())]
+    return [str(one) for one in value if one not in (None, "")] if isinstance(value, list) else []
+
+
+class _Names(string.Formatter):
+    """Format strings with plain names only."""
+
+    def get_field(self, field_name: str, _args: Any, kwargs: Mapping[str, JSON]) -> tuple[Any, str]:
+        return kwargs[field_name], field_name

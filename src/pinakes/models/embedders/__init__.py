@@ -1,0 +1,76 @@
+"""Embedders: text to vectors. One file per kind; ``EMBEDDERS`` names them all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.ports import Embedder, Loadable
+from pinakes.settings import EmbeddingSettings
+
+_ENDPOINT = "pinakes.models.embedders.endpoint:EndpointEmbedder"
+_FALLBACK = "pinakes.models.embedders.fallback:FallbackEmbedder"
+
+EMBEDDERS = {
+    "azure_openai": _ENDPOINT,
+    "deterministic": "pinakes.models.embedders.deterministic:DeterministicEmbedder",
+    "endpoint": _ENDPOINT,
+    "gemini": _ENDPOINT,
+    "huggingface": _ENDPOINT,
+    "lmstudio": _ENDPOINT,
+    "ollama": _ENDPOINT,
+    "onnx": "pinakes.models.embedders.bert:BertEmbedder",
+    "openai": _ENDPOINT,
+    "together": _ENDPOINT,
+    "torch": "pinakes.models.embedders.torch:TorchEmbedder",
+}
+
+_SWITCH_S = 0.0005
+"""So long a thread waits for the interpreter while the model is loaded: with the usual 5 ms it hardly gets on."""
+
+__all__ = ["EMBEDDERS", "loading", "open_embedder"]
+
+
+def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
+    """Return the embedder ``settings.provider`` names; ``cache`` is the folder that keeps models.
+
+    Opening costs nothing: a model is found, fetched and loaded when it is first needed.
+
+    Raises:
+        InvalidSetting: no such provider, or ``embedding.url`` is no address.
+    """
+    if settings.provider not in EMBEDDERS:
+        raise InvalidSetting(
+            f"There is no embedding provider {settings.provider!r}.", hint=f"Known: {', '.join(sorted(EMBEDDERS))}."
+        )
+    if settings.fallback == "deterministic" and EMBEDDERS[settings.provider] == _ENDPOINT:
+        return _opened(_FALLBACK, settings, cache)
+    return _opened(EMBEDDERS[settings.provider], settings, cache)
+
+
+@contextmanager
+def loading(settings: EmbeddingSettings, cache: Path) -> Iterator[Embedder]:
+    """Give the embedder within the block; a thread loads its model meanwhile, if that is on this machine.
+
+    What goes wrong in that thread is told to who first needs the model.
+    """
+    embedder, before = open_embedder(settings, cache), sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        with ThreadPoolExecutor(1, thread_name_prefix="pinakes-load") as beside:
+            if isinstance(embedder, Loadable):
+                beside.submit(embedder.load)
+            yield embedder
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _opened(place: str, settings: EmbeddingSettings, cache: Path) -> Embedder:
+    module, name = place.split(":")
+    embedder: Embedder = getattr(import_module(module), name).open(settings, cache)
+    return embedder

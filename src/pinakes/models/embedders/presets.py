@@ -1,0 +1,143 @@
+"""What is known of the providers of embeddings: their usual models, and how much may be asked of them at once.
+
+Where they are and which keys they want stands in ``models/providers``. Prices are those that the providers published in
+2026, in US dollars for a million tokens; ``embedding.price_per_million`` replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, ProviderName
+
+_USUAL_MAX_TOKENS = 510
+"""What nearly every embedding model reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What is known of one model.
+
+    ``dimension``: numbers of a vector, 0 = it has to be asked. ``max_tokens``: tokens it reads of a text. ``price``: US
+    dollars for a million tokens, None = that of the provider. ``shortens``: it gives shorter vectors when asked to.
+    ``question`` and ``chunk`` stand before each text of that kind: it was trained with them.
+    """
+
+    dimension: int = 0
+    max_tokens: int = _USUAL_MAX_TOKENS
+    price: float | None = None
+    shortens: bool = False
+    question: str = ""
+    chunk: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What suits one provider.
+
+    ``model`` is asked where the settings name none. ``batch`` texts and ``batch_tokens`` are the most of one request,
+    ``connections`` so many requests at once, ``requests_per_minute`` 0 = any number. ``price`` of models that are not
+    known, None = not known either. ``other_keys``: variables in which its key is also found. ``unknown`` is what is
+    taken for granted of any other model.
+    """
+
+    models: Mapping[str, Model] = field(default_factory=dict)
+    model: str = DEFAULT_MODEL
+    batch: int = 32
+    batch_tokens: int = 16_000
+    connections: int = 2
+    requests_per_minute: int = 0
+    price: float | None = None
+    other_keys: tuple[str, ...] = ()
+    unknown: Model = Model()
+
+    def model_named(self, model: str) -> Model:
+        """Return what is known of ``model``; a tag behind its name, as Ollama has them, does not matter."""
+        return self.models.get(model) or self.models.get(model.partition(":")[0]) or self.unknown
+
+
+def model_of(settings: EmbeddingSettings) -> str:
+    """Return the name of the model that the settings mean: where they name none, that of the provider."""
+    preset = PRESETS.get(settings.provider)  # type: ignore[call-overload]
+    return preset.model if preset and settings.model == DEFAULT_MODEL else settings.model
+
+
+_NOMIC = Model(768, 2046, question="search_query: ", chunk="search_document: ")
+_MXBAI = Model(1024, question="Represent this sentence for searching relevant chunks: ")
+_MINILM = Model(384, 254)
+_OPENAI = {
+    "text-embedding-3-small": Model(1536, 8191, 0.02, shortens=True),
+    "text-embedding-3-large": Model(3072, 8191, 0.13, shortens=True),
+    "text-embedding-ada-002": Model(1536, 8191, 0.10),
+}
+_HOSTED_PER_MINUTE = 80
+
+PRESETS: Mapping[ProviderName, Preset] = MappingProxyType(
+    {
+        "endpoint": Preset(),
+        "openai": Preset(
+            _OPENAI,
+            "text-embedding-3-small",
+            batch=128,
+            batch_tokens=100_000,
+            connections=4,
+            requests_per_minute=_HOSTED_PER_MINUTE,
+            unknown=Model(max_tokens=8191, shortens=True),
+        ),
+        "azure_openai": Preset(
+            _OPENAI,
+            "text-embedding-3-small",
+            batch=128,
+            batch_tokens=100_000,
+            connections=4,
+            requests_per_minute=_HOSTED_PER_MINUTE,
+            other_keys=("EMBEDDING_AZURE_OPENAI_API_KEY",),
+            unknown=Model(max_tokens=8191, shortens=True),
+        ),
+        "gemini": Preset(
+            {"gemini-embedding-001": Model(3072, 2048, 0.15, shortens=True)},
+            "gemini-embedding-001",
+            batch=100,
+            batch_tokens=20_000,
+            requests_per_minute=_HOSTED_PER_MINUTE,
+            other_keys=("GOOGLE_API_KEY",),
+            unknown=Model(max_tokens=2048, shortens=True),
+        ),
+        "ollama": Preset(
+            {
+                "nomic-embed-text": _NOMIC,
+                "all-minilm": _MINILM,
+                "mxbai-embed-large": _MXBAI,
+                "bge-m3": Model(1024, 8190),
+            },
+            "nomic-embed-text",
+            price=0.0,
+        ),
+        "together": Preset(
+            {
+                "togethercomputer/m2-bert-80M-8k-retrieval": Model(768, 8190, 0.008),
+                "BAAI/bge-base-en-v1.5": Model(768, 510, 0.008),
+                "BAAI/bge-large-en-v1.5": Model(1024, 510, 0.016),
+            },
+            "togethercomputer/m2-bert-80M-8k-retrieval",
+            batch=64,
+            batch_tokens=50_000,
+            requests_per_minute=_HOSTED_PER_MINUTE,
+        ),
+        "lmstudio": Preset(
+            {"text-embedding-nomic-embed-text-v1.5": _NOMIC}, "text-embedding-nomic-embed-text-v1.5", price=0.0
+        ),
+        "huggingface": Preset(
+            {
+                DEFAULT_MODEL: _MINILM,
+                "BAAI/bge-small-en-v1.5": Model(384),
+                "BAAI/bge-base-en-v1.5": Model(768),
+                "mixedbread-ai/mxbai-embed-large-v1": _MXBAI,
+            },
+            requests_per_minute=_HOSTED_PER_MINUTE,
+            other_keys=("HUGGINGFACE_API_KEY",),
+        ),
+    }
+)

@@ -1,0 +1,137 @@
+"""Any model that sentence-transformers can run, on a GPU where there is one. Needs the extra ``torch``."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from pinakes.core.errors import InvalidInput, MissingExtra, ModelUnavailable
+from pinakes.core.records import Float32, Int64
+from pinakes.models.runtime import clean
+from pinakes.settings import EmbeddingSettings
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_USUAL_MAX_TOKENS = 512
+_CHARS_READ_PER_TOKEN = 64
+_TEXTS_AT_ONCE = 32
+_BEGINNING_BYTES = 1_000_000
+
+
+class TorchEmbedder:
+    """Embeds with the model of ``settings``, fetched and loaded when first needed. Thread-safe."""
+
+    def __init__(self, settings: EmbeddingSettings, cache: Path) -> None:
+        self._settings = settings
+        self._cache = cache.expanduser() / "torch"
+        self._lock = threading.RLock()
+        self._model: SentenceTransformer | None = None
+
+    @classmethod
+    def open(cls, settings: EmbeddingSettings, cache: Path) -> Self:
+        """Return an embedder; costs nothing yet."""
+        return cls(settings, cache)
+
+    @property
+    def fingerprint(self) -> str:
+        """Name model, revision, or for a folder what tells its files, and dimension. Raises as ``embed`` does."""
+        config = getattr(getattr(self._loaded()[0], "auto_model", None), "config", None)
+        name, revision = self._settings.model, getattr(config, "_commit_hash", None)
+        if self._settings.path is not None:
+            folder = self._settings.path.expanduser().resolve()
+            name, revision = folder.name, _told_by(folder)
+        return f"torch/{name}{f'@{revision[:12]}' if revision else ''}/{self.dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector. Raises as ``embed`` does."""
+        model = self._loaded()
+        told = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension  # before 6
+        return int(told() or 0)
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of one text, special tokens not counted. Raises as ``embed`` does."""
+        model = self._loaded()
+        return int(model.max_seq_length or _USUAL_MAX_TOKENS) - int(model.tokenizer.num_special_tokens_to_add())
+
+    def embed(self, texts: Sequence[str]) -> Float32:
+        """Return float32 (n, dim), unit length, in the order given.
+
+        Raises:
+            MissingExtra: sentence-transformers is not installed.
+            ModelUnavailable: the model cannot be had.
+            InvalidInput: a text has more than ``max_tokens`` tokens.
+        """
+        model, most = self._loaded(), self.max_tokens
+        for text in texts:
+            if len(text) > most and (count := len(self.token_starts(text))) > most:
+                raise InvalidInput(f"A text has {count} tokens; {self.fingerprint} reads {most}.", hint="Cut it first.")
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        return self._encoded(model.encode_document, [clean(text) for text in texts])
+
+    def embed_query(self, text: str) -> Float32:
+        """Return float32 (dim,), unit length. A question longer than the model reads is cut. Raises as ``embed``."""
+        model, most = self._loaded(), self.max_tokens
+        text = clean(text[: most * _CHARS_READ_PER_TOKEN])
+        starts = self.token_starts(text)
+        vector: Float32 = self._encoded(model.encode_query, [text[: starts[most]] if len(starts) > most else text])[0]
+        return vector
+
+    def token_starts(self, text: str) -> Int64:
+        """Return int64 (n,), ascending: the character offset of each token, special ones not counted."""
+        tokens = self._loaded().tokenizer(
+            clean(text), add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
+        )
+        return np.array([start for start, end in tokens["offset_mapping"] if end > start], np.int64)
+
+    def _encoded(self, encode: Any, texts: list[str]) -> Float32:
+        with self._lock:
+            rows = encode(
+                texts,
+                batch_size=_TEXTS_AT_ONCE,
+                normalize_embeddings=True,
+                convert_to_numpy=True,
+                show_progress_bar=False,
+            )
+        return np.asarray(rows, np.float32)
+
+    def _loaded(self) -> SentenceTransformer:
+        with self._lock:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
+    def _load(self) -> SentenceTransformer:
+        try:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
+
+            logging.disable_progress_bar()
+        except ImportError as error:
+            raise MissingExtra("The embedding provider 'torch'", "torch") from error
+        settings = self._settings
+        name = str(settings.path.expanduser()) if settings.path else settings.model
+        try:
+            return SentenceTransformer(name, cache_folder=str(self._cache))
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ModelUnavailable(
+                f"The model {name!r} cannot be loaded: {error}".rstrip(".") + ".",
+                hint="Check embedding.model, or give a folder with its files in embedding.path.",
+            ) from error
+
+
+def _told_by(folder: Path) -> str:
+    """Return a hash of the names, sizes and beginnings of the weights in a folder: it tells models apart in no time."""
+    digest = hashlib.sha256()
+    for path in sorted([*folder.rglob("*.safetensors"), *folder.rglob("*.bin")]):
+        with path.open("rb") as file:
+            digest.update(f"{path.name} {path.stat().st_size} ".encode() + file.read(_BEGINNING_BYTES))
+    return digest.hexdigest()

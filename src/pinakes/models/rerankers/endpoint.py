@@ -1,0 +1,141 @@
+"""Reranking by an HTTP endpoint: Jina, Cohere and those that speak as they do, or text-embeddings-inference (TEI).
+
+jina: ``POST {model, query, documents, top_n}`` → ``{results: [{index, relevance_score}]}``;
+tei: ``POST {query, texts}`` → ``[{index, score}]``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.records import JSON, Float32
+from pinakes.models.endpoint import Endpoint, is_address
+from pinakes.models.runtime import clean
+from pinakes.settings import RerankSettings
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class EndpointReranker:
+    """Asks the endpoint of ``settings`` for the scores, as it gives them. Thread-safe.
+
+    Nothing is kept of the key but the name of the environment variable that holds it. Redirects are not followed, so
+    that the key goes nowhere else.
+    """
+
+    at_once = 0
+
+    def __init__(self, settings: RerankSettings) -> None:
+        self._settings = settings
+        advice = "Check the model's name, rerank.url and rerank.protocol."
+        self._endpoint = Endpoint("rerank endpoint", "rerank", settings.url, settings.key_variable, advice)
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+        self._beyond = False
+
+    @classmethod
+    def open(cls, settings: RerankSettings, cache: Path) -> Self:  # noqa: ARG003
+        """Return a reranker; connects to nothing yet.
+
+        Raises:
+            InvalidSetting: ``rerank.url`` is not the address of an endpoint.
+        """
+        if not settings.url:
+            raise InvalidSetting("rerank.url is not set.", hint="Give the endpoint's address, or set rerank.provider.")
+        if not is_address(settings.url):
+            raise InvalidSetting(
+                "rerank.url is not the address of an endpoint.",
+                hint="It begins with https:// or http:// and names a host.",
+            )
+        return cls(settings)
+
+    @property
+    def fingerprint(self) -> str:
+        """Name provider, model and address."""
+        return f"http/{self._settings.model}@{self._endpoint.shown}"
+
+    @property
+    def logits(self) -> bool:
+        """Whether it ever gave a score outside of 0 to 1; most endpoints do not."""
+        return self._beyond
+
+    def load(self) -> None:
+        """Make the HTTP client, and check that the key is there, if there is to be one. Connects to nothing.
+
+        Raises:
+            ModelUnavailable: the environment variable is not set.
+        """
+        self._endpoint.headers()
+        self._connected()
+
+    def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
+        """Return float32 (n,): the endpoint's scores, higher is better, in the order of ``chunks``.
+
+        Raises:
+            TimeoutError: no answer within ``within_s`` (connecting and answering may take that long each).
+            ModelUnavailable: it cannot be reached, refuses, or answers something else; or ``timeout_s`` is over.
+        """
+        if not chunks:
+            return np.empty(0, np.float32)
+        limit_s = self._settings.timeout_s
+        hurried = within_s is not None and within_s < limit_s
+        try:
+            within = max(within_s or 0.0, 0.001) if hurried else limit_s
+            answer = self._endpoint.ask(self._request(query, chunks), within, self._connected())
+        except TimeoutError as error:
+            if hurried:
+                raise
+            raise self._endpoint.late(limit_s) from error
+        return self._scores(answer, len(chunks))
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _request(self, query: str, chunks: Sequence[str]) -> JSON:
+        texts = [clean(chunk) for chunk in chunks]
+        if self._settings.protocol == "tei":
+            return {"query": clean(query), "texts": texts, "truncate": True}
+        return {"model": self._settings.model, "query": clean(query), "documents": texts, "top_n": len(texts)}
+
+    def _connected(self) -> httpx.Client:
+        import httpx
+
+        with self._lock:
+            if self._client is None:
+                self._client = httpx.Client()
+            return self._client
+
+    def _scores(self, answer: JSON, count: int) -> Float32:
+        """Return the scores, chunk by chunk, of the endpoint's ``answer``."""
+        scores = np.full(count, np.nan, np.float32)
+        try:
+            tei = self._settings.protocol == "tei"
+            rows, name = (answer, "score") if tei else (answer["results"], "relevance_score")
+            for row in rows:
+                scores[_position(row["index"], count)] = float(row[name])
+        except (TypeError, KeyError, ValueError, OverflowError) as error:
+            raise self._endpoint.failure(f"answers in another form ({type(error).__name__}: {error})", _FORM) from error
+        if missing := int(np.count_nonzero(~np.isfinite(scores))):
+            raise self._endpoint.failure(f"gives no score for {missing} of {count} chunks", _FORM)
+        self._beyond = self._beyond or bool((scores < 0).any() or (scores > 1).any())
+        return scores
+
+
+_FORM = "Check rerank.protocol: jina or tei."
+
+
+def _position(index: JSON, count: int) -> int:
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+        raise ValueError(f"there is no chunk {index!r}")
+    return index

@@ -1,0 +1,319 @@
+"""A summary made of sentences of the text: nothing is asked, nothing invented, and it is the same every time.
+
+What opens a text says best what it is about, so a sentence counts by its place, then by the words it shares with the
+title and with the whole. Of code it is the leading comment, and the names that are defined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from pinakes.core.records import Document, Summary
+from pinakes.core.regexes import lazy
+from pinakes.models.summarizers.boilerplate import ENDED, is_notice, without_furniture
+from pinakes.settings import ChatSettings, SummarySettings
+from pinakes.text.analysis import STOP_WORDS
+
+MAX_CHARS = 600
+"""A summary is not longer, but for the end of its first sentence."""
+
+LOOKED_AT_CHARS = 10_000
+"""What stands further behind is not looked at: it seldom says what the whole is about."""
+
+MAX_LOOKED_AT_CHARS = 5 * LOOKED_AT_CHARS
+"""So far is looked on where all before is lists, tables and the like."""
+
+_MAX_SENTENCES_SEEN = 50
+_MAX_SENTENCE_CHARS = 320
+_MIN_WORDS, _MIN_CHARS = 5, 24
+_MAX_NAMES = 12
+_MOST_DIGITS = 0.25
+_MOST_SIGNS = 0.25
+
+_PLACE, _TITLE, _WORDS, _SECTION = 1.0, 0.5, 0.5, 0.6
+"""What counts: being early, sharing words with the title, and with the text, standing under a fitting heading."""
+
+_SAME_SHARE = 0.6
+"""A sentence that has so much of its words from one that was taken adds little."""
+
+# Repeats are bounded or not taken back, so that no text, however odd, takes long.
+_CLUTTER = lazy(
+    r"""
+    <!--.*?(?:-->|\Z)
+    | ^\ {0,3}(?P<fence>`{3,}+|~{3,}+)[^\n]*\n.*?(?:^\ {0,3}(?P=fence)[^\n]*$|\Z)
+    | \{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\}
+    | <(?:script|style)\b.*?(?:</(?:script|style)>|\Z)
+    | </?[A-Za-z][^<>\n]{0,300}>
+    """,
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+_IMAGE = lazy(r"!\[[^\]\n]{0,300}\](?:\((?:data:[^)\n]*|[^)\n]{0,1000})\)|\[[^\]\n]{0,300}\])?")
+_LINK = lazy(r"\[([^\]\n]{1,300})\](?:\([^)\n]{0,1000}\)|\[[^\]\n]{0,300}\])")
+_ROLE = lazy(r":[\w.+:-]{1,60}:`([^`<\n]{1,300}?)(?:\s{0,9}<[^`>\n]{0,300}>)?`")
+_MARKS = lazy(r"\*\*|__|``?|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|\\(?=[!-/:-@\[-`{-~])")
+_ADMONITION = lazy(r"^[>\s]*\[![A-Za-z]+\]")
+_LINK_ALONE = lazy(r"\[[^\]\n]+\](?:\([^)\n]*\)|\[[^\]\n]*\])?\W*")
+_RULE = lazy(r"\s*([-=*_~^\"'`#.:+])\1{2,}\s*")
+_HEADING = lazy(r"\ {0,3}#{1,6}\s+(.*)")
+_TABLE = lazy(r"\s*(?:\||\+[-=+]{3,})|.*\|.*\|")
+_ITEM = lazy(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[[ xX]\]\s*(?P<box>))?")
+_DIRECTIVE = lazy(r"\s*(?:\.\.\s|:\w[\w -]*:|\[[^\]]+\]:\s|@\w+|%)")
+_MARKUP = lazy(r"\s*(?:\.\. |:[\w-]+:|```|~~~|[=~^\"'`]{3,}\s*$)")
+_LEAD = lazy(r"(?:abstract|about|description|executive summary|introduction|overview|purpose|summary|synopsis)\b", re.I)
+_END = lazy(r"(?<=[.!?。！？।॥؟۔።։។။])[\"'”’)\]]*(?:\s+(?=[\"'“‘(\[]?[^\Wa-z_])|(?<=[。！？])|\Z)")
+_SHORT_FORM_CHARS = 10
+_SHORT_FORM = lazy(r"\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Sec|[A-Z])\.$")
+_WORD = lazy(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_COMMENT = lazy(
+    r"""\A(?:\s|\#![^\n]*\n|<\?php)*+(?:
+      (?P<quoted>[rRuU]?(?:\"{3}(?P<double>.*?)\"{3}|'{3}(?P<single>.*?)'{3}))
+    | (?P<block>(?:/\*.*?\*/\s*)+)
+    | (?P<lines>(?:[ \t]*(?://|\#(?!include|define|if|ifdef|ifndef|pragma|!)|--|;)[^\n]*(?:\n[ \t]*)*)+)
+    | (?P<angled><!--.*?-->)
+    )""",
+    re.DOTALL | re.VERBOSE,
+)
+_COMMENT_SIGNS = lazy(r"^[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|///?!?|\#+|--+|;+)?[ \t]?|(?<!\*)\*+/[ \t]*$", re.MULTILINE)
+_WIDE = lazy("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence with its words, lower-cased, less the usual ones; ``leading``: it stands under a fitting heading."""
+
+    text: str
+    words: frozenset[str]
+    leading: bool
+
+
+class Extractive:
+    """Takes up to ``most`` sentences of the text."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    @classmethod
+    def open(cls, summary: SummarySettings, chat: ChatSettings) -> Self:  # noqa: ARG003 - asks nobody
+        """Return one as the settings want it."""
+        return cls(summary.max_sentences)
+
+    def summarize(self, document: Document, symbols: Sequence[str] = ()) -> Summary:
+        """Return sentences of the text; where there are none its first words, else the title."""
+        text = self.sentences(document, symbols) or _beginning(document) or document.title.strip() or "(no text)"
+        return Summary(text, "extractive")
+
+    def sentences(self, document: Document, symbols: Sequence[str] = ()) -> str:
+        """Return sentences of the text, "" where it has none."""
+        return self._of_code(document, symbols) if document.kind == "code" else self._of_text(document)
+
+    def _of_text(self, document: Document) -> str:
+        if is_data(document):
+            return ""
+        text, notices = document.text, ""
+        for start in range(0, min(len(text), MAX_LOOKED_AT_CHARS), LOOKED_AT_CHARS):
+            found, passed_over = _sentences(text[start : start + LOOKED_AT_CHARS], document.title)
+            if told := _chosen(found, document.title, self._most):
+                return told
+            notices = notices or _chosen(passed_over, document.title, self._most)
+        return notices
+
+    def _of_code(self, document: Document, symbols: Sequence[str]) -> str:
+        said = _chosen(_sentences(_leading_comment(document.text), document.title)[0], document.title, self._most)
+        names = list(dict.fromkeys(symbols))
+        if not names:
+            return said
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        defined = f"Defines {', '.join(names[:_MAX_NAMES])}{more}."
+        return f"{said} {defined}" if said else defined
+
+
+def is_data(document: Document) -> bool:
+    """Say whether a document is of a kind that has no sentences."""
+    return document.kind == "text" and document.language not in (None, "asciidoc", "latex", "rst")
+
+
+class Nothing:
+    """Writes no summaries: documents have those that were given with them."""
+
+    @classmethod
+    def open(cls, summary: SummarySettings, chat: ChatSettings) -> Self:  # noqa: ARG003 - nothing to set
+        """Return one."""
+        return cls()
+
+    def summarize(self, document: Document, symbols: Sequence[str] = ()) -> Summary:  # noqa: ARG002
+        """Return the empty summary."""
+        return Summary("", "none")
+
+
+def _leading_comment(text: str) -> str:
+    """Return the words of the comments before all code, without their signs; a licence is passed over."""
+    rest, said = text[:LOOKED_AT_CHARS], []
+    for _ in range(4):
+        match = _COMMENT.match(rest)
+        if match is None:
+            break
+        inner = match["double"] or match["single"] or match["quoted"] or match["block"] or match["lines"]
+        said.append(_COMMENT_SIGNS.sub("", inner or match["angled"].strip("<!->")))
+        rest = rest[match.end() :]
+    return "\n\n".join(said)
+
+
+def _sentences(text: str, title: str) -> tuple[list[_Sentence], list[_Sentence]]:
+    """Return what may stand in a summary, in order, and notices, which may where there is nothing else.
+
+    Those are no headings, tables, code, links alone, nothing short or twice. What stands between two notices of a
+    paragraph belongs to them.
+    """
+    seen: set[str] = set()
+    found: list[_Sentence] = []
+    notices: list[_Sentence] = []
+    for paragraph, leading in _paragraphs(without_furniture(_CLUTTER.sub(" ", text), title)):
+        parts = list(_split(paragraph))
+        noticed = [place for place, sentence in enumerate(parts) if is_notice(sentence)]
+        for place, sentence in enumerate(parts):
+            written = _WORD.findall(sentence)
+            if sentence in seen or not _is_long(sentence, len(written)):
+                continue
+            seen.add(sentence)
+            one = _Sentence(sentence, frozenset(map(str.lower, written)) - STOP_WORDS, leading)
+            (notices if noticed and noticed[0] <= place <= noticed[-1] else found).append(one)
+            if len(found) == _MAX_SENTENCES_SEEN:
+                return found, notices
+    return found, notices
+
+
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the running text of each paragraph or list item, and whether it opens a part that says what it is about."""
+    lines = [*text.split("\n"), ""]
+    part: list[str] = []
+    leading = False
+    for row, line in enumerate(lines):
+        heading = _HEADING.fullmatch(line)
+        title = heading[1] if heading else line.strip() if row + 1 < len(lines) and _is_rule(lines[row + 1]) else ""
+        item = _ITEM.match(line)
+        ends = not line.strip() or bool(title) or item or _is_clutter(line)
+        if ends and part:
+            yield " ".join(part), leading
+            part = []
+        if title:
+            leading = bool(_LEAD.match(title.strip()))
+        elif item and item["box"] is None and not _LINK_ALONE.fullmatch(line, item.end()):
+            part = [_plain(line[item.end() :])]
+        elif not ends:
+            part.append(_plain(line))
+
+
+def _is_rule(line: str) -> bool:
+    return bool(line) and bool(_RULE.fullmatch(line))
+
+
+def _is_clutter(line: str) -> bool:
+    return bool(
+        _RULE.fullmatch(line) or _TABLE.match(line) or _DIRECTIVE.match(line) or line.startswith(("    ", "\t"))
+    )
+
+
+def _plain(line: str) -> str:
+    """Return a line without the marks of Markdown and reStructuredText."""
+    if not any(sign in line for sign in "*_`[!\\:"):
+        return line.strip().lstrip("> ")
+    line = _ROLE.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", _ADMONITION.sub("", line))))
+    return _MARKS.sub("", line).strip().lstrip("> ")
+
+
+def _split(paragraph: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph, each on one line."""
+    start = 0
+    for match in _END.finditer(paragraph):
+        sentence = paragraph[start : match.end()].strip()
+        if _SHORT_FORM.search(sentence[-_SHORT_FORM_CHARS:]):
+            continue
+        start = match.end()
+        if sentence:
+            yield " ".join(sentence.split())
+    rest = " ".join(paragraph[start:].split())
+    if rest:
+        yield rest
+
+
+def _is_long(sentence: str, words: int) -> bool:
+    if words >= _MIN_WORDS and len(sentence) >= _MIN_CHARS:
+        return True
+    return not sentence.isascii() and len(_WIDE.findall(sentence)) + words >= 2 * _MIN_WORDS
+
+
+def _tells(sentence: str) -> bool:
+    """Say whether a sentence is of words rather than of figures and signs, and no question and no opening of a list."""
+    length = len(sentence)
+    letters = sum(map(str.isalpha, sentence))
+    digits = sum(map(str.isdigit, sentence))
+    signs = length - letters - digits - sentence.count(" ")
+    if digits > _MOST_DIGITS * length or signs > _MOST_SIGNS * length:
+        return False
+    return not sentence.endswith((":", "?"))
+
+
+def _chosen(sentences: Sequence[_Sentence], title: str, most: int) -> str:
+    """Return the sentences that tell most, in their order."""
+    sentences = [one for one in sentences if one.text.endswith(ENDED)] or sentences
+    if not sentences:
+        return ""
+    spread = Counter(word for sentence in sentences for word in sentence.words)
+    named = frozenset(map(str.lower, _WORD.findall(title))) - STOP_WORDS
+    opening = next((place for place, one in enumerate(sentences) if one.leading), 0)
+    scores = [
+        _PLACE / (1 + (place - opening) % len(sentences))
+        + _TITLE * (len(named & one.words) / len(named) if named else 0.0)
+        + _WORDS * _weight(one.words, spread, len(sentences))
+        + _SECTION * one.leading
+        for place, one in enumerate(sentences)
+    ]
+    taken: list[int] = []
+    length = 0
+    for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], place)):
+        one = sentences[place]
+        size = min(len(one.text), _MAX_SENTENCE_CHARS) + 1
+        if taken and (length + size > MAX_CHARS or _repeats(one, [sentences[other] for other in taken])):
+            continue
+        if not _tells(one.text):
+            continue
+        taken.append(place)
+        length += size
+        if len(taken) == most:
+            break
+    return " ".join(_short(sentences[place].text) for place in sorted(taken))
+
+
+def _weight(words: frozenset[str], spread: Counter[str], total: int) -> float:
+    """Return how much of the text a sentence speaks of: the mean share of sentences that have each of its words."""
+    return sum(spread[word] for word in words) / (len(words) * total) if words else 0.0
+
+
+def _repeats(sentence: _Sentence, taken: Sequence[_Sentence]) -> bool:
+    least = _SAME_SHARE * len(sentence.words)
+    return any(len(sentence.words & other.words) >= least for other in taken) if sentence.words else True
+
+
+def _short(sentence: str) -> str:
+    if len(sentence) <= _MAX_SENTENCE_CHARS:
+        return sentence
+    return sentence[: max(sentence.rfind(" ", 0, _MAX_SENTENCE_CHARS), _MAX_SENTENCE_CHARS // 2)].rstrip(" ,;:") + " …"
+
+
+def _beginning(document: Document) -> str:
+    """Return the first lines of a text that has no sentences, as one; not the title, which is shown beside it."""
+    text = document.text[: 8 * _MAX_SENTENCE_CHARS]
+    prose = _CLUTTER.sub(lambda match: match[0] if match["fence"] else " ", text)
+    prose = "" if document.kind == "text" else without_furniture(prose, document.title)
+    return _first_lines(prose, document.title) or _first_lines(text, document.title)
+
+
+def _first_lines(text: str, title: str) -> str:
+    rows = (line for line in text.split("\n") if not _MARKUP.match(line))
+    lines = (_plain(line).strip("#|-*> \t") for line in rows)
+    said = dict.fromkeys(line for line in lines if any(map(str.isalnum, line)) and line != title)
+    return _short("; ".join(" ".join(line.split()) for line in said))

@@ -1,0 +1,258 @@
+"""Readers: the bytes of one file become a ``Document``.
+
+``READERS`` maps extensions, ``NAMES`` whole file names, to the class that reads them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, cast
+
+from pinakes.core.errors import Binary, Locked, NeedsOcr
+from pinakes.core.ports import Reader
+from pinakes.core.records import Document, ReadingNote
+from pinakes.parsing.code import LANGUAGES, NAMED_LANGUAGES, language_of
+from pinakes.parsing.decode import declared_charset, to_utf8
+from pinakes.parsing.limits import Limits, passwords_in
+from pinakes.parsing.mime_types import MIME_TYPES
+from pinakes.parsing.recognise import other_extension
+from pinakes.text.embedded_data import data_notes, without_data, without_embedded_data
+
+__all__ = [
+    "NAMES",
+    "READERS",
+    "VERSIONS",
+    "converts",
+    "first_reader_of",
+    "is_older",
+    "language_of",
+    "module_of",
+    "passwords_in",
+    "read",
+    "reader_for",
+    "reader_of",
+    "refusal",
+    "remedied",
+    "supported",
+]
+
+_TEXT: Final = "text:Text"
+
+READERS: Final[dict[str, str]] = {
+    **dict.fromkeys(LANGUAGES, "code:Code"),
+    **dict.fromkeys(MIME_TYPES, "office:Office"),
+    ".pdf": "pdf:Pdf",
+    ".epub": "epub:Epub",
+    ".eml": "mail:Mail",
+    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown:Markdown"),
+    **dict.fromkeys((".rst", ".rest"), "text:RestructuredText"),
+    **dict.fromkeys((".adoc", ".asciidoc"), "text:Asciidoc"),
+    ".tex": "text:Latex",
+    **dict.fromkeys((".yaml", ".yml"), "structured:Yaml"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "structured:Json"),
+    ".toml": "structured:Toml",
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "tables:Table"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html:Html"),
+    **dict.fromkeys((".xml", ".rss", ".atom", ".rdf"), "xml:Xml"),
+    **dict.fromkeys((".srt", ".vtt"), "captions:Captions"),
+    ".ipynb": "notebook:Notebook",
+    **dict.fromkeys((".txt", ".text", ".log", ".cfg", ".ini", ".conf", ".properties"), _TEXT),
+    **dict.fromkeys((".ics", ".vcf", ".in", ".tmpl", ".tpl", ".j2", ".example"), _TEXT),
+}
+"""Extension (lower case, with its dot) → module in this package and class."""
+
+NAMES: Final[dict[str, str]] = {
+    **dict.fromkeys(NAMED_LANGUAGES, "code:Code"),
+    **dict.fromkeys(("readme", "license", "licence", "copying", "notice", "authors", "contributors"), _TEXT),
+    **dict.fromkeys(("changelog", "changes", "news", "todo", "install", "maintainers", "credits", "version"), _TEXT),
+    **dict.fromkeys(("codeowners", ".gitignore", ".gitattributes", ".dockerignore", ".editorconfig"), _TEXT),
+    **dict.fromkeys((".mailmap", ".clang-format", "go.sum"), _TEXT),
+    **dict.fromkeys(("owners", "owners_aliases"), "structured:Yaml"),
+}
+"""File name (lower case) → module and class, for files that are known by their name."""
+
+VERSIONS: Final[dict[str, int]] = {
+    "captions": 1,
+    **dict.fromkeys(
+        (
+            "code",
+            "epub",
+            "html",
+            "mail",
+            "markdown",
+            "notebook",
+            "office",
+            "pdf",
+            "structured",
+            "tables",
+            "text",
+            "xml",
+        ),
+        2,
+    ),
+}
+"""The version of each module with readers. Raise it when its texts change: a sync then reads its documents again."""
+
+_WITH_LINES: Final = frozenset(("code", "markdown", "structured", "tables", "text"))
+"""Modules of readers whose chunks have the line numbers of the file."""
+
+_REFUSED: Final[dict[str, str]] = {
+    extension: what
+    for what, group in {
+        "a picture": ".png .jpg .jpeg .gif .bmp .tif .tiff .webp .ico .heic .avif .psd .svg .eps .drawio",
+        "a sound or video file": ".mp3 .wav .ogg .flac .m4a .mp4 .mov .avi .mkv .webm .wmv",
+        "an archive": ".zip .tar .gz .tgz .bz2 .xz .zst .7z .rar .jar .war .whl .deb .rpm .iso .dmg",
+        "a program": ".exe .dll .so .dylib .o .a .ko .class .pyc .pyo .wasm .bin .apk",
+        "a font": ".ttf .otf .woff .woff2 .eot",
+        "a database or data file": ".sqlite .sqlite3 .db .mdb .parquet .npy .npz .pkl .pickle .safetensors .onnx .h5",
+        "a key store": ".p12 .pfx .jks .keystore .pem .key .ppk .kdbx .gpg",
+    }.items()
+    for extension in group.split()
+}
+
+_OURS: Final = frozenset(("captions", "code", "markdown", "notebook", "structured", "tables", "text"))
+"""Modules of readers whose work is done by Python and bounded by what they count."""
+
+_OF_TEXT: Final = _OURS | {"html", "xml"}
+"""Modules of readers for files that are text as they are, in some encoding."""
+
+_SECRETS: Final = frozenset(
+    (
+        *(".env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".dockercfg"),
+        *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "kubeconfig"),
+    )
+)
+"""File names that usually hold credentials; their content must never come up in a search."""
+
+
+def read(
+    data: bytes,
+    path: str,
+    *,
+    max_chars: int,
+    timeout_s: float = 120.0,
+    passwords: Sequence[str] = (),
+    ocr: bool = False,
+    mask: Callable[[Document], Document] | None = None,
+) -> Document:
+    """Read one file. ``path`` chooses the reader; a name nobody knows is read as text if it is text.
+
+    Content that is clearly another format than its name says is read as that format.
+
+    Args:
+        data: the file's content.
+        path: its path or name, POSIX separators.
+        max_chars: largest text, in characters.
+        timeout_s: longest time for the conversion of one file, in seconds.
+        passwords: what to try on encrypted files, in turn.
+        ocr: read pages that are only pictures.
+        mask: what masks credentials; called before embedded data, which may hold some, is left out.
+
+    Raises:
+        Empty: there is no text in it.
+        Binary: it is not text in any format that can be read.
+        TooLarge: its text, or what it unpacks to, exceeds a limit.
+        Unreadable: it is damaged, encrypted, or has no text that can be extracted.
+    """
+    if reason := refusal(path):
+        raise Binary(reason, hint="Exclude such files to keep them out of the report.")
+    path = _as_it_is(path, data)
+    reader = reader_of(path)
+    notes: tuple[ReadingNote, ...] = ()
+    if reader.partition(":")[0] in _OF_TEXT:
+        data, notes = to_utf8(data, declared_charset(data))
+    if b";base64," in data and reader.startswith("html:"):  # the converter leaves pictures out and says nothing
+        source = data.decode("utf-8", "replace")
+        cleaned = without_embedded_data(source)
+        data, notes = cleaned.text.encode(), (*notes, *data_notes(source, cleaned.findings))
+    document = reader_for(path, Limits(max_chars, timeout_s, tuple(passwords), ocr)).read(data, path)
+    document = replace(document, reader=reader, notes=(*notes, *document.notes))
+    return without_data(document if mask is None else mask(document))
+
+
+def reader_of(path: str, data: bytes = b"") -> str:
+    """Return the module that reads files of this name and content, with its version: "pdf:1"."""
+    module = (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0]
+    return f"{module}:{VERSIONS.get(module, 1)}"
+
+
+def is_older(reader: str, path: str) -> bool:
+    """Say whether a text was read by an older version of its reader than there is now.
+
+    ``reader`` is as ``reader_of`` gives it; "" is the first version of the one for files of this name.
+    """
+    module, _, version = (reader or first_reader_of(path)).partition(":")
+    return int(version) < VERSIONS.get(module, 0)
+
+
+def first_reader_of(path: str) -> str:
+    """Return the first version of the reader for files of this name: what read them before that was recorded."""
+    return f"{module_of(path)}:1"
+
+
+def module_of(path: str) -> str:
+    """Return the module that reads files of this name, where their content is what the name says."""
+    return (_entry(path) or _TEXT).partition(":")[0]
+
+
+def supported(path: str) -> bool:
+    """Say whether a reader is known for files of this name; others are read if they turn out to be text."""
+    return _entry(path) is not None
+
+
+def keeps_lines(path: str, data: bytes = b"") -> bool:
+    """Say whether the lines of a text that was read from a file of this name are those of the file."""
+    return (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0] in _WITH_LINES
+
+
+def refusal(path: str) -> str | None:
+    """Return why files of this name are not read at all, None for those worth opening."""
+    name = path.rpartition("/")[2].lower()
+    if name in _SECRETS or (name.startswith(".env.") and not name.endswith((".example", ".sample", ".template"))):
+        return "The file usually holds credentials, which are not read."
+    what = _REFUSED.get(_extension(path)) if _entry(path) is None else None
+    return f"The file is {what}, which is not read." if what else None
+
+
+def remedied(passwords: Sequence[str], *, ocr: bool) -> frozenset[str]:
+    """Return the codes of errors that may not come again: a password is known, OCR is installed."""
+    recognises = ocr and importlib.util.find_spec("rapidocr") is not None
+    there = {Locked.code: bool(passwords), NeedsOcr.code: recognises}
+    return frozenset(code for code, is_there in there.items() if is_there)
+
+
+def converts(path: str, data: bytes = b"") -> bool:
+    """Say whether a file goes through a converter, or is unpacked: which may end the process that does it."""
+    return (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0] not in _OURS
+
+
+def reader_for(path: str, limits: Limits) -> Reader:
+    """Return the reader for files of this name."""
+    return cast("Reader", _load(_entry(path) or _TEXT)(limits))
+
+
+def _as_it_is(path: str, data: bytes) -> str:
+    """Return ``path`` with the extension that the content should have, as it is where that will do."""
+    return path + other_extension(data, _extension(path))
+
+
+def _entry(path: str) -> str | None:
+    name = path.rpartition("/")[2].lower()
+    if found := NAMES.get(name) or READERS.get(_extension(path)):
+        return found
+    return "code:Code" if language_of(path) else None
+
+
+def _extension(path: str) -> str:
+    stem, dot, extension = path.rpartition("/")[2].lower().rpartition(".")
+    return dot + extension if stem else ""
+
+
+@functools.cache
+def _load(entry: str) -> type:
+    module, _, name = entry.partition(":")
+    return cast("type", getattr(importlib.import_module(f"{__name__}.{module}"), name))

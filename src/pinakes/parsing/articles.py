@@ -1,0 +1,489 @@
+"""XML that is a document to read (JATS, patents, DocBook, TEI and the like) as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from pinakes.core.records import JSON, Metadata
+from pinakes.parsing.grids import Cell, filled, markdown, without_twins
+from pinakes.parsing.scripts import scripted
+from pinakes.parsing.titles import cut
+from pinakes.parsing.trees import Node
+
+_PARAGRAPHS: Final = frozenset(
+    [
+        "p",
+        "para",
+        "simpara",
+        "claim-text",
+        "mixed-citation",
+        "verse-line",
+        "speech",
+        "attrib",
+        "note-para",
+        "l",
+        "ab",
+        "lg",
+        "quote",
+        "blockquote",
+    ]
+)
+_TITLES: Final = frozenset(
+    [
+        "title",
+        "head",
+        "heading",
+        "h",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "subtitle",
+        "article-title",
+        "book-title",
+        "invention-title",
+        "titleabbrev",
+    ]
+)
+_NOT_SHOWN: Final = frozenset(
+    [
+        "label",
+        "object-id",
+        "journal-id",
+        "issn",
+        "isbn",
+        "article-id",
+        "pub-id",
+        "elocation-id",
+        "counts",
+        "permissions",
+        "copyright-statement",
+        "license",
+        "self-uri",
+        "custom-meta-group",
+        "processing-meta",
+        "related-article",
+        "graphic",
+        "inline-graphic",
+        "media",
+        "supplementary-material-link",
+        "ext-link-id",
+        "us-bibliographic-data-application",
+        "us-bibliographic-data-grant",
+        "bibliographic-data",
+        "us-sequence-list-doc",
+        "drawings",
+        "us-chemistry",
+        "boundary-data",
+        "img",
+        "tex-math",
+        "annotation",
+        "annotation-xml",
+        "teiHeader",
+        "indexterm",
+        "script",
+        "style",
+        "journal-meta",
+        "history",
+        "pub-date",
+        "volume",
+        "issue",
+        "fpage",
+        "lpage",
+        "page-range",
+        "article-categories",
+        "contrib-group",
+        "author-notes",
+        "aff",
+        "funding-group",
+        "kwd-group",
+        "notes",
+        "colspec",
+    ]
+)
+"""What is not for reading in a document: identifiers, rights, dates of print, sources of equations, drawings."""
+_LISTINGS: Final = frozenset(["programlisting", "screen", "literallayout", "code-block", "codeblock", "preformat"])
+_INLINE: Final = re.compile(r"\[[\s,;\u2010-\u2015-]*\]|\([\s,;\u2010-\u2015-]*\)")
+_SPACE_BEFORE: Final = re.compile(r" ([,.;:)\]])")
+_NUMERIC: Final = re.compile(r"[\s\d,;\u2010-\u2015\[\]()-]*")
+_ROOTS: Final = frozenset(
+    [
+        "article",
+        "book",
+        "book-part",
+        "chapter",
+        "section",
+        "topic",
+        "concept",
+        "task",
+        "reference",
+        "TEI",
+        "tei",
+        "us-patent-application",
+        "us-patent-grant",
+        "patent-application-publication",
+        "patent-document",
+        "ep-patent-document",
+        "PATDOC",
+        "document",
+        "doc",
+        "html",
+    ]
+)
+_ADDED: Final = {"claims": "Claims", "ack": "Acknowledgements", "ref-list": "References", "abstract": "Abstract"}
+"""Headings of parts that often have none of their own."""
+_MAX_LEVEL: Final = 6
+_MAX_VALUE_CHARS: Final = 80
+_MAX_NAMES: Final = 100
+_MIN_PROSE_CHARS: Final = 200
+
+
+def is_article(root: Node) -> bool:
+    """Say whether an element is a document for people rather than data: paragraphs, or words between elements."""
+    if local(root.name) in _ROOTS and _has_text(root):
+        return True
+    return any(_is_paragraph(node) for node in _all(root))
+
+
+def article(root: Node) -> tuple[str, str, Metadata]:
+    """Return a document as Markdown, its title and what it says of itself."""
+    title = _title(root)
+    people = list(dict.fromkeys(_people(root)))[:_MAX_NAMES]
+    keywords = [cut(_words(node)) for node in _all(root) if local(node.name) == "kwd" and _words(node)][:_MAX_NAMES]
+    journal = next((_words(node) for node in _all(root) if local(node.name) == "journal-title"), "")
+    year = next((_words(one) for one in _all(root) if local(one.name) == "pub-date" for one in one.of("year")), "")
+    said: dict[str, JSON] = {"authors": people, "keywords": keywords, "journal": cut(journal), "year": year[:10]}
+    lines = [f"# {title}"] if title else []
+    lines += [", ".join(people)] if people else []
+    lines += [f"Keywords: {', '.join(keywords)}"] if keywords else []
+    affiliations = dict.fromkeys(_words(node, without_labels=True) for node in _all(root) if local(node.name) == "aff")
+    lines += [affiliation for affiliation in affiliations if affiliation][:_MAX_NAMES]
+    lines += _Walker(title).blocks(root, 1)
+    metadata = {name: value for name, value in said.items() if value}
+    return "\n\n".join(line for line in lines if line.strip()), title, metadata
+
+
+def local(name: str) -> str:
+    """Return the name of an element without its prefix."""
+    return name.rpartition(":")[2]
+
+
+class _Walker:
+    def __init__(self, title: str) -> None:
+        self._title = title
+
+    def blocks(self, node: Node, level: int) -> Iterator[str]:
+        """Yield the Markdown blocks in an element, whose headings are of ``level`` + 1."""
+        name = local(node.name)
+        if name in _NOT_SHOWN:
+            return
+        if name in _TITLES:
+            yield from self._heading(node, level)
+        elif name in ("table", "informaltable"):
+            yield from self._captions(node)
+            yield _table(node)
+        elif name in _LISTINGS:
+            yield f"```\n{node.raw.strip(chr(10))}\n```" if node.raw.strip() else ""
+        elif name in ("ref", "bibl", "biblioentry", "patcit", "nplcit"):
+            yield f"- {_citation(node)}" if _citation(node) else ""
+        elif name in ("list", "ul", "ol", "itemizedlist", "orderedlist", "def-list"):
+            yield from self._list(node, level)
+        elif name in ("fig", "figure", "table-wrap", "disp-formula", "boxed-text"):
+            yield from self._float(node, level)
+        elif not node.children or node.is_prose or name in _PARAGRAPHS:
+            yield from self._paragraph(node, level)
+        else:
+            yield from self._section(node, name, level)
+
+    def _section(self, node: Node, name: str, level: int) -> Iterator[str]:
+        has_title = any(local(child.name) in _TITLES for child in node.children)
+        if name in _ADDED and not has_title:
+            yield f"{'#' * min(level + 1, _MAX_LEVEL)} {_ADDED[name]}"
+            level += 1
+        inner = level + 1 if has_title and level > 1 else level
+        for child in node.children:
+            is_title = local(child.name) in _TITLES
+            deeper = name in ("body", "back", "front", "article", "article-meta", "title-group")
+            yield from self.blocks(child, level if is_title or deeper else max(inner, level + has_title))
+
+    def _heading(self, node: Node, level: int) -> Iterator[str]:
+        words = _words(node)
+        if words and words != self._title:
+            yield f"{'#' * min(level + 1, _MAX_LEVEL)} {words}"
+
+    def _paragraph(self, node: Node, level: int) -> Iterator[str]:
+        """Yield the words of an element; tables, lists and floats in it stand after them."""
+        floats = [child for child in node.children if local(child.name) in _FLOATS]
+        inner = [child for child in node.children if local(child.name) in _PARAGRAPHS]
+        if inner and not node.is_prose:
+            for child in node.children:
+                yield from self.blocks(child, level)
+            return
+        words = _words(node)
+        name = local(node.name)
+        is_value = not node.children and name not in _PARAGRAPHS and len(words) <= _MAX_VALUE_CHARS
+        yield f"{label(name)}: {words}" if is_value and words and name not in _PLAIN else words
+        for child in floats:
+            yield from self.blocks(child, level)
+
+    def _list(self, node: Node, level: int) -> Iterator[str]:
+        items = []
+        for item in node.children:
+            blocks = [block for block in self.blocks(item, level) if block.strip()]
+            blocks = [block.removeprefix(f"{label(local(item.name))}: ") for block in blocks]
+            if blocks:
+                items.append("- " + "\n  ".join("\n\n".join(blocks).split("\n")))
+        yield "\n".join(items)
+
+    def _captions(self, table: Node) -> Iterator[str]:
+        """Yield the title of a table that has it inside, as in DocBook."""
+        for child in table.children:
+            if local(child.name) in ("title", "caption") and (words := _words(child)):
+                yield words
+
+    def _float(self, node: Node, level: int) -> Iterator[str]:
+        named = " ".join(filter(None, (_words(child) for child in node.children if local(child.name) == "label")))
+        is_caption = [local(child.name) in ("caption", "title") for child in node.children]
+        words = " ".join(
+            filter(None, (_words(one) for one, is_one in zip(node.children, is_caption, strict=True) if is_one))
+        )
+        yield f"{named}. {words}" if named and words else named or words
+        if local(node.name) == "disp-formula":
+            yield _formula(node)
+        for child, is_one in zip(node.children, is_caption, strict=True):
+            if not is_one:
+                yield from self.blocks(child, level)
+
+
+_FLOATS: Final = frozenset(
+    [
+        "table",
+        "informaltable",
+        "table-wrap",
+        "fig",
+        "figure",
+        "list",
+        "ul",
+        "ol",
+        "itemizedlist",
+        "orderedlist",
+        "def-list",
+        "tables",
+    ]
+)
+_PLAIN: Final = frozenset(
+    [
+        "li",
+        "item",
+        "entry",
+        "td",
+        "th",
+        "text",
+        "span",
+        "div",
+        "line",
+        "seg",
+        "term",
+        "def",
+        "b",
+        "i",
+        "u",
+        "em",
+        "strong",
+        "body",
+        "note",
+        "abstract",
+    ]
+)
+
+
+def label(name: str) -> str:
+    """Return an element's name as people write it: ``owning-sig`` becomes ``Owning sig``."""
+    return (name[:1].upper() + name[1:]).replace("-", " ").replace("_", " ")
+
+
+def _all(node: Node) -> Iterator[Node]:
+    """Yield an element and those in it, in their order."""
+    left = [node]
+    while left:
+        one = left.pop()
+        yield one
+        left.extend(reversed(one.children))
+
+
+def _has_text(root: Node) -> bool:
+    return any(local(node.name) in _PARAGRAPHS for node in _all(root))
+
+
+def _is_paragraph(node: Node) -> bool:
+    name = local(node.name)
+    if name in ("p", "para", "claim-text"):
+        return bool(node.words)
+    own = [part for part in node.parts if isinstance(part, str) and not part.isspace()]
+    return bool(node.children) and sum(map(len, own)) > _MIN_PROSE_CHARS
+
+
+def _title(root: Node) -> str:
+    for wanted in (("article-title", "invention-title", "book-title"), ("title", "head", "h1")):
+        for node in _all(root):
+            if local(node.name) in wanted and (words := _words(node)):
+                return cut(words)
+    return ""
+
+
+def _people(root: Node) -> Iterator[str]:
+    """Yield the names of the authors of an article and the inventors of a patent, not of what it cites."""
+    for node in _outside(
+        root, ("ref-list", "us-references-cited", "references-cited", "back", "us-parties-agents", "agents")
+    ):
+        name = local(node.name)
+        is_author = name == "contrib" and node.attributes.get("contrib-type", "author") == "author"
+        if is_author or name in ("inventor", "us-applicant", "applicant"):
+            found = [one for one in _all(node) if local(one.name) in ("name", "addressbook", "string-name")][:1]
+            parts = ("given-names", "first-name", "surname", "last-name", "orgname")
+            words = [one.first(part) for one in found for part in parts] or [""]
+            yield " ".join(filter(None, words)) or " ".join(_words(one) for one in found)
+
+
+def _outside(root: Node, names: Iterable[str]) -> Iterator[Node]:
+    left = [root]
+    while left:
+        one = left.pop()
+        if local(one.name) not in names:
+            yield one
+            left.extend(reversed(one.children))
+
+
+def _citation(node: Node) -> str:
+    """Return a work that is cited: its words as they are written, or its parts in their order."""
+    for child in node.children:
+        if local(child.name) in ("mixed-citation", "citation", "nlm-citation") and child.is_prose:
+            return _words(child)
+    parts = [_words(one) for one in _leaves(node) if local(one.name) not in ("pub-id", "label", "ext-link", "uri")]
+    return " ".join(filter(None, parts))
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    for one in _all(node):
+        if not one.children or one.is_prose:
+            yield one
+
+
+def _table(node: Node) -> str:
+    """Return the rows of a table of HTML or CALS; the first is that of the column names."""
+    columns = {
+        one.attributes.get("colname", ""): at
+        for at, one in enumerate(one for one in _all(node) if local(one.name) == "colspec")
+    }
+    rows: list[list[Cell]] = []
+    heads = 0
+    left = [(node, False)]
+    while left:
+        one, in_head = left.pop()
+        name = local(one.name)
+        if name in ("tr", "row"):
+            cells = [child for child in one.children if local(child.name) in ("td", "th", "entry")]
+            rows.append([_cell(cell, columns) for cell in cells])
+            heads += in_head and heads == len(rows) - 1
+        elif name in ("title", "caption"):
+            continue
+        else:
+            left += [(child, in_head or name == "thead") for child in reversed(one.children)]
+    if not any(cell.text for row in rows for cell in row):
+        return ""
+    if not heads and any(cell.rows > 1 for cell in rows[0]):
+        heads = max(cell.rows for cell in rows[0])
+    return markdown(without_twins(filled(rows)), min(max(heads, 1), max(len(rows) - 1, 1)))
+
+
+def _cell(cell: Node, columns: Mapping[str, int]) -> Cell:
+    """Return a cell of HTML or CALS, which names the columns that it spans."""
+    said = cell.attributes
+    first, last = (columns.get(said.get(name, "")) for name in ("namest", "nameend"))
+    wide = last - first + 1 if first is not None and last is not None else _count(said.get("colspan"))
+    high = _count(said.get("morerows")) + 1 if "morerows" in said else _count(said.get("rowspan"))
+    return Cell(_words(cell), wide, high)
+
+
+def _count(value: str | None) -> int:
+    return int(value) if value and value.strip().isdecimal() and len(value) < 6 else 1
+
+
+def _formula(node: Node) -> str:
+    """Return the source of an equation that is there in no other form."""
+    names = {local(one.name): one for one in _all(node)}
+    if "tex-math" not in names or "math" in names:
+        return ""
+    written = names["tex-math"].raw
+    inner = written.partition("\\begin{document}")[2].partition("\\end{document}")[0] or written
+    return " ".join(inner.split())
+
+
+def _words(node: Node, *, without_labels: bool = False) -> str:
+    """Return the text in an element on one line, without marks of citations and what is not for reading."""
+    text = "".join(_spoken(node, top=True, labels=not without_labels))
+    words = " ".join(_INLINE.sub("", " ".join(text.split())).split())
+    return _SPACE_BEFORE.sub(r"\1", words)
+
+
+def _spoken(node: Node, *, top: bool, labels: bool) -> Iterator[str]:
+    left: list[str | Node] = [node]
+    is_top, before = top, ""
+    while left:
+        part = left.pop()
+        if isinstance(part, str):
+            before = (before + part)[-_BEFORE_CHARS:]
+            yield part
+            continue
+        name = local(part.name)
+        is_mark = name == "xref" and part.attributes.get("ref-type") == "bibr" and _NUMERIC.fullmatch(part.raw)
+        hidden = name in _HIDDEN_INLINE or (name == "label" and not labels) or name in _FLOATS
+        if not is_top and (is_mark or hidden):
+            continue
+        is_top = False
+        if name in ("inline-formula", "disp-formula") and (formula := _formula(part)):
+            left += [" ", formula, " "]
+            continue
+        inner = name in _BLOCKS
+        if name == "fn":
+            said = [one for one in part.parts if isinstance(one, str) or local(one.name) != "label"]
+            left += [")", *reversed(said), " ("]
+            continue
+        if name in ("sup", "sub") and not part.children and part.raw.strip():
+            left.append(scripted(part.raw.strip(), "super" if name == "sup" else "sub", before))
+            continue
+        left.extend([" "] if inner else [])
+        left.extend(reversed(part.parts))
+        left.extend([" "] if inner else [])
+
+
+_BEFORE_CHARS: Final = 40
+_HIDDEN_INLINE: Final = frozenset(
+    ["tex-math", "annotation", "annotation-xml", "graphic", "inline-graphic", "object-id", "indexterm"]
+)
+_BLOCKS: Final = (
+    _PARAGRAPHS
+    | _TITLES
+    | frozenset(
+        [
+            "name",
+            "surname",
+            "given-names",
+            "br",
+            "break",
+            "li",
+            "item",
+            "td",
+            "th",
+            "entry",
+            "sec",
+            "def",
+            "term",
+            "institution",
+        ]
+    )
+)

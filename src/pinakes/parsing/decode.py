@@ -1,0 +1,187 @@
+"""Bytes to clean text: encodings, newlines, control characters, and telling text from binary."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import html
+import re
+import unicodedata
+from typing import Final
+
+from pinakes.core.errors import Binary, Empty, Unreadable
+from pinakes.core.records import ReadingNote
+from pinakes.parsing.encodings import guess, is_ebcdic, known_encoding, shifting_encoding, wide_encoding
+
+_BOMS: Final = (  # longest first: the mark of UTF-16 LE begins that of UTF-32 LE
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+BOMS: Final = tuple(mark for mark, _ in _BOMS)
+"""What a text may begin with that is not a part of it, and tells its encoding."""
+
+_CHARSET: Final = re.compile(rb"""<(?:meta\b[^>]*?charset|\?xml\b[^>]*?encoding)\s*=\s*["']?([\w.:-]{2,40})""", re.I)
+_CONTROLS: Final = bytes({*range(32), 127} - {*b"\t\n\v\f\r"})
+_SPACES: Final = bytes.maketrans(b"\v\f", b"  ")
+_ANSI_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+_SAMPLE_BYTES: Final = 8192
+_MAX_CONTROLS: Final = 0.3
+"""Largest share of control bytes in a sample that is valid UTF-8; beyond, it is binary."""
+_MAX_CONTROLS_LEGACY: Final = 0.02
+"""The same for a sample that is not UTF-8: compressed data has 11 %, real text next to none."""
+_MAX_REPLACED: Final = 0.1
+_DOUBTFUL: Final = "doubtful-encoding"
+
+
+def decode(data: bytes, *, charset: str | None = None) -> str:
+    """Return the text in ``data``: no byte-order mark, ``\\n`` newlines, no control characters but tabs.
+
+    Raises:
+        Empty: there is nothing but white space.
+        Binary: it is not text.
+        Unreadable: it is text in an encoding that is not read.
+    """
+    cleaned = _cleaned(data, charset)
+    if b"\r" in cleaned:
+        cleaned = cleaned.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = cleaned.decode("utf-8", "replace")
+    if not text or text.isspace():
+        raise Empty("The file is empty." if not cleaned else "The file holds nothing but white space.")
+    return text
+
+
+def to_utf8(data: bytes, charset: str | None = None) -> tuple[bytes, tuple[ReadingNote, ...]]:
+    """Return ``data``, a text, in UTF-8 without a mark, and a note where its encoding cannot be told for certain.
+
+    A mark decides, then whether it is UTF-8, then ``charset`` (what the content says of itself) where that is
+    possible, then which encoding makes words of it.
+
+    Raises:
+        Binary: it is not text.
+        Unreadable: it is text in an encoding that is not read.
+    """
+    if data.isascii() and b"~{" not in data and len(data.translate(None, _CONTROLS)) == len(data):
+        return data, ()
+    for mark, marked in _BOMS:
+        if data.startswith(mark):
+            return _marked(data[len(mark) :], marked), ()
+    is_utf8 = _is_utf8(data)
+    if stateful := wide_encoding(data) or (shifting_encoding(data) if is_utf8 else None):
+        return data.decode(stateful, "replace").lstrip("\ufeff").encode(), ()
+    if is_utf8:
+        return data, ()
+    if declared := known_encoding(charset):
+        with contextlib.suppress(UnicodeError):
+            return data.decode(declared).lstrip("\ufeff").encode("utf-8", "replace"), ()
+    if _is_damaged_utf8(data):
+        return data.decode("utf-8", "replace").encode(), ()
+    if is_ebcdic(data):
+        raise Unreadable(
+            "The file is text in EBCDIC, an encoding of mainframes, which is not read.", hint="Convert it to UTF-8."
+        )
+    _refuse_binary(data[:_SAMPLE_BYTES])
+    found = guess(data)
+    text = data.decode(found.encoding, "replace")
+    return text.encode("utf-8", "replace"), () if found.sure else (_doubt(found.encoding, text),)
+
+
+def line_numbers(data: bytes) -> list[int]:
+    """Return the number that each line of ``decode(data)`` has for tools to which only ``\\n`` ends a line."""
+    numbers = [1]
+    for end in _LINE_END.finditer(_cleaned(data)):
+        numbers.append(numbers[-1] + end[0].endswith(b"\n"))
+    return numbers
+
+
+def declared_charset(data: bytes) -> str | None:
+    """Return the encoding that HTML or XML says it has, None where it says nothing."""
+    match = _CHARSET.search(data[:4096])
+    return match[1].decode("ascii") if match else None
+
+
+def scrub(text: str) -> str:
+    """Return ``text`` as ``decode`` would: for text that a library or an escape sequence made."""
+    if text.isascii() and not _has_controls(text):
+        return text
+    cleaned = text.encode("utf-8", "replace").translate(_SPACES, _CONTROLS)
+    return cleaned.replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode("utf-8")
+
+
+def line_of(escaped: str) -> str:
+    """Return the words of an XML or HTML text, all in one line."""
+    return scrub(" ".join(html.unescape(escaped).split()))
+
+
+def _has_controls(text: str) -> bool:
+    return len(text.encode().translate(None, _CONTROLS + b"\v\f\r")) != len(text)
+
+
+def _cleaned(data: bytes, charset: str | None = None) -> bytes:
+    """Return ``data`` in UTF-8, without a mark and control characters."""
+    data, _ = to_utf8(data, charset)
+    cleaned = data.translate(_SPACES, _CONTROLS)
+    if len(cleaned) != len(data):
+        _refuse_binary(data[:_SAMPLE_BYTES])
+        if b"\x1b" in data:
+            cleaned = _ANSI_COLOUR.sub(b"", data).translate(_SPACES, _CONTROLS)
+    return cleaned
+
+
+def _marked(body: bytes, encoding: str) -> bytes:
+    """Return what stands after a mark, in UTF-8."""
+    if encoding == "utf-8":
+        return body
+    text = body.decode(encoding, "replace")
+    sample = text[:_SAMPLE_BYTES]
+    odd = sum(unicodedata.category(char) in ("Cn", "Co") or char == "\ufffd" for char in sample)
+    if odd > len(sample) * _MAX_REPLACED + 1:
+        raise _binary()
+    return text.lstrip("\ufeff").encode()
+
+
+def _doubt(encoding: str, text: str) -> ReadingNote:
+    line = next((number for number, row in enumerate(text.split("\n"), 1) if not row.isascii()), None)
+    return ReadingNote(
+        _DOUBTFUL,
+        f"The encoding cannot be told for certain; it was read as {encoding}. Save the file as UTF-8.",
+        line,
+    )
+
+
+def _refuse_binary(sample: bytes) -> None:
+    share = (len(sample) - len(sample.translate(None, _CONTROLS))) / len(sample)
+    limit = _MAX_CONTROLS if _is_utf8_start(sample) else _MAX_CONTROLS_LEGACY
+    if share > limit:
+        raise _binary()
+
+
+def _is_utf8_start(sample: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _binary() -> Binary:
+    return Binary("The file is binary, not text.", hint="Exclude it, or convert it to a format that can be read.")
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_damaged_utf8(data: bytes) -> bool:
+    """Say whether ``data`` is UTF-8 with a few flaws."""
+    damaged = data.decode("utf-8", "replace")
+    bad = damaged.count("\ufffd")
+    ascii_count = len(data) - len(data.translate(None, bytes(range(128))))
+    return bad * 4 <= len(damaged) - bad - ascii_count

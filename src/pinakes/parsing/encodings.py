@@ -1,0 +1,371 @@
+"""Which encoding bytes are in that are not UTF-8: by what they would say in each, and which letters languages use."""
+
+from __future__ import annotations
+
+import codecs
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NamedTuple
+
+from pinakes.core.regexes import lazy
+from pinakes.parsing import east_asian
+
+_SAMPLE_BYTES: Final = 24_576
+_SURE: Final = 0.6
+"""Least lead over the next best reading, in nats for each letter beyond ASCII, up to the first ``_ENOUGH`` of them."""
+_ENOUGH: Final = 12
+_WORST: Final = -7.5
+"""What a letter costs that the language does not use."""
+_PUNCTUATION: Final = -4.5
+_SYMBOL: Final = -9.0
+_BROKEN: Final = -6.0
+"""What it costs when a capital follows a small letter, a sign stands inside a word, or a word mixes scripts."""
+_LEAST_MEAN: Final = -6.5
+"""A reading whose letters cost more than this in the mean is no text in any language that is known."""
+_LEAST_MEAN_EAST_ASIAN: Final = -10.0
+_ASCII: Final = -3.5
+"""What a letter of ASCII costs: counted where a reading with several bytes a character has less of them than others."""
+
+_LETTERS: Final = {
+    "en": "éèñïöüçêâôóáíàäåøæ",
+    "de": "üäößé",
+    "fr": "éèàêçùâîôûœïëæÿ",
+    "es": "óíáéñúü",
+    "pt": "ãçáéíõóêâúàô",
+    "it": "èàùòéìî",
+    "ca": "àéòóèíçïúü",
+    "sv": "äåöé",
+    "da": "åøæé",
+    "is": "íáðóéúýþöæ",
+    "nl": "éëïèöüê",
+    "pl": "ąęłóśżćńź",
+    "cs": "íáěéčřžýšůúňťďó",
+    "sk": "áíéčýžúšľťôňäďóŕĺ",
+    "hu": "áéöóőüíúű",
+    "ro": "ăîâşţșț",
+    "hr": "čšžćđ",
+    "sq": "ëç",
+    "tr": "ıüşğçöiâî",
+    "et": "äõüöšž",
+    "lv": "āīēšņūļķģžč",
+    "lt": "ėšųžįąčūę",
+    "ru": "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё",
+    "uk": "оанивтеірсклудмпзяьгйбчцхїєшжщюфґ",
+    "be": "анеіроткслвяудмцыпьзбгшйчжхўэёюф",
+    "bg": "аоеинтсрвдлпкмзгуъячбщжцйхфшюь",
+    "sr": "аоеинрсјтувкдмплзгбњшчжљћцхђфџ",
+    "el": "αοιετσνηυρπκμλςωδγχθφβξζψίάόέήύώϊϋ",
+    "he": "יוהלארתבשמנםדכעחקפסזגטןץךף",
+    "ar": "اليمونترةبعدفهسكحجقىصشأخطذضءثزغإئظؤآ",
+    "th": "านรอกเง่ยลมวดท้สตะปบัคีหแจิพชขใไืุูโผณซธถึ์ศภษฐฉญฝฏฎฒฟฮๆำ็ฤฬ",
+}
+"""The letters beyond ASCII of a language, the most frequent first."""
+
+_LATIN_1: Final = ("en", "de", "fr", "es", "pt", "it", "ca", "sv", "da", "is", "nl", "sq")
+_LATIN_2: Final = ("pl", "cs", "sk", "hu", "ro", "hr", "de")
+_CYRILLIC: Final = ("ru", "uk", "be", "bg", "sr")
+_WRITTEN_IN: Final = (
+    ("cp1252", _LATIN_1),
+    ("cp1250", _LATIN_2),
+    ("cp1251", _CYRILLIC),
+    ("iso8859-2", _LATIN_2),
+    ("iso8859-15", ("fr", "et", "de", "es", "pt", "it", "nl", "da", "sv")),
+    ("koi8-r", ("ru", "bg")),
+    ("koi8-u", ("uk",)),
+    ("cp866", ("ru", "be", "bg")),
+    ("iso8859-5", _CYRILLIC),
+    ("mac_cyrillic", _CYRILLIC),
+    ("cp1253", ("el",)),
+    ("iso8859-7", ("el",)),
+    ("cp1254", ("tr",)),
+    ("iso8859-3", ("tr",)),
+    ("cp1255", ("he",)),
+    ("iso8859-8", ("he",)),
+    ("cp862", ("he",)),
+    ("cp1256", ("ar",)),
+    ("iso8859-6", ("ar",)),
+    ("cp1257", ("lt", "lv", "et")),
+    ("iso8859-13", ("lt", "lv", "et")),
+    ("iso8859-4", ("lt", "lv", "et")),
+    ("cp874", ("th",)),
+    ("mac_roman", _LATIN_1),
+    ("mac_latin2", _LATIN_2),
+    ("mac_greek", ("el",)),
+    ("mac_turkish", ("tr",)),
+    ("cp850", _LATIN_1),
+    ("cp437", ("en", "de", "fr", "es", "it", "sv")),
+    ("cp852", _LATIN_2),
+    ("cp857", ("tr",)),
+    ("cp737", ("el",)),
+)
+"""Encodings of one byte a character, the usual ones first, and the languages that are written in them."""
+
+_EAST_ASIAN_BYTES: Final = 4096
+"""What is looked at of a text that may be East Asian."""
+_EAST_ASIAN_LETTER: Final = lazy(r"[\u3000-\u9fff\uac00-\ud7a3\uff01-\uff5e\uff66-\uff9f]")
+_ALONE: Final = lazy(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
+_USUAL: Final = 0.9
+_THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+_NO_THAI: Final = lazy(
+    f"(?<![\u0e01-\u0e2e{_THAI_MARKS}])[{_THAI_MARKS}\u0e30\u0e33]|[\u0e40-\u0e44](?![\u0e01-\u0e2e])|[{_THAI_MARKS}]{{3}}"
+)
+"""Vowels and marks where there can be none."""
+_MOST_ALONE: Final = 0.2
+_STATEFUL: Final = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"), (b"~{", "hz"))
+_MARKS: Final = frozenset("“”„‚‘’«»‹›–—…•€£¥§©®™°·¿¡№\u00a0´`×½¼²³µ±−")
+_INSIDE: Final = frozenset("’‘'·-\u00ad")
+_SAFE: Final = lazy(
+    r"(?:utf[-_]?(?:8|16|32)|iso8859|iso2022|cp(?:125\d|437|737|775|8[56]\d|874|932|949|950|1125)|koi8|mac[-_]|gb|big5|euc"
+    r"|shift_jis|johab|hz|tis|ptcp154|kz1048)"
+)
+_WIDER: Final = {
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+    "tis-620": "cp874",
+    "big5": "big5hkscs",
+}
+"""What is written under the name of the first is often the second, which has all its characters and more."""
+
+_EBCDIC_WORDS: Final = bytes(
+    {*range(0x81, 0x8A), *range(0x91, 0x9A), *range(0xA2, 0xAA), *range(0xC1, 0xCA), *range(0xD1, 0xDA)}
+    | {*range(0xE2, 0xEA), *range(0xF0, 0xFA)}
+)
+_EBCDIC_SIGNS: Final = bytes((0x40, 0x4B, 0x6B, 0x60, 0x61, 0x7A, 0x7D, 0x7F, 0x4D, 0x5D, 0x15, 0x25, 0x0D, 0x5E, 0x7E))
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingGuess:
+    """The encoding that a text is most probably in, and whether nothing else is nearly as probable."""
+
+    encoding: str
+    sure: bool
+
+
+class _Reading(NamedTuple):
+    score: float
+    encoding: str
+    text: str
+
+
+def known_encoding(charset: str | None) -> str | None:
+    """Return the codec of an encoding that a file names, None where there is none, or none for texts of bytes.
+
+    Codecs that unpack, escape or compute (zip, idna, unicode_escape, utf-7) are not for files from anywhere.
+    """
+    try:
+        name = codecs.lookup(charset.strip()[:40]).name if charset else ""
+    except (LookupError, ValueError):
+        return None
+    name = _WIDER.get(name, name)
+    return name if _SAFE.match(name) else None
+
+
+def guess(data: bytes) -> EncodingGuess:
+    """Return the encoding of ``data``, text that is not UTF-8. It is judged by lines that say something of it."""
+    sample = _sample(data)
+    words = b" ".join(dict.fromkeys(sample.split()))  # a word that is there again says nothing new
+    wide = [name for name in east_asian.ENCODINGS if _fits(sample, name)]
+    words = words[:_EAST_ASIAN_BYTES] if wide else words
+    readings = sorted([*_single_byte(words), *_east_asian(words, wide)], reverse=True)
+    if not readings:
+        return EncodingGuess("cp1252", sure=False)
+    best = readings[0]
+    other = next((one for one in readings[1:] if one.text != best.text), None)
+    lead = best.score - other.score if other else math.inf
+    letters = min(_ENOUGH, max(1, _foreign(best.text)))
+    least = _LEAST_MEAN_EAST_ASIAN if best.encoding in east_asian.ENCODINGS else _LEAST_MEAN
+    return EncodingGuess(best.encoding, sure=lead >= _SURE * letters and _mean(best) >= least)
+
+
+def wide_encoding(data: bytes) -> str | None:
+    """Return which UTF-16 (or UTF-32) without a mark ``data`` is in, None where it is in none."""
+    sample = data[: _SAMPLE_BYTES - _SAMPLE_BYTES % 4]
+    if len(data) < 4 or (b"\0" not in sample and not _has_controls(sample)):
+        return None
+    found = {name: _plausible(sample, name) for name in ("utf-16-le", "utf-16-be")}
+    best = max(found, key=lambda name: found[name])
+    return best if found[best] > 0.0 else None
+
+
+def shifting_encoding(data: bytes) -> str | None:
+    """Return the encoding of seven bits that ``data`` shifts with escape sequences (ISO-2022, HZ), None for none."""
+    if b"\x1b" not in data and b"~{" not in data:
+        return None
+    for mark, name in _STATEFUL:
+        if mark in data:
+            try:
+                text = data.decode(name)
+            except UnicodeDecodeError:
+                continue
+            if not text.isascii():
+                return name
+    return None
+
+
+def is_ebcdic(data: bytes) -> bool:
+    """Say whether ``data`` is text in an EBCDIC code page, as mainframes write it."""
+    sample = data[:_SAMPLE_BYTES]
+    if not sample:
+        return False
+    words = len(sample) - len(sample.translate(None, _EBCDIC_WORDS))
+    signs = len(sample) - len(sample.translate(None, _EBCDIC_SIGNS))
+    spaces = sample.count(0x40)
+    return words > 0.5 * len(sample) and spaces >= 0.04 * len(sample) and words + signs >= 0.93 * len(sample)
+
+
+def _sample(data: bytes) -> bytes:
+    """Return lines of ``data`` that have bytes beyond ASCII, whole where they are not too long."""
+    lines: list[bytes] = []
+    size = 0
+    for line in data[: 64 * _SAMPLE_BYTES].split(b"\n"):
+        if not line.isascii():
+            lines.append(line[:_SAMPLE_BYTES])
+            size += len(line) + 1
+            if size >= _SAMPLE_BYTES:
+                break
+    return b"\n".join(lines) if lines else data[:_SAMPLE_BYTES]
+
+
+def _single_byte(sample: bytes) -> list[_Reading]:
+    readings = []
+    for order, (encoding, languages) in enumerate(_WRITTEN_IN):
+        try:
+            text = sample.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        shape = _shape(text)
+        letters = [char for char in text.lower() if char > "\x7f" and (char.isalpha() or _is_mark(char))]
+        score = max(_letters_score(letters, language) for language in languages)
+        shape += _BROKEN * len(_NO_THAI.findall(text)) if encoding == "cp874" else 0.0
+        readings.append(_Reading(score + shape - order * 0.05, encoding, text))
+    return readings
+
+
+def _is_mark(char: str) -> bool:
+    return (char > "\x7f" and unicodedata.combining(char) > 0) or "\u0e31" <= char <= "\u0e4e"
+
+
+@cache
+def _costs(language: str) -> dict[str, float]:
+    letters = _LETTERS[language]
+    weights = [1 / (rank + 3) for rank in range(len(letters))]
+    total = sum(weights)
+    return {letter: math.log(weight / total) for letter, weight in zip(letters, weights, strict=True)}
+
+
+def _letters_score(letters: list[str], language: str) -> float:
+    costs = _costs(language)
+    return sum(costs.get(letter, _WORST) for letter in letters)
+
+
+def _shape(text: str) -> float:
+    """Return what is odd about the words of ``text``: 0 for nothing, the lower the odder."""
+    score = 0.0
+    before = " "
+    for at, char in enumerate(text):
+        after = text[at + 1 : at + 2]
+        if char <= "\x7f":
+            if char.isalpha() and before > "\x7f" and before.isalpha():
+                score += _pair(before, char)
+        elif char.isalpha():
+            if before.isalpha():
+                score += _pair(before, char)
+            score += (before.isdigit() or after.isdigit()) * _BROKEN / 2
+        elif "\x80" <= char < "\xa0":
+            score += 3 * _SYMBOL
+        elif not _is_mark(char):
+            inside = before.isalpha() and after.isalpha() and char not in _INSIDE
+            score += (_PUNCTUATION if char in _MARKS else _SYMBOL) + inside * _BROKEN
+        before = char
+    return score
+
+
+def _pair(before: str, char: str) -> float:
+    odd = before.islower() and char.isupper()
+    mixed = _is_latin(before) != _is_latin(char)
+    return (odd + mixed) * _BROKEN
+
+
+def _is_latin(char: str) -> bool:
+    return char < "\u0250"
+
+
+def _foreign(text: str) -> int:
+    return sum(char > "\x7f" for char in text)
+
+
+def _mean(reading: _Reading) -> float:
+    return reading.score / max(1, _foreign(reading.text))
+
+
+def _east_asian(sample: bytes, encodings: Sequence[str]) -> list[_Reading]:
+    texts = ((encoding, _decoded(sample, encoding)) for encoding in encodings)
+    return [
+        _Reading(east_asian.score(text, encoding) - _ASCII * _within(sample, text), encoding, text)
+        for encoding, text in texts
+        if text
+    ]
+
+
+def _within(sample: bytes, text: str) -> int:
+    """Return how many bytes of ASCII are parts of the characters of ``text``."""
+    return sum(byte < 0x80 for byte in sample) - sum(char <= "\x7f" for char in text)
+
+
+def _fits(sample: bytes, encoding: str) -> bool:
+    """Say whether ``sample`` is East Asian text in ``encoding``: words of two characters and more, not single ones."""
+    text = _decoded(sample, encoding)
+    if text is None:
+        return False
+    foreign = [char for char in text if char > "\x7f"]
+    usual = sum(bool(_EAST_ASIAN_LETTER.match(char)) for char in foreign)
+    alone = len(_ALONE.findall(text))
+    return usual >= max(1.0, _USUAL * len(foreign)) and alone <= _MOST_ALONE * len(foreign)
+
+
+def _decoded(sample: bytes, encoding: str) -> str | None:
+    """Return ``sample``, U+FFFD for a character that it ends inside of, None where it is not in ``encoding``."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        text = decoder.decode(sample)
+    except UnicodeDecodeError:
+        return None
+    return f"{text}\ufffd" if decoder.getstate()[0] else text
+
+
+def _has_controls(sample: bytes) -> bool:
+    return bool(re.search(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]", sample))
+
+
+_LEAST_CHARACTERS: Final = 4
+"""So many different characters has a text: one over and over is a table of numbers."""
+
+
+def _plausible(sample: bytes, encoding: str) -> float:
+    """Return how much like text ``sample`` is in a UTF-16, 0.0 for what is none."""
+    text = (_decoded(sample, encoding) or "").removesuffix("\ufffd")
+    if not text:
+        return 0.0
+    kinds = [unicodedata.category(char) for char in text]
+    good = sum(
+        kind[0] in "LNPZ" or char in "\n\r\t" or kind in ("Mn", "Mc", "Sm", "Sc")
+        for kind, char in zip(kinds, text, strict=True)
+    )
+    plain = sum(char in " \n\r\t,.;:!?-'\"()、。，．！？" or char.isascii() for char in text)
+    blocks = len({ord(char) >> 8 for char in text if not "\u4e00" <= char <= "\ud7a3"})
+    if (
+        len(set(text)) < _LEAST_CHARACTERS
+        or good < 0.97 * len(text)
+        or (not plain and len({ord(char) >> 8 for char in text}) > 1)
+        or blocks > 8 + len(text) / 200
+    ):
+        return 0.0
+    return good / len(text) - blocks / 100 + plain / len(text)

@@ -1,0 +1,75 @@
+"""Escapes in the quoted values of YAML, TOML and property files, decoded where they stand; no line moves."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pinakes.parsing.decode import scrub
+
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(\r?\n)|([^\n]))", re.DOTALL)
+_SURROGATES: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_NAMED: Final = {"N": " ", "_": "\u00a0", "L": " ", "P": " ", **dict.fromkeys("0abtnvfre", " ")}
+_TOML_STRING: Final = re.compile(
+    r"""\#[^\n]*+|'''(?:(?!''')[\s\S])*+'''(?:'')?|'[^'\n]*+'"""
+    r'''|"{3}(?:[^"\\]++|\\[\s\S]|"(?!""))*+"{3,5}|"(?:[^"\\\n]++|\\.)*+"'''
+)
+_PROPERTY_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
+
+
+def unescaped_yaml(source: str) -> str:
+    """Return valid YAML with the escapes in its double-quoted scalars decoded: ``\\u00e9`` is é, ``\\n`` a space."""
+    if "\\" not in source:
+        return source
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    parts: list[str] = []
+    position = 0
+    event: Any
+    for event in yaml.parse(source, Loader=loader):
+        if getattr(event, "style", None) != '"':
+            continue
+        assert event.start_mark is not None
+        assert event.end_mark is not None
+        start, end = event.start_mark.index, event.end_mark.index
+        if start >= position and "\\" in source[start:end]:
+            parts += [source[position:start], _decoded(source[start:end])]
+            position = end
+    return scrub("".join([*parts, source[position:]]))
+
+
+def unescaped_toml(source: str) -> str:
+    """Return valid TOML with the escapes in its basic strings decoded."""
+    if "\\" not in source:
+        return source
+    return scrub(_TOML_STRING.sub(lambda found: _decoded(found[0]) if found[0][0] == '"' else found[0], source))
+
+
+def unescaped_properties(source: str) -> str:
+    """Return a Java property file with its ``\\uXXXX`` decoded, which is how it writes letters beyond Latin-1."""
+    if "\\u" not in source:
+        return source
+    return scrub(_paired(_PROPERTY_ESCAPE.sub(lambda found: _letter(found[1]), source)))
+
+
+def _decoded(quoted: str) -> str:
+    return _paired(_ESCAPE.sub(_meaning, quoted)) if "\\" in quoted else quoted
+
+
+def _meaning(found: re.Match[str]) -> str:
+    number = found[1] or found[2] or found[3]
+    if number:
+        return _letter(number)
+    return found[4] or _NAMED.get(found[5], found[5])
+
+
+def _letter(number: str) -> str:
+    """Return the character of a code point; a space for what would begin another line or is none."""
+    code = int(number, 16)
+    return " " if code < 0x20 or code in (0x7F, 0x85, 0x2028, 0x2029) or code > 0x10FFFF else chr(code)
+
+
+def _paired(text: str) -> str:
+    """Return ``text`` with each pair of surrogates as the character that both write together."""
+    return _SURROGATES.sub(lambda found: found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)

@@ -1,0 +1,157 @@
+"""Front matter: the mapping between two fences that a text begins with, and what only looks like one."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from pinakes.core.records import JSON, Metadata, ReadingNote
+
+_FENCED: Final = re.compile(
+    r"\A(?P<fence>---|\+\+\+)[ \t]*\n(?P<body>.*?^)(?:(?P=fence)|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE | re.DOTALL
+)
+_MAX_CHARS: Final = 100_000
+_KEY: Final = re.compile(r"[\w@$][\w.@/$-]*(?: [\w.@/$-]+){0,3}")
+_MAX_KEY_CHARS: Final = 60
+_KEY_LINE: Final = re.compile(r"^(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s#\-\"'{\[][^:\n]*?)[ \t]*:(?=[ \t\n]|\Z)", re.MULTILINE)
+_USUAL_LINE: Final = re.compile(r"\s*[\"']?[a-z_][\w.-]*[\"']?\s*[:=]")
+_SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", ",")
+_QUOTES: Final = "'\"”’») "
+_USUAL_KEYS: Final = frozenset(
+    [
+        "abstract",
+        "aliases",
+        "archived",
+        "author",
+        "authors",
+        "categories",
+        "category",
+        "classification",
+        "cover",
+        "created",
+        "creation-date",
+        "creator",
+        "cssclass",
+        "date",
+        "deprecated",
+        "description",
+        "doc_type",
+        "draft",
+        "expires",
+        "format",
+        "id",
+        "image",
+        "keywords",
+        "kind",
+        "lang",
+        "language",
+        "last-updated",
+        "lastmod",
+        "layout",
+        "license",
+        "linktitle",
+        "menu",
+        "modified",
+        "name",
+        "order",
+        "output",
+        "owner",
+        "owners",
+        "parent",
+        "parents",
+        "permalink",
+        "position",
+        "priority",
+        "product",
+        "published",
+        "pubdate",
+        "publishdate",
+        "redirect_from",
+        "reviewed",
+        "reviewers",
+        "sidebar_label",
+        "sidebar_position",
+        "slug",
+        "source",
+        "status",
+        "subtitle",
+        "summary",
+        "tag",
+        "tags",
+        "template",
+        "title",
+        "toc",
+        "topic",
+        "type",
+        "uid",
+        "updated",
+        "url",
+        "version",
+        "visibility",
+        "weight",
+    ]
+)
+"""Keys that only metadata has, in lower case."""
+
+
+class FrontMatter(NamedTuple):
+    """A text whose front matter gave way to empty lines, its values and title, and what is wrong with it."""
+
+    text: str
+    metadata: Metadata
+    title: str
+    notes: tuple[ReadingNote, ...] = ()
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    """Part ``text`` from the YAML (``---``) or TOML (``+++``) mapping between fences that it begins with.
+
+    What does not parse as a mapping stays text, and so does a mapping that is prose, a dialogue or a note between two
+    rules. Front matter with a value that is too long for metadata stays in the text, too.
+    """
+    match = _FENCED.match(text) if text.startswith(("---", "+++")) else None
+    if match is None or len(match["body"]) > _MAX_CHARS:
+        return FrontMatter(text, {}, "")
+    from pinakes.parsing import structured
+
+    body = match["body"]
+    is_yaml = match["fence"] == "---"
+    try:
+        values = structured.parse_yaml(body) if is_yaml else structured.parse_toml(body)
+    except structured.ParseError as error:
+        if not _USUAL_LINE.match(body):
+            return FrontMatter(text, {}, "")
+        note = ReadingNote("front-matter", f"The front matter cannot be parsed and was read as text: {error}.", 1)
+        return FrontMatter(text, {"front_matter_error": str(error)}, "", (note,))
+    if not body.strip():
+        return FrontMatter(_blank(text, match.end()), {}, "")
+    if len(values) != 1 or not isinstance(values[0], dict) or (is_yaml and _is_prose(body, values[0])):
+        return FrontMatter(text, {}, "")
+    metadata, title = structured.metadata_of(values[0]), structured.title_of(values[0])
+    is_whole = all(str(key) in metadata for key, value in values[0].items() if value not in (None, "", [], {}))
+    return FrontMatter(_blank(text, match.end()) if is_whole else text, metadata, title)
+
+
+def _is_prose(body: str, values: dict[str, JSON]) -> bool:
+    """Say whether a mapping is text that happens to have colons: sentences as keys, speakers, notes."""
+    keys = [str(key) for key in values]
+    if not all(len(key) <= _MAX_KEY_CHARS and _KEY.fullmatch(key) for key in keys):
+        return True
+    if any(key.lower() in _USUAL_KEYS for key in keys):
+        return False
+    if not body[: body.index("\n")].strip() or len(_KEY_LINE.findall(body)) > len(keys):
+        return True
+    said = [str(value) for value in values.values() if isinstance(value, str)]
+    if len(said) < len(keys):
+        return False
+    return all(map(_is_sentence, said)) or (
+        all(key[0].isupper() for key in keys) and any(len(value.split()) > 1 for value in said)
+    )
+
+
+def _is_sentence(value: str) -> bool:
+    return len(value.split(maxsplit=2)) > 2 and value.rstrip(_QUOTES).endswith(_SENTENCE_ENDS)
+
+
+def _blank(text: str, end: int) -> str:
+    return "\n" * text.count("\n", 0, end) + text[end:]

@@ -1,0 +1,154 @@
+"""HTML: Markdown through kreuzberg, without scripts, styles and navigation; title and meta tags."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+from typing import Final
+
+from pinakes.core.errors import Empty
+from pinakes.core.records import JSON, Document, ReadingNote
+from pinakes.core.wording import counted
+from pinakes.parsing.decode import declared_charset, decode, scrub
+from pinakes.parsing.html_content import HIDDEN_MARK, main_part
+from pinakes.parsing.layout import without_layout
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.office import convert
+from pinakes.parsing.page_tables import with_spans
+from pinakes.parsing.page_values import with_values
+from pinakes.parsing.tidying import tidy
+from pinakes.parsing.titles import cut, markdown_title
+
+_HEAD_TAGS: Final = re.compile(
+    r"<title\b[^<>]*>[^<]{0,2000}(?:<(?!/title)[^<]{0,200}){0,5}</title\s*>|<(?:meta|link|base|html)\b[^<>]*>",
+    re.IGNORECASE,
+)
+_UNSEEN: Final = re.compile(
+    r"<(script|style|noscript|template|svg)\b[^<>]*>.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
+)
+_MATHML: Final = re.compile(r"<!-- MathML: .*?(?:-->[ ]?|\Z)", re.DOTALL)
+"""The source of an equation, which the converter writes before its text."""
+
+_META: Final = {
+    "description": "description",
+    "og:description": "description",
+    "author": "author",
+    "article:author": "author",
+    "citation_author": "author",
+    "dc.creator": "author",
+    "dcterms.creator": "author",
+    "date": "date",
+    "dc.date": "date",
+    "dcterms.date": "date",
+    "dcterms.created": "date",
+    "datepublished": "date",
+    "article:published_time": "date",
+    "citation_publication_date": "date",
+    "last-modified": "modified",
+    "datemodified": "modified",
+    "dcterms.modified": "modified",
+    "article:modified_time": "modified",
+    "keywords": "keywords",
+    "og:site_name": "site",
+}
+_OWN: Final = "pinakes:"
+"""Meta tags of ours: a source that makes pages says by them what it knows of each."""
+
+_MAX_META_CHARS: Final = 1000
+_SITE: Final = r"\s*[-–—|·:»]\s*"
+
+
+class Html:
+    """Reads HTML and XHTML."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is ``<title>``, else the first ``<h1>``.
+
+        Raises:
+            Empty: it shows no text.
+            Unreadable: it cannot be converted.
+        """
+        source = _UNSEEN.sub(" ", decode(data, charset=declared_charset(data)))
+        head = _Head()
+        head.feed("".join(_HEAD_TAGS.findall(source)))
+        head.close()
+        text = to_markdown(main_part(source, head.base, mark_hidden=True), self._limits)
+        if not text.strip():
+            raise Empty("The page shows no text.")
+        title = cut(_without_site(" ".join(scrub(head.title).split()), head.metadata)) or markdown_title(text)
+        hidden = max(text.count(HIDDEN_MARK) - source.count(HIDDEN_MARK), 0)
+        message = f"Read and marked: {counted(hidden, 'hidden part')}."
+        notes = (ReadingNote("hidden", message, count=hidden),) if hidden else ()
+        text = self._limits.check(text)
+        return Document(text=text, title=title, kind="markdown", metadata=head.metadata, notes=notes)
+
+
+def to_markdown(source: str, limits: Limits) -> str:
+    """Return what a page shows, as Markdown.
+
+    Raises:
+        Unreadable: it cannot be converted.
+    """
+    # Without its head tags, or kreuzberg writes them into the text.
+    body = with_spans(without_layout(with_values(_HEAD_TAGS.sub("", _UNSEEN.sub(" ", source)))))
+    return tidy(_MATHML.sub("", convert(body.encode(), "text/html", limits).content))
+
+
+class _Head(html.parser.HTMLParser):
+    """Collects the title, what the meta tags say of the page, and the address that its links are relative to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = ""
+        self.metadata: dict[str, JSON] = {}
+        self.base = ""
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a meta tag, or that the title begins."""
+        self._in_title = tag == "title" and not self.title
+        values = {name: value or "" for name, value in attrs}
+        if tag == "html" and values.get("lang"):
+            self.metadata.setdefault("lang", scrub(values["lang"])[:20])
+        href = values.get("href", "").strip()
+        if tag == "base" and _is_address(href):
+            self.base = self.base or href
+        elif tag == "link" and "canonical" in values.get("rel", "").lower().split() and _is_address(href):
+            self.metadata.setdefault("canonical", scrub(href)[:_MAX_META_CHARS])
+        if tag != "meta":
+            return
+        told = (values.get("name") or values.get("property") or values.get("itemprop") or "").lower()
+        name = told.removeprefix(_OWN) if told.startswith(_OWN) else _META.get(told)
+        if name and (content := " ".join(scrub(values.get("content", "")).split())):
+            content = content[:_MAX_META_CHARS]
+            self.metadata.setdefault(name, _parts(content) if name == "keywords" else content)
+
+    def handle_data(self, data: str) -> None:
+        """Add to the title."""
+        if self._in_title:
+            self.title += data
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note that the title ends."""
+        if tag == "title":
+            self._in_title = False
+
+
+def _parts(keywords: str) -> list[JSON]:
+    """Return each keyword once, as other formats have them."""
+    return list(dict.fromkeys(part for each in re.split("[,;]", keywords) if (part := each.strip())))
+
+
+def _is_address(href: str) -> bool:
+    return href.lower().startswith(("http://", "https://"))
+
+
+def _without_site(title: str, metadata: dict[str, JSON]) -> str:
+    """Return a title without the name of the site, where the page tells that name."""
+    site = str(metadata.get("site", ""))
+    if not site:
+        return title
+    return re.sub(rf"(?:^{re.escape(site)}{_SITE}(?=\S)|(?<=\S){_SITE}{re.escape(site)}$)", "", title)

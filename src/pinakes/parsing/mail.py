@@ -1,0 +1,167 @@
+"""E-mail as it is sent (RFC 5322, MIME): who wrote what to whom and when, the text, the names of what is attached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.header import decode_header, make_header
+from email.message import Message
+from typing import Final
+
+from pinakes.core.errors import Binary, Empty, Unreadable
+from pinakes.core.records import Document, ReadingNote
+from pinakes.parsing.decode import BOMS, decode, scrub, to_utf8
+from pinakes.parsing.html import to_markdown
+from pinakes.parsing.html_content import main_part
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.office import iso, metadata_of
+from pinakes.parsing.titles import markdown_title, own_title
+
+_SHOWN: Final = ("Subject", "From", "To", "Cc", "Bcc", "Date")
+_NEEDED: Final = frozenset(("subject", "from", "to", "date", "received", "message-id"))
+_ADDRESSES: Final = (("To", "to_emails"), ("Cc", "cc_emails"))
+_MOST_NESTED: Final = 20
+_MOST_PARSED: Final = 20_000
+_MOST_FORM: Final = 4_000
+_FORM: Final = re.compile(
+    rb"^content-(?:type|disposition|transfer-encoding|id|description|language|location):(?:[^\n]|\n[ \t])*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A header on the form of a part, which the library parses at once."""
+_PIECES: Final = re.compile(r"(?:.{1,2000}(?:\s|\Z)|.{1,2000})", re.DOTALL)
+"""Parts of a long header, which end where a word does."""
+_MOST_NAMES: Final = 100
+
+
+class Mail:
+    """Reads EML. Of a text that there is in several forms the plain one is read; attachments are named."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._notes: dict[ReadingNote, None] = {}
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is the subject.
+
+        Raises:
+            Empty: there is nothing in it.
+            Unreadable: it is no message.
+        """
+        if not data.strip(b"\0 \t\r\n"):
+            raise Empty("The file is empty.")
+        try:
+            message = message_from_bytes(
+                _FORM.sub(_shortened, decode(data).encode() if data.startswith(BOMS) else data), policy=policy.default
+            )
+            if not _NEEDED & {name.lower() for name in message}:
+                raise _damaged("it has none of the headers of a message")
+            text = "\n\n".join([_head(message), *self._texts(message)]).strip("\n") + "\n"
+        except RecursionError as error:
+            raise _damaged("its parts are nested too deeply") from error
+        metadata = metadata_of(
+            {
+                "subject": _header(message, "Subject"),
+                "from_email": _header(message, "From"),
+                "created_at": iso(_header(message, "Date")),
+                **{name: _addresses(message, header) for header, name in _ADDRESSES},
+            }
+        )
+        title = own_title(str(metadata.get("subject") or "")) or markdown_title(text)
+        text = self._limits.check(text)
+        return Document(text=text, title=title, kind="markdown", metadata=metadata, notes=tuple(self._notes))
+
+    def _texts(self, part: Message, depth: int = 0) -> Iterator[str]:
+        """Yield the texts that a message shows, also those of messages that were passed on within it."""
+        kind = part.get_content_type()
+        if depth > _MOST_NESTED or (_attached(part) and kind != "message/rfc822"):
+            return
+        children = part.get_payload() if part.is_multipart() else []
+        inner = [child for child in children if isinstance(child, Message)] if isinstance(children, list) else []
+        if kind == "multipart/alternative":
+            forms = ("\n\n".join(self._texts(child, depth + 1)) for child in inner)
+            if chosen := next(filter(str.strip, forms), ""):
+                yield chosen
+        elif kind == "message/rfc822":
+            for child in inner:
+                yield from (_head(child), *self._texts(child, depth + 1))
+        elif kind == "multipart/related":
+            yield from (text for child in inner[:1] for text in self._texts(child, depth + 1))
+        elif kind.startswith("multipart/"):
+            yield from (text for child in inner for text in self._texts(child, depth + 1))
+        elif kind == "text/plain":
+            yield self._decoded(part).strip("\n")
+        elif kind == "text/html":
+            yield to_markdown(main_part(self._decoded(part)), self._limits).strip("\n")
+
+    def _decoded(self, part: Message) -> str:
+        """Return the text of a part, by the encoding that it names or, where that cannot be, one that fits."""
+        payload = part.get_payload(decode=True)
+        try:
+            data, notes = to_utf8(payload if isinstance(payload, bytes) else b"", part.get_content_charset())
+            text = decode(data)
+        except (Binary, Empty, Unreadable):
+            return ""
+        self._notes.update(dict.fromkeys(notes))
+        return text
+
+
+def _head(message: Message) -> str:
+    """Return the lines above a text: subject, people, date, and what is attached."""
+    lines = [(name, _header(message, name)) for name in _SHOWN]
+    names = [name for part in message.walk() if (name := _attached(part)) and not _is_shown(part)]
+    lines.append(("Attachments", ", ".join(names[:_MOST_NAMES])))
+    return "\n".join(f"{name}: {value}" for name, value in lines if value)
+
+
+def _is_shown(part: Message) -> bool:
+    """Say whether a part is a picture that stands in the text."""
+    return part.get_content_maintype() == "image" and part["Content-ID"] is not None
+
+
+def _attached(part: Message) -> str:
+    """Return the name of an attachment, "" where a part is none."""
+    try:
+        name, disposition = part.get_filename(), part.get_content_disposition()
+    except Exception:  # noqa: BLE001 - what the library raises at malformed headers is of no one kind
+        return ""
+    return scrub(" ".join((name or "unnamed").split())) if name or disposition == "attachment" else ""
+
+
+def _header(message: Message, name: str) -> str:
+    try:
+        value = _as_written(message, name) if _is_long(message, name) else str(message[name] or "")
+    except Exception:  # noqa: BLE001 - as above; then it is read as it was written
+        value = _as_written(message, name)
+    return scrub(" ".join(value.split()))
+
+
+def _is_long(message: Message, name: str) -> bool:
+    """Say whether a header is so long that the library, whose time grows with the square of it, must not parse it."""
+    return any(len(str(value)) > _MOST_PARSED for key, value in message.raw_items() if key.lower() == name.lower())
+
+
+def _as_written(message: Message, name: str) -> str:
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    try:
+        return "".join(str(make_header(decode_header(piece))) for piece in _PIECES.findall(raw))
+    except Exception:  # noqa: BLE001 - as above
+        return raw
+
+
+def _addresses(message: Message, name: str) -> list[str]:
+    try:
+        if _is_long(message, name):
+            return [scrub(one.strip()) for one in _as_written(message, name).split(",")]
+        return [scrub(str(address)) for address in getattr(message[name], "addresses", ())]
+    except Exception:  # noqa: BLE001 - as above
+        return [_as_written(message, name)]
+
+
+def _shortened(header: re.Match[bytes]) -> bytes:
+    """Return a header that is short enough to be parsed in good time."""
+    return header[0] if len(header[0]) <= _MOST_FORM else header[0][:_MOST_FORM]
+
+
+def _damaged(why: str) -> Unreadable:
+    return Unreadable(f"The file is no e-mail: {why}.", hint="Save the message again, or rename the file.")

@@ -1,0 +1,120 @@
+"""Jupyter notebooks: Markdown cells as they are, code cells as fenced code with their printed output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from pinakes.core.errors import Empty, Unreadable
+from pinakes.core.records import JSON, Document, ReadingNote
+from pinakes.parsing.decode import decode, scrub
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.structured import ParseError, parse_json
+from pinakes.parsing.titles import markdown_title
+
+_MAX_OUTPUT_CHARS: Final = 2000
+_BACKTICKS: Final = re.compile("`+")
+
+
+class Notebook:
+    """Reads ``.ipynb``, notebook formats 3 and 4."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is the first level-1 heading.
+
+        Raises:
+            Unreadable: it is not a notebook.
+            Empty: no cell holds anything.
+        """
+        try:
+            notebook = parse_json(decode(data))
+        except ParseError as error:
+            raise Unreadable(f"The notebook is damaged: {error}.", hint="Open and save it in Jupyter.") from error
+        language = _language(notebook)
+        cells = _cells(notebook)
+        printed = [_printed(cell) for cell in cells]
+        parts = [part for cell, said in zip(cells, printed, strict=True) if (part := _cell(cell, said, language))]
+        if not parts:
+            raise Empty("The notebook has no text in its cells.")
+        text = self._limits.check(scrub("\n\n".join(parts) + "\n"))
+        notes = (*_pictures(cells), *_cuts(printed))
+        return Document(text=text, title=markdown_title(text), kind="markdown", notes=notes)
+
+
+def _language(notebook: JSON) -> str:
+    metadata = _table(notebook, "metadata")
+    name = _table(metadata, "kernelspec").get("language") or _table(metadata, "language_info").get("name")
+    return str(name or "").lower()
+
+
+def _cells(notebook: JSON) -> list[JSON]:
+    holder = notebook
+    if isinstance(notebook, dict) and isinstance(sheets := notebook.get("worksheets"), list) and sheets:
+        holder = sheets[0]
+    cells = holder.get("cells") if isinstance(holder, dict) else None
+    if not isinstance(cells, list):
+        raise Unreadable("The file is not a Jupyter notebook: it has no cells.", hint="Check how it was saved.")
+    return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def _pictures(cells: Sequence[JSON]) -> tuple[ReadingNote, ...]:
+    """Return a note where outputs and attachments hold pictures, which are not read."""
+    count = 0
+    for cell in cells:
+        holders = [_table(one, "data") for one in _outputs(cell)]
+        holders += [one for one in _table(cell, "attachments").values() if isinstance(one, dict)]
+        count += sum(str(kind).startswith("image/") for holder in holders for kind in holder)
+    message = "Left out as embedded data: pictures of outputs and attachments."
+    return (ReadingNote("embedded-data", message, count=count),) if count else ()
+
+
+def _table(value: JSON, key: str) -> dict[str, JSON]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _outputs(cell: JSON) -> list[dict[str, JSON]]:
+    outputs = cell.get("outputs")
+    return [one for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
+
+
+def _cell(cell: JSON, printed: str, language: str) -> str:
+    source = _joined(cell.get("source", cell.get("input"))).strip("\n")
+    if cell.get("cell_type") != "code":
+        return source
+    blocks = [_fenced(source, language)] if source.strip() else []
+    return "\n\n".join(blocks + ([_fenced(printed[:_MAX_OUTPUT_CHARS], "text")] if printed else []))
+
+
+def _cuts(printed: Sequence[str]) -> tuple[ReadingNote, ...]:
+    """Return a note where outputs are longer than what is read of them."""
+    count = sum(len(said) > _MAX_OUTPUT_CHARS for said in printed)
+    message = f"Of long outputs the first {_MAX_OUTPUT_CHARS:,} characters were read."
+    return (ReadingNote("limit", message, count=count),) if count else ()
+
+
+def _printed(cell: JSON) -> str:
+    """Return what the outputs of a cell of code print."""
+    outputs = map(_output, _outputs(cell)) if cell.get("cell_type") == "code" else ()
+    return "\n".join(filter(None, outputs)).strip("\n")
+
+
+def _output(output: JSON) -> str:
+    """Return what an output prints, or the error that it is; pictures and HTML give nothing."""
+    if output.get("output_type") in ("error", "pyerr"):
+        return ": ".join(filter(None, (_joined(output.get(name)) for name in ("ename", "evalue"))))
+    data = _table(output, "data") or output
+    return _joined(output.get("text") or data.get("text/markdown") or data.get("text/plain") or data.get("text/latex"))
+
+
+def _joined(lines: JSON) -> str:
+    return "".join(map(str, lines)) if isinstance(lines, list) else str(lines or "")
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,186 @@
+"""Values and words of web pages as people see them, written into the page before it is converted.
+
+Superscripts and subscripts, boxes that are ticked, what fields hold, numbers of items; formatting inside of a word,
+which would cut it, goes.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from pinakes.parsing.scripts import scripted
+from pinakes.parsing.word_styles import counted_as
+from pinakes.text.markup import Element, cut, elements
+
+Change: TypeAlias = tuple[int, int, str]
+
+_LIST_TAG: Final = re.compile(r"<(/?)(ul|ol|li)\b[^<>]*>", re.IGNORECASE)
+_MOST_CHARS: Final = 5_000_000
+"""Larger pages are read as they are: looking for their elements would take long."""
+_UNSEEN: Final = re.compile(
+    "<wbr\\b[^<>]*>|[\u00ad\u200b\u2060\ufeff]"
+    "|&(?:shy|ZeroWidthSpace|NoBreak|#0*(?:173|8203|8288|65279)|#[xX]0*(?:[aA][dD]|200[bB]|2060|[fF][eE][fF][fF]));",
+    re.IGNORECASE,
+)
+_TAG: Final = re.compile(r"<[^<>]*>")
+_LOOKS: Final = ("b", "strong", "i", "em", "u", "s", "mark", "small", "big", "cite", "dfn", "var", "tt")
+"""What a conversion has marks for."""
+_INLINE: Final = re.compile(
+    rf"</?(?:{'|'.join((*_LOOKS, 'a', 'sup', 'sub', 'span', 'font', 'bdi'))})\b[^<>]*>", re.IGNORECASE
+)
+_AROUND_CHARS: Final = 300
+_SCRIPT_CHARS: Final = 60
+_SCRIPT_SOURCE: Final = 1000
+_REFERENCES: Final = frozenset(
+    ("reference", "footnote", "footnote-ref", "footnoteref", "noteref", "fn", "cite", "citation")
+)
+_LETTERS: Final = r"[^\W\d_\u0590-\U0010ffff]{1,30}"
+"""Of scripts that part words by spaces, so that a link does not grow over a sentence."""
+_LETTERS_BEHIND: Final = re.compile(_LETTERS)
+_LETTERS_BEFORE: Final = re.compile(rf"{_LETTERS}\Z")
+_FIELDS: Final = frozenset(
+    ("", "text", "number", "date", "time", "datetime-local", "month", "week", "email", "tel", "url", "search")
+)
+_KINDS: Final = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_OPENED, _CLOSED = "☐", "☒"
+_SHUT: Final = "</"
+
+
+def with_values(source: str) -> str:
+    """Return a page whose values and words a conversion keeps."""
+    source = _UNSEEN.sub("", source)
+    if len(source) > _MOST_CHARS:
+        return source
+    source = _closed_items(source)
+    found = elements(source)
+    changes = [*_scripts(source, found), *_controls(source, found), *_whole_words(source, found)]
+    return cut(source, (0, len(source)), changes)
+
+
+def _closed_items(source: str) -> str:
+    """Return a page with the end tags of items that it leaves to be understood."""
+    parts: list[str] = []
+    at = 0
+    opened: list[bool] = []  # for each list that is open, whether an item is
+    for match in _LIST_TAG.finditer(source):
+        name, ends = match[2].lower(), bool(match[1])
+        if name == "li":
+            if opened and opened[-1] and not ends:
+                parts += [source[at : match.start()], "</li>"]
+                at = match.start()
+            if opened:
+                opened[-1] = not ends
+        elif not ends:
+            opened.append(False)
+        elif opened and opened.pop():
+            parts += [source[at : match.start()], "</li>"]
+            at = match.start()
+    return "".join([*parts, source[at:]])
+
+
+def _scripts(source: str, found: Sequence[Element]) -> Iterator[Change]:
+    """Yield what is raised or lowered as characters that are; links to other pages stay."""
+    links = {element.parent for element in found if element.tag == "a" and not _is_here(element)}
+    for at, element in enumerate(found):
+        if element.tag not in ("sup", "sub") or at in links or element.inner_end - element.inside > _SCRIPT_SOURCE:
+            continue
+        inner = source[element.inside : element.inner_end]
+        text = html.unescape(_TAG.sub("", inner))
+        if not text.strip() or len(text) > _SCRIPT_CHARS or "<sup" in inner or "<sub" in inner:
+            continue
+        before = _text_before(source, element.start)
+        reference = "<a " in inner or bool(element.words & _REFERENCES)
+        script = scripted(text, "super" if element.tag == "sup" else "sub", before, reference=reference)
+        yield element.start, element.end, html.escape(script, quote=False)
+
+
+def _is_here(link: Element) -> bool:
+    """Say whether a link leads to a place in the page."""
+    href = link.attributes.get("href", "")
+    return not href or "#" in href
+
+
+def _text_before(source: str, at: int) -> str:
+    """Return the end of the text that precedes a place in a line, behind tags that only change its look."""
+    text = source[max(0, at - _AROUND_CHARS) : at]
+    text = _INLINE.sub("", text)
+    return html.unescape(text[text.rfind(">") + 1 :][-40:])
+
+
+def _text_after(source: str, at: int) -> str:
+    text = _INLINE.sub("", source[at : at + _AROUND_CHARS])
+    return html.unescape(text.partition("<")[0][:40])
+
+
+def _controls(source: str, found: Sequence[Element]) -> Iterator[Change]:
+    """Yield what fields of forms hold, and the numbers of lists that do not simply count."""
+    counts: dict[int, int] = {}
+    lettered = {at for at, one in enumerate(found) if one.tag == "ol" and one.attributes.get("type") in _KINDS}
+    for at, element in enumerate(found):
+        tag, attributes = element.tag, element.attributes
+        if tag == "input":
+            if shown := _shown(attributes):
+                yield element.start, element.end, f"{shown} "
+        elif tag == "option":
+            yield element.start, element.inside, f" {_CLOSED if 'selected' in attributes else _OPENED} "
+            if element.end > element.inner_end:
+                yield element.inner_end, element.end, " "
+        elif at in lettered:
+            start = attributes.get("start", "1")
+            counts[at] = int(start) - 1 if start.isdecimal() and len(start) < 7 else 0
+            yield element.start, element.inside, "<ul>"
+            if source.startswith(_SHUT, element.inner_end):
+                yield element.inner_end, element.end, "</ul>"
+        elif tag == "li" and element.parent is not None and found[element.parent].tag == "ol":
+            yield from _item(element, found[element.parent], element.parent, counts)
+
+
+def _item(item: Element, of: Element, at: int, counts: dict[int, int]) -> Iterator[Change]:
+    """Yield an item with the number that it says itself, or with the letter that its list counts with."""
+    value = item.attributes.get("value", "")
+    said = int(value) if value.isdecimal() and len(value) < 7 else None
+    if at in counts:
+        counts[at] = counts[at] + 1 if said is None else said
+        yield item.inside, item.inside, f"{counted_as(_KINDS[of.attributes['type']], counts[at])}. "
+    elif said is not None:
+        yield item.start, item.inside, f'</ol><ol start="{said}"><li>'
+
+
+def _shown(attributes: dict[str, str]) -> str:
+    """Return what a field shows, "" for a button or an empty one."""
+    kind = attributes.get("type", "").lower()
+    if kind in ("checkbox", "radio"):
+        return _CLOSED if "checked" in attributes else _OPENED
+    return html.escape(attributes.get("value", "").strip()) if kind in _FIELDS else ""
+
+
+def _whole_words(source: str, found: Sequence[Element]) -> Iterator[Change]:
+    """Yield tags that stand inside of a word: those of looks go, those of links take all of the word."""
+    for element in found:
+        if element.tag in _LOOKS:
+            if _in_word(source, element.start, element.inside) or _in_word(source, element.inner_end, element.end):
+                yield element.start, element.inside, ""
+                if element.end > element.inner_end:
+                    yield element.inner_end, element.end, ""
+        elif element.tag == "a" and element.end > element.inner_end and element.inner_end > element.inside:
+            yield from _whole_link(source, element)
+
+
+def _in_word(source: str, begin: int, end: int) -> bool:
+    """Say whether the tag at ``source[begin:end]`` stands between two characters of a word."""
+    before, after = source[begin - 1 : begin], source[end : end + 1]
+    if not (before.isalnum() or before in (">", ";")) or not (after.isalnum() or after in ("<", "&")):
+        return False
+    return _text_before(source, begin)[-1:].isalnum() and _text_after(source, end)[:1].isalnum()
+
+
+def _whole_link(source: str, link: Element) -> Iterator[Change]:
+    begun = _LETTERS_BEFORE.search(source, max(0, link.start - 30), link.start)
+    if begun and source[link.inside].isalpha():
+        yield begun.start(), link.inside, source[link.start : link.inside] + begun[0]
+    rest = _LETTERS_BEHIND.match(source, link.end)
+    if rest and source[link.inner_end - 1].isalpha():
+        yield link.inner_end, rest.end(), rest[0] + source[link.inner_end : link.end]

@@ -1,0 +1,196 @@
+"""PDF: the text of its pages through PDFium, put together to Markdown that knows where each page begins."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from pinakes.core.errors import Empty, NeedsOcr, NoText, Unreadable
+from pinakes.core.records import JSON, Document, ReadingNote
+from pinakes.core.wording import counted
+from pinakes.parsing import ocr, pdfium
+from pinakes.parsing.decode import scrub
+from pinakes.parsing.hyphens import mended
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.mime_types import MIME_TYPES
+from pinakes.parsing.office import convert, joined, metadata_of
+from pinakes.parsing.pdf_forms import Annotations, PageExtras, form_of, written, xfa_fields
+from pinakes.parsing.pdf_headers import cleaned
+from pinakes.parsing.pdf_prose import Pages
+from pinakes.parsing.pdf_tables import continued, tables_as_text, with_tables
+from pinakes.parsing.pdf_text import PageText, text_of
+from pinakes.parsing.tidying import tidy
+from pinakes.parsing.titles import first_line, own_title
+
+_NO_TEXT: Final = "No extractable text found in PDF"
+_MIME_TYPE: Final = MIME_TYPES[".pdf"]
+_LINKS: Final = "Links: "
+_FORMS_SHARE: Final = 0.25
+"""Of the time for a document, fields and comments may take so much."""
+_CREATED: Final = re.compile(
+    r"D?:?(?P<date>\d{4})(?P<month>\d\d)?(?P<day>\d\d)?(?P<time>\d{6}|\d{4})?(?P<zone>Z|[+-]\d\d'?(?:\d\d)?)?"
+)
+_PEOPLE: Final = re.compile(r"\s*[;,]\s*|\s+(?:and|und|et|&)\s+")
+
+
+class Pdf:
+    """Reads PDF. Pages that are only pictures are read where ``limits`` allow OCR."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is that of its properties, else its first line.
+
+        Raises:
+            Empty: there is nothing in it.
+            Unreadable: it is encrypted, damaged, has no text, or takes too long.
+        """
+        if not data.strip(b"\0 \t\r\n"):
+            raise Empty("The file is empty.")
+        with pdfium.opened(data, self._limits) as document:
+            metadata = metadata_of(_properties(document.get_metadata_dict()))
+            read, cut = self._pages(document)
+        blocks = [with_tables(text.lines) for text, _ in read]
+        continued(blocks)
+        pages, besides = [tables_as_text(page) for page in blocks], [other for _, other in read]
+        title = own_title(str(metadata.get("title") or ""))
+        if self._limits.ocr:
+            scanned = [at for at, page in enumerate(pages) if not page.strip()]
+            for at, text in ocr.read_pages(data, scanned, self._limits).items():
+                pages[at] = text
+        printed = cleaned(pages)
+        text, begins = joined(markdown(printed.pages, title, besides))
+        if not text.strip():
+            text, begins = self._otherwise(data), ()
+        metadata["page_count"] = max(len(pages), 1)
+        return Document(
+            text=self._limits.check(text),
+            title=title or first_line(text),
+            kind="markdown",
+            metadata=metadata,
+            pages=begins,
+            notes=tuple(note for note in (printed.note(), *_notes([text for text, _ in read], cut)) if note),
+        )
+
+    def _pages(self, document: Any) -> tuple[list[tuple[PageText, PageExtras]], int]:
+        """Return the text of each page with what it has beside it, and how many annotations there was no time for.
+
+        Raises:
+            TooLarge, Unreadable: its text is too long, or it takes too long.
+        """
+        import pypdfium2.raw as library
+
+        end = time.monotonic() + self._limits.timeout_s
+        pages: list[tuple[PageText, PageExtras]] = []
+        size = 0
+        with form_of(library, document) as form:
+            annotations = Annotations(library, document, form, self._limits.timeout_s * _FORMS_SHARE)
+            for number in range(len(document)):
+                if time.monotonic() > end:
+                    raise Unreadable(
+                        f"Reading took longer than {self._limits.timeout_s:g} seconds.",
+                        hint="Raise the setting ingest.read_timeout_s, or exclude the file.",
+                    )
+                pages.append(_page(library, document, number, annotations))
+                size += sum(map(len, _said(*pages[-1])))
+                self._limits.check_size(size)
+        if pages and not any(other.fields for _, other in pages):
+            pages[0][1].fields.extend(xfa_fields(library, document))
+        return pages, annotations.cut
+
+    def _otherwise(self, data: bytes) -> str:
+        """Return what the converter finds where no page has text of its own: alternative texts of pictures."""
+        text = tidy(convert(data, _MIME_TYPE, self._limits).content)
+        if text.strip():
+            return text
+        if not self._limits.ocr:
+            raise NeedsOcr(f"{_NO_TEXT}.", hint=ocr.needed())
+        raise NoText(f"{_NO_TEXT}, not by OCR either.", hint="Exclude the file.")
+
+
+def _page(library: Any, document: Any, number: int, annotations: Annotations) -> tuple[PageText, PageExtras]:
+    """Return the text of a page, and what it has beside it; nothing of a page that is damaged."""
+    page = library.FPDF_LoadPage(document, number)
+    if not page:
+        return PageText([]), PageExtras()
+    textpage = library.FPDFText_LoadPage(page)
+    try:
+        text = text_of(library, page, textpage) if textpage else PageText([])
+        return text, annotations.of(page, textpage)
+    finally:
+        if textpage:
+            library.FPDFText_ClosePage(textpage)
+        library.FPDF_ClosePage(page)
+
+
+def _said(text: PageText, besides: PageExtras) -> Iterator[str]:
+    """Return all words of a page."""
+    yield from (word.text for line in text.lines for word in line.words)
+    yield from (*map(str, besides.fields), *besides.comments, *besides.texts)
+
+
+def _notes(pages: Sequence[PageText], cut: int) -> list[ReadingNote]:
+    """Return what was left out of pages because nobody sees it, or for want of time, and what no one can read."""
+    notes = []
+    if outside := sum(page.outside for page in pages):
+        words = counted(outside, "word")
+        notes.append(ReadingNote("hidden", f"{words} outside of the visible part of the pages left out", count=outside))
+    if hidden := sum(page.hidden for page in pages):
+        lines = counted(hidden, "line that is", "lines that are")
+        notes.append(ReadingNote("hidden", f"{lines} drawn invisibly read and marked", count=hidden))
+    if unmapped := sum(page.unmapped for page in pages):
+        message = f"{unmapped} characters have no letter in the fonts of the file"
+        notes.append(ReadingNote("unmapped-characters", message, count=unmapped))
+    if cut:
+        message = f"{cut} fields or comments not read: those before took too long (ingest.read_timeout_s)"
+        notes.append(ReadingNote("limit", message, count=cut))
+    return notes
+
+
+def markdown(pages: Sequence[str], title: str = "", besides: Sequence[PageExtras] = ()) -> list[str]:
+    """Return the text of each page as Markdown, without what stands there for paper's sake.
+
+    ``besides``: what each page has beside its text, which stands below it; of the addresses that it leads to, those
+    that the text does not show.
+    """
+    writer = Pages(title)
+    texts = [writer.markdown(scrub(page)) for page in mended(pages)]
+    for at, other in enumerate(besides):
+        if more := written(other):
+            texts[at] = f"{texts[at]}\n\n{more}".lstrip("\n")
+        hidden = [f"<{one}>" for one in dict.fromkeys(other.links) if one not in texts[at]]
+        texts[at] += f"\n\n{_LINKS}{', '.join(hidden)}" if hidden else ""
+    return texts
+
+
+def _properties(found: dict[str, str]) -> dict[str, JSON]:
+    """Return the properties of a document by the names that all converters use."""
+    people = [one.strip() for one in _PEOPLE.split(found.get("Author", ""))]
+    return {
+        "title": found.get("Title", ""),
+        "subject": found.get("Subject", ""),
+        "authors": [one for one in people if one],
+        "keywords": [one.strip() for one in re.split("[;,]", found.get("Keywords", "")) if one.strip()],
+        "created_at": _date(found.get("CreationDate", "")),
+    }
+
+
+def _date(raw: str) -> str:
+    """Return a date of PDF as ISO 8601 with its zone, where it has one; as it is where it is no date of PDF."""
+    match = _CREATED.match(raw.strip())
+    if match is None:
+        return raw
+    local = f"{match['date']}-{match['month'] or '01'}-{match['day'] or '01'}"
+    clock = (match["time"] or "").ljust(6, "0")
+    local += f"T{clock[:2]}:{clock[2:4]}:{clock[4:]}"
+    zone = (match["zone"] or "").replace("'", "")
+    for one in (local + zone, local):
+        try:
+            return datetime.fromisoformat(one).isoformat()
+        except ValueError:
+            continue
+    return ""

@@ -1,0 +1,328 @@
+"""Tables of PDF pages, found by cells that stand in columns: rows of Markdown, each table with its column names."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from pinakes.parsing.pdf_text import PageLine
+
+_SAME_ROW: Final = 0.5
+"""Lines whose middles are apart by less than so much of their height stand in one row."""
+_WINDOW: Final = 12
+"""Cells of a row come within so many lines: a cell of several lines comes as a whole."""
+_FARTHEST: Final = 1.9
+"""The rows of a table are apart by less than so much of their height."""
+_WRAPPED: Final = 0.85
+"""A line under one cell goes on with it where it is nearer than so much of what rows are apart."""
+_MAX_COLUMNS: Final = 40
+_MAX_MEAN_CHARS: Final = 32
+"""Cells that are longer are columns of prose."""
+_MAX_SCATTERED_CHARS: Final = 20
+"""Where the cells of a row do not come one after the other, they may be columns of prose all the more."""
+_LEAST_FILLED: Final = 0.55
+_LEAST_ROWS: Final = 3
+_LEAST_PAIRS: Final = 4
+"""Two columns are a table only of so many rows."""
+_LONG: Final = 60
+"""Where so many rows are no table, none is looked for among them."""
+_EDGE: Final = 4
+"""A table goes on from page to page where at most so many lines stand below and above it."""
+_BLANK: Final = 0.75
+"""Lines that are apart by so much of their height stand in different blocks."""
+_FIGURES: Final = re.compile(r"[\s\d.,:%+−–()/$€£¥-]*\d[\s\d.,:%+−–()/$€£¥-]*(?:E[+-]?\d+)?")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_WORD: Final = re.compile(r"[^\W\d_]{2}")
+_NAMED: Final = re.compile(r"[^\W\d_](?:[^\W\d_]|\d)|^[^\W\d_]$")
+_FORMULA: Final = re.compile("[=∂∈⇒∑∫∇√≤≥±∞∪∩\ue000-\uf8ff]|−(?!\\d)|^[^\\w\\s✓✗☐☒•$€£-]$")
+_FORMULAS_SHARE: Final = 0.15
+"""What has so many cells with signs of formulas is one that stands on several lines."""
+_MARKER: Final = re.compile(r"[\W_]*|[(\[]?\w{1,3}[.)\]]|\d{1,4}")
+"""A bullet, or the number of an item."""
+
+Span: TypeAlias = tuple[float, float]
+"""The left and right edge of a column, in points."""
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows of cells, the first of them the column names where it is ``named``; ``columns`` are where these stand."""
+
+    rows: list[list[str]]
+    columns: list[Span]
+    lines: list[PageLine]
+    named: bool
+
+    def text(self) -> str:
+        """Return it as Markdown, and as lines where nothing names its columns."""
+        if not self.named:
+            return "\n".join(line.text() for line in self.lines)
+        lines = [f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in self.rows]
+        return "\n".join([lines[0], f"| {' | '.join(['---'] * len(self.columns))} |", *lines[1:]])
+
+    def continues(self, before: Table) -> bool:
+        """Say whether its columns are those of the table on the page before."""
+        return len(self.columns) == len(before.columns) and all(
+            max(one[0], other[0]) < min(one[1], other[1])
+            for one, other in zip(self.columns, before.columns, strict=True)
+        )
+
+
+Block: TypeAlias = PageLine | Table
+
+
+class _Row:
+    """What stands at one height: its cells from left to right, and which lines of the page they are."""
+
+    __slots__ = ("bottom", "cells", "height", "lines", "top")
+
+    def __init__(self, cells: list[PageLine], line: int) -> None:
+        self.cells = cells
+        self.lines = [line]
+        self.height = max(cells[0].height, 1.0)
+        self._measure()
+
+    def add(self, cells: list[PageLine], line: int) -> None:
+        """Add the cells of another line at its height."""
+        self.cells = sorted([*self.cells, *cells], key=lambda cell: cell.left)
+        self.lines.append(line)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.top = max([cell.top for cell in self.cells])
+        self.bottom = min([cell.bottom for cell in self.cells])
+
+
+def with_tables(lines: Sequence[PageLine]) -> list[Block]:
+    """Return the lines of a page with its tables, each in the place of its first line."""
+    if not any(len(line.cells) > 1 for line in lines):
+        return list(lines)
+    rows = _rows(lines)
+    tables: dict[int, Table] = {}
+    taken: set[int] = set()
+    at = 0
+    while at < len(rows):
+        if len(rows[at].cells) < 2:
+            at += 1
+            continue
+        block, columns = _block(rows, at)
+        if (table := _table(block, columns, lines)) is None:
+            at += 1 if len(block) < _LONG else len(block)
+            continue
+        if at and (names := _spanning(rows[at - 1], block[0], columns)):
+            table.rows[0] = [" ".join(filter(None, pair)) for pair in zip(names, table.rows[0], strict=True)]
+            block.insert(0, rows[at - 1])
+            at -= 1
+        members = [one for row in block for one in row.lines]
+        tables[min(members)] = table
+        taken.update(members)
+        at += len(block)
+    return [tables.get(number, line) for number, line in enumerate(lines) if number in tables or number not in taken]
+
+
+def continued(pages: Sequence[list[Block]]) -> None:
+    """Give a table that goes on from the page before the column names that it has there."""
+    before: Table | None = None
+    for blocks in pages:
+        tables = [at for at, block in enumerate(blocks) if isinstance(block, Table)]
+        if tables and before is not None and tables[0] < _EDGE:
+            first = blocks[tables[0]]
+            if isinstance(first, Table) and first.continues(before) and not first.named:
+                first.rows.insert(0, before.rows[0])
+                first.named = True
+        last = blocks[tables[-1]] if tables and len(blocks) - tables[-1] <= _EDGE else None
+        before = last if isinstance(last, Table) and last.named else None
+
+
+def tables_as_text(blocks: Sequence[Block]) -> str:
+    """Return the text of a page; a blank line stands where lines are far apart, and around tables."""
+    parts: list[str] = []
+    before: PageLine | None = None
+    for block in blocks:
+        if isinstance(block, Table):
+            parts += ["", block.text(), ""]
+            before = None
+            continue
+        if before is not None and before.bottom - block.top > _BLANK * min(before.height, block.height):
+            parts.append("")
+        parts.append(block.text())
+        before = block
+    return "\n".join(parts)
+
+
+def _rows(lines: Sequence[PageLine]) -> list[_Row]:
+    """Return what stands at one height as one row: cells of a row need not come one after the other."""
+    rows: list[_Row] = []
+    for number, line in enumerate(lines):
+        row = next((one for one in reversed(rows[-_WINDOW:]) if _beside(one, line)), None)
+        if row is None:
+            rows.append(_Row(line.cells, number))
+        else:
+            row.add(line.cells, number)
+    return rows
+
+
+def _beside(row: _Row, line: PageLine) -> bool:
+    """Say whether a line stands at the height of a row, and beside its cells."""
+    if abs((row.top + row.bottom) - (line.top + line.bottom)) >= 2 * _SAME_ROW * min(row.height, line.height):
+        return False
+    gap = row.height * _SAME_ROW
+    return all(line.right + gap < cell.left or line.left > cell.right + gap for cell in row.cells)
+
+
+def _block(rows: Sequence[_Row], begin: int) -> tuple[list[_Row], list[Span]]:
+    """Return the rows from ``begin`` on whose cells stand in the same columns, and these columns."""
+    block = [rows[begin]]
+    columns = [(cell.left, cell.right) for cell in rows[begin].cells]
+    for row in rows[begin + 1 :]:
+        before = block[-1]
+        apart = before.bottom - row.top
+        if apart > _FARTHEST * before.height or row.top > before.top:
+            break
+        widened = _widened(columns, row)
+        if widened is None or len(widened) > _MAX_COLUMNS:
+            break
+        block.append(row)
+        columns = widened
+    usual = _usual(block)
+    while len(block) > 1 and len(block[-1].cells) < 2 and not _goes_on(block[-2], block[-1], usual):
+        block.pop()
+    return block, columns
+
+
+def _widened(columns: Sequence[Span], row: _Row) -> list[Span] | None:
+    """Return columns that hold the cells of one more row, None where a cell stands in two, or two in one."""
+    found = list(columns)
+    used: set[int] = set()
+    for cell in row.cells:
+        left, right = cell.left, cell.right
+        over = [at for at, (begin, end) in enumerate(found) if left < end and right > begin]
+        if len(over) > 1 or (over and over[0] in used):
+            return None
+        if over:
+            at = over[0]
+            found[at] = (min(found[at][0], left), max(found[at][1], right))
+        elif len(row.cells) == 1:
+            return None
+        else:
+            at = sum(begin < left for begin, _ in found)
+            found.insert(at, (left, right))
+            used = {one + (one >= at) for one in used}
+        used.add(at)
+    return found
+
+
+def _table(block: Sequence[_Row], columns: Sequence[Span], lines: Sequence[PageLine]) -> Table | None:
+    """Return the table that rows are, None where they are none: too few, or prose in columns."""
+    full = [row for row in block if len(row.cells) > 1]
+    least = _LEAST_PAIRS if len(columns) == 2 else _LEAST_ROWS
+    single = len(columns) > 2 and len(full) == 2 and all(len(row.cells) == len(columns) for row in full)
+    if len(columns) < 2 or (len(full) < least and not single) or len(full) * 2 < len(block):
+        return None
+    rows = _cells(block, columns)
+    if len(rows) < 2:
+        return None
+    said = [cell for row in rows for cell in row if cell]
+    scattered = any(len(row.lines) > 1 and max(row.lines) - min(row.lines) > 1 for row in block)
+    most = _MAX_SCATTERED_CHARS if scattered else _MAX_MEAN_CHARS
+    if sum(map(len, said)) > most * len(said) or len(said) < _LEAST_FILLED * len(rows) * len(columns):
+        return None
+    if scattered and len(columns) == 2:
+        return None
+    if single and not (any(map(_FIGURES.fullmatch, rows[-1])) and sum(map(bool, map(_WORD.search, rows[0]))) > 1):
+        return None
+    by_column = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
+    if any(sum(cell.endswith(":") for cell in column) * 2 > len(column) for column in by_column):
+        return None
+    markers = [len(list(filter(_MARKER.fullmatch, column))) * 4 > 3 * len(column) for column in by_column]
+    if len(list(filter(_FORMULA.search, said))) > _FORMULAS_SHARE * len(said):
+        return None
+    if len(columns) == 2 and (markers[0] or (markers[1] and not _is_named(rows))):
+        return None
+    rows = _with_groups(rows)
+    members = sorted(one for row in block for one in row.lines)
+    return Table(rows, list(columns), [lines[one] for one in members], _is_named(rows))
+
+
+def _is_named(rows: Sequence[Sequence[str]]) -> bool:
+    """Say whether the first row has names, not figures as the others; years are names where there are several."""
+    first = [cell for cell in rows[0] if cell]
+    years = len(list(filter(_YEAR.fullmatch, first)))
+    figures = len(list(filter(_FIGURES.fullmatch, first))) - (years if years > 1 else 0)
+    names = len(list(filter(_NAMED.search, first))) + (years if years > 1 else 0)
+    return not figures and names * 2 > len(first) and len(first) * 2 >= len(rows[0])
+
+
+def _with_groups(rows: list[list[str]]) -> list[list[str]]:
+    """Return rows with one row of names where there are two: long names, or names of groups above others."""
+    groups, names = rows[0], rows[1]
+    if len(rows) > 2 and "" in names and not any(map(_FIGURES.fullmatch, names)):
+        below = [cell for row in rows[2:] for cell, name in zip(row, names, strict=True) if name and cell]
+        if 2 * len(list(filter(_FIGURES.fullmatch, below))) > len(below):
+            return [[_joined(*pair) for pair in zip(groups, names, strict=True)], *rows[2:]]
+    repeated = len(set(filter(None, names))) < sum(map(bool, names))
+    if not repeated or groups.count("") <= names.count("") or any(map(_FIGURES.fullmatch, names)):
+        return rows
+    filled: list[str] = []
+    for group, name in zip(groups, names, strict=True):
+        filled.append(group if group or not name or not filled else filled[-1])
+    return [[" ".join(filter(None, pair)) for pair in zip(filled, names, strict=True)], *rows[2:]]
+
+
+def _cells(block: Sequence[_Row], columns: Sequence[Span]) -> list[list[str]]:
+    """Return the texts of rows, a cell of several lines as one."""
+    rows: list[list[str]] = []
+    usual = _usual(block)
+    for at, row in enumerate(block):
+        texts = [""] * len(columns)
+        for cell in row.cells:
+            column = next(at for at, (begin, end) in enumerate(columns) if cell.left < end and cell.right > begin)
+            texts[column] = _joined(texts[column], " ".join(word.text for word in cell.words))
+        if rows and _goes_on(block[at - 1], row, usual):
+            rows[-1] = [_joined(one, other) for one, other in zip(rows[-1], texts, strict=True)]
+        else:
+            rows.append(texts)
+    return rows
+
+
+def _usual(block: Sequence[_Row]) -> tuple[int, float]:
+    """Return how many cells the fullest row has, and how far the rows of several cells are usually apart."""
+    full = [row for row in block if len(row.cells) > 1]
+    apart = sorted(one.top - other.top for one, other in itertools.pairwise(full))
+    return max(len(row.cells) for row in block), apart[len(apart) // 2] if apart else 2 * block[0].height
+
+
+def _goes_on(before: _Row, row: _Row, usual: tuple[int, float]) -> bool:
+    """Say whether a row goes on with the cells of the one before: it has few, and is nearer than rows are."""
+    most, pitch = usual
+    return len(row.cells) * 2 <= most and before.top - row.top < _WRAPPED * pitch
+
+
+def _spanning(row: _Row, first: _Row, columns: Sequence[Span]) -> list[str] | None:
+    """Return the names above the columns that a row has for several of them each, None where it has none."""
+    if len(row.cells) < 2 or row.bottom - first.top > first.height or row.top <= first.top:
+        return None
+    names = [""] * len(columns)
+    most = 0
+    for cell in row.cells:
+        left, right = cell.left, cell.right
+        over = [at for at, (begin, end) in enumerate(columns) if left < end and right > begin]
+        if not over or any(names[at] for at in over):
+            return None
+        most = max(most, len(over))
+        for at in over:
+            names[at] = " ".join(word.text for word in cell.words)
+    return names if most > 1 else None
+
+
+def _joined(text: str, more: str) -> str:
+    if not text or not more or text.endswith("\x02"):
+        return text + more
+    return f"{text} {more}"
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")

@@ -1,0 +1,420 @@
+"""The text of a PDF page with its layout: words and where they stand, lines, superscripts, drop caps, the order of
+right-to-left text."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+_WORD: Final = re.compile(r"[^\s\x00\x01\x03-\x1f]+")
+_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LEFT_TO_RIGHT: Final = re.compile(
+    "[^\\W_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+    "(?:[^\\s\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]*[^\\W_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])?"
+)
+_MIRRORED: Final = str.maketrans("()[]{}<>«»", ")(][}{><»«")
+_LINE: Final = re.compile("[^\r\n\x02]+\x02?|\x02")
+_HYPHEN: Final = "\x02"
+"""What stands for the hyphen at which a line breaks a word."""
+_HYPHEN_CODE: Final = 2
+_INVISIBLE: Final = 3
+"""The mode in which text is neither filled nor stroked."""
+_PICTURES: Final = (3, 5)
+"""Kinds of objects on a page: an image, and a form, which may hold one."""
+_HIDDEN: Final = "[hidden: "
+_UNMAPPED: Final = "\ufffe"
+_VOWELS: Final = frozenset("aeiouyäöüéèêà")
+_WIDE_LIGATURE: Final = 0.6
+_MAY_HAVE_SCRIPT: Final = re.compile(r"[^\W\d_]\d")
+_ORDINAL: Final = re.compile(r"(?:st|nd|rd|th|er|re|ère|e|ème|o|a|os|as|te|de|ste)(?![^\W\d_])", re.IGNORECASE)
+_EXPONENT: Final = re.compile(r"[+\-−–]?\w")
+_MINUS: Final = str.maketrans("−–", "--")
+
+_SMALLER: Final = 0.86
+_SMALLEST: Final = 0.42
+"""A character of so much of the height of its word may be a superscript or subscript."""
+_SHIFT: Final = 0.12
+"""Its foot or its head is as far from that of the others, as a share of their height."""
+_WORD_GAP: Final = 0.16
+_KERNING: Final = 0.06
+"""Letters that are apart by less than this share of their height belong to one word, whatever the library thinks."""
+_SINGLE: Final = re.compile(r"(?:^|[\W\d_])[^\W\d_] [^\W\d_]|[^\W\d_] [A-Z](?:[\W\d_]|$)")
+"""A letter alone before or behind a space: fonts of formulas set letters so far apart that one is guessed."""
+_CELL_GAP: Final = 0.9
+"""Words that are apart by so much of their height stand in different cells."""
+_DROP_CAP: Final = 1.75
+_NEAR: Final = 6
+_LONG: Final = 40
+_LONGEST_SCRIPT: Final = 8
+
+Box: TypeAlias = tuple[float, float, float, float]
+"""Left, right, bottom, top: in points from the bottom left of the page."""
+
+
+@dataclass(slots=True)
+class Word:
+    """A word and its box on the page."""
+
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+    at: int = -1
+    """The index of its first character, where it follows another one in its line."""
+
+    @property
+    def height(self) -> float:
+        """How high a line of its font is."""
+        return self.top - self.bottom
+
+
+class PageLine:
+    """Words on one line, from the first to the last as they are read, and the box that holds them.
+
+    ``height`` is that of most of its words; ``cells`` are its words in groups that stand far apart.
+    """
+
+    __slots__ = ("bottom", "cells", "height", "left", "right", "top", "words")
+
+    def __init__(self, words: list[Word]) -> None:
+        self.words = words
+        self.left = min([word.left for word in words])
+        self.right = max([word.right for word in words])
+        self.bottom = min([word.bottom for word in words])
+        self.top = max([word.top for word in words])
+        heights = sorted([word.top - word.bottom for word in words])
+        self.height = heights[len(heights) // 2]
+        self.cells = self._cells()
+
+    def _cells(self) -> list[PageLine]:
+        gap = self.height * _CELL_GAP
+        ends = [at for at in range(1, len(self.words)) if self.words[at].left - self.words[at - 1].right > gap]
+        if not ends:
+            return [self]
+        return [
+            PageLine(self.words[begin:end]) for begin, end in zip((0, *ends), (*ends, len(self.words)), strict=True)
+        ]
+
+    def text(self) -> str:
+        """Return its words; groups that stand far apart are parted by two spaces."""
+        return "  ".join(" ".join([word.text for word in cell.words]) for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The lines of a page in the order in which the file has them.
+
+    ``outside``: how many words stand where the page does not show; ``unmapped``: how many characters have no letter
+    that the file names; ``hidden``: how many lines are drawn invisibly, and marked.
+    """
+
+    lines: list[PageLine]
+    outside: int = 0
+    unmapped: int = 0
+    hidden: int = 0
+
+
+def text_of(library: Any, page: Any, textpage: Any) -> PageText:
+    """Return the text of a loaded page; ``library`` is the module ``pypdfium2.raw``."""
+    count = library.FPDFText_CountChars(textpage)
+    if count <= 0:
+        return PageText([])
+    area = library.FS_RECTF()
+    shows = bool(library.FPDF_GetPageBoundingBox(page, ctypes.byref(area)))
+    box_of = _boxes(library, textpage)
+
+    def guessed(at: int) -> bool:
+        return bool(library.FPDFText_IsGenerated(textpage, at) == 1)
+
+    lines: list[list[Word]] = []
+    hidden: list[list[Word]] = []
+    outside = 0
+    was_hidden = False
+    characters, unmapped = _characters(library, textpage, count, box_of)
+    for match in _LINE.finditer(characters):
+        if not match[0].isspace() and (words := _words(match[0], match.start(), box_of, guessed)):
+            seen = [word for word in words if _within(word, area)] if shows else words
+            outside += len(words) - len(seen)
+            is_hidden = _is_invisible(library, textpage, match.end() - len(match[0].lstrip()))
+            if seen and not (lines and is_hidden == was_hidden and _went_on(lines[-1], seen)):
+                lines.append(seen)
+                hidden += [seen] if is_hidden else []
+            was_hidden = is_hidden
+    if len(hidden) > len(lines) // 2 and _has_picture(library, page):  # a scanned page with its words below
+        hidden = []
+    for words in hidden:
+        words[0].text = f"{_HIDDEN}{words[0].text}"
+        words[-1].text += "]"
+    return PageText([PageLine(words) for words in _with_drop_caps(lines)], outside, unmapped, len(hidden))
+
+
+def _has_picture(library: Any, page: Any) -> bool:
+    objects = (library.FPDFPage_GetObject(page, at) for at in range(library.FPDFPage_CountObjects(page)))
+    return any(library.FPDFPageObj_GetType(one) in _PICTURES for one in objects)
+
+
+def _is_invisible(library: Any, textpage: Any, at: int) -> bool:
+    """Say whether a character is drawn in no colour at all, as programs do with what is only to be found."""
+    drawn = library.FPDFText_GetTextObject(textpage, at)
+    return bool(drawn) and library.FPDFTextObj_GetTextRenderMode(drawn) == _INVISIBLE
+
+
+def _went_on(line: list[Word], words: list[Word]) -> bool:
+    """Join words to the line before where they stand beside it: the library breaks lines at scripts and far gaps."""
+    last, first = line[-1], words[0]
+    gap = first.left - last.right
+    if _script_kind(last, first):
+        line[:] = _joined_scripts([*line, *words], lambda _: True)
+        return True
+    height = min(last.height, first.height)
+    if abs(last.bottom - first.bottom) > _SHIFT * height or gap < -_WORD_GAP * height:
+        return False
+    if gap < _WORD_GAP * height:
+        last.text += first.text
+        last.right = first.right
+        words = words[1:]
+    line.extend(words)
+    return True
+
+
+def _within(word: Word, area: Any) -> bool:
+    """Say whether the middle of a word stands on the page. A box without size says nothing of its place."""
+    across, down = (word.left + word.right) / 2, (word.bottom + word.top) / 2
+    return (area.left <= across <= area.right and area.bottom <= down <= area.top) or word.top <= word.bottom
+
+
+def _characters(library: Any, textpage: Any, count: int, box_of: Callable[[int], Box]) -> tuple[str, int]:
+    """Return the characters of a page, one for each index of the library, and how many have no letter.
+
+    Of those, what stands within a word is taken for a ligature: programs that write fonts forget these most.
+    """
+    one = library.FPDFText_GetUnicode
+    buffer = (ctypes.c_ushort * (count * 2 + 2))()
+    written = library.FPDFText_GetText(textpage, 0, count, buffer)
+    text = bytes(buffer)[: max(0, written - 1) * 2].decode("utf-16-le", "replace")
+    if len(text) != count:
+        text = "".join(map(_character, (one(textpage, at) for at in range(count))))
+    if _UNMAPPED not in text:
+        return text, 0
+    codes = {match.start(): one(textpage, match.start()) for match in re.finditer(_UNMAPPED, text)}
+    characters = list(text)
+    for at, code in codes.items():
+        within = 0 < at < count - 1 and text[at - 1].isalpha() and text[at + 1].isalpha()
+        characters[at] = _HYPHEN if code == _HYPHEN_CODE else _ligature(text, at, box_of) if within else " "
+    return "".join(characters), sum(code != _HYPHEN_CODE for code in codes.values())
+
+
+def _character(code: int) -> str:
+    if code in (0, _HYPHEN_CODE):
+        return _UNMAPPED
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def _ligature(text: str, at: int, box_of: Callable[[int], Box]) -> str:
+    """Return the ligature that a character without a letter most likely is, by its width and what stands beside it."""
+    left, right, bottom, top = box_of(at)
+    vowel = text[at + 1].casefold() in _VOWELS
+    if right - left > _WIDE_LIGATURE * (top - bottom):
+        return "\ufb04" if vowel else "\ufb03"
+    if not vowel:
+        return "\ufb01"
+    return "\ufb00" if text[at - 1].casefold() in _VOWELS else "\ufb02"
+
+
+def _boxes(library: Any, textpage: Any) -> Callable[[int], Box]:
+    rectangle = library.FS_RECTF()
+    pointer, get = ctypes.byref(rectangle), library.FPDFText_GetLooseCharBox
+
+    def box(at: int) -> Box:
+        get(textpage, at, pointer)
+        return rectangle.left, rectangle.right, rectangle.bottom, rectangle.top
+
+    return box
+
+
+def _words(raw: str, begin: int, box_of: Callable[[int], Box], guessed: Callable[[int], bool]) -> list[Word]:
+    """Return the words of a line whose first character has the index ``begin``.
+
+    ``guessed`` says of a character whether the library put it there, since it saw a gap.
+    """
+    words: list[Word] = []
+    for match in _WORD.finditer(raw):
+        text, first, last = match[0], begin + match.start(), begin + match.end() - 1
+        left, right, bottom, top = box_of(first)
+        if last > first:
+            left_2, right_2, bottom_2, top_2 = box_of(last)
+            height, height_2 = top - bottom, top_2 - bottom_2
+            lowest = min(height, height_2)
+            upright = bottom_2 < top and bottom < top_2
+            changes = lowest < _SMALLER * max(height, height_2)
+            if upright and (changes or (len(text) < _LONG and _MAY_HAVE_SCRIPT.search(text))):
+                words += _with_scripts(text, [box_of(at) for at in range(first, last + 1)])
+                continue
+            left, right = min(left, left_2), max(right, right_2)
+            bottom, top = min(bottom, bottom_2), max(top, top_2)
+        if words and _is_kerned(words[-1], text, left, bottom, top) and guessed(first - 1):
+            words[-1].text, words[-1].right = words[-1].text + text, right
+            continue
+        words.append(Word(text, left, right, bottom, top, first))
+    if _RIGHT_TO_LEFT.search(raw):
+        return _right_to_left(raw, begin, box_of, words)
+    return _joined_scripts(words, guessed)
+
+
+def _is_kerned(last: Word, text: str, left: float, bottom: float, top: float) -> bool:
+    """Say whether ``text``, which begins at ``left``, follows the last word without a gap that anybody sees."""
+    if abs(left - last.right) >= _KERNING * (top - bottom) or not last.bottom <= (bottom + top) / 2 <= last.top:
+        return False
+    both = f"{last.text[-2:]} {text[:2]}"
+    return _SINGLE.search(both) is not None and not _RIGHT_TO_LEFT.search(both)
+
+
+def _with_scripts(text: str, boxes: Sequence[Box]) -> list[Word]:
+    """Return a word with marks before its superscripts, and parted where it goes on after a gap."""
+    base = max(boxes, key=lambda box: box[3] - box[2])
+    height = base[3] - base[2]
+    kinds = [_script(box, base) for box in boxes]
+    parts: list[tuple[str, int]] = []  # the text of each word, and where it begins
+    said = ""
+    begin = 0
+    for at, char in enumerate(text):
+        changes = at > 0 and kinds[at] != kinds[at - 1]
+        if changes and not kinds[at] and boxes[at][0] - boxes[at - 1][1] > _WORD_GAP * height:
+            parts.append((said, begin))
+            said, begin = "", at
+        elif changes and kinds[at] and said:
+            end = next((to for to in range(at, len(text)) if kinds[to] != kinds[at]), len(text))
+            said += _mark(said[-1], text[at:end], kinds[at])
+        said += "-" if kinds[at] > 0 and char in "−–" else char
+    parts.append((said, begin))
+    ends = [*(begin for _, begin in parts[1:]), len(text)]
+    return [
+        Word(one, boxes[begin][0], max(box[1] for box in boxes[begin:end]), base[2], base[3])
+        for (one, begin), end in zip(parts, ends, strict=True)
+    ]
+
+
+def _script(box: Box, base: Box) -> int:
+    """Return 1 for a superscript, -1 for a subscript, 0 for a character of the line."""
+    height = base[3] - base[2]
+    if not _SMALLEST * height < box[3] - box[2] < _SMALLER * height:
+        return 0
+    if box[2] - base[2] > _SHIFT * height:
+        return 1
+    return -1 if base[3] - box[3] > _SHIFT * height else 0
+
+
+def _mark(before: str, script: str, kind: int) -> str:
+    """Return what stands between a character and what is set above (1) or below it (-1)."""
+    if kind < 0:
+        return "_" if before.isdigit() and script[0].isalnum() else ""
+    if not _EXPONENT.match(script) or (before.isdigit() and _ORDINAL.match(script)):
+        return ""
+    return "^" if before not in "^-‐–—(" else ""
+
+
+def _joined_scripts(words: list[Word], guessed: Callable[[int], bool]) -> list[Word]:
+    """Join superscripts and subscripts that the library took for words to what they belong to.
+
+    What a space of the file parts stays apart: the boxes of text that is not upright look like those of scripts.
+    """
+    if len(words) < 2:
+        return words
+    joined = words[:1]
+    for word in words[1:]:
+        last = joined[-1]
+        kind = _script_kind(last, word)
+        if kind and (word.at < 1 or guessed(word.at - 1)):
+            text = word.text.translate(_MINUS) if kind > 0 else word.text
+            last.text += _mark(last.text[-1], text, kind) + text
+            last.right = max(last.right, word.right)
+        else:
+            joined.append(word)
+    return joined
+
+
+def _script_kind(last: Word, word: Word) -> int:
+    """Return 1 or -1 for a word that is set right above or below the end of the last one, 0 for another."""
+    height = last.height
+    near = -height < word.left - last.right < _WORD_GAP * height
+    if not near or len(word.text) > _LONGEST_SCRIPT:
+        return 0
+    if not last.text[-1].isalnum() or not _EXPONENT.match(word.text):
+        return 0
+    if word.top < last.bottom or word.bottom > last.top:
+        return 0
+    box = (word.left, word.right, word.bottom, word.top)
+    return _script(box, (last.left, last.right, last.bottom, last.top))
+
+
+def _right_to_left(raw: str, begin: int, box_of: Callable[[int], Box], words: list[Word]) -> list[Word]:
+    """Return the words of a line in their order where the library has letters in that in which they are drawn.
+
+    Of a right-to-left word, the first letter stands on the right. Where it does not, the line is put together again
+    from the places of its letters.
+    """
+    backwards = 0
+    for match, word in zip(_WORD.finditer(raw), words, strict=False):
+        letters = [at for at in range(match.start(), match.end()) if _RIGHT_TO_LEFT.match(raw[at])]
+        if len(letters) > 1:
+            first, last = box_of(begin + letters[0])[0], box_of(begin + letters[-1])[0]
+            backwards += (first < last) - (first > last)
+            if first == last and word.text == match[0]:  # one glyph for all of them
+                word.text = word.text[::-1]
+    if backwards <= 0:
+        return words
+    clusters: list[tuple[Box, str]] = []
+    marks: list[tuple[Box, str]] = []
+    for at, char in enumerate(raw):
+        if char > " ":
+            (marks if unicodedata.combining(char) else clusters).append((box_of(begin + at), char))
+    clusters.sort(key=lambda one: one[0][0])
+    for box, char in marks:
+        middle = (box[0] + box[1]) / 2
+        at = max(0, bisect.bisect_right(clusters, middle, key=lambda one: one[0][0]) - 1)
+        if clusters:
+            clusters[at] = (clusters[at][0], clusters[at][1] + char)
+    return [_logical(clusters)] if clusters else words
+
+
+def _logical(clusters: Sequence[tuple[Box, str]]) -> Word:
+    """Return letters with their marks, sorted from left to right, as they are read from right to left."""
+    left, right = clusters[0][0][0], max(box[1] for box, _ in clusters)
+    bottom, top = min(box[2] for box, _ in clusters), max(box[3] for box, _ in clusters)
+    parts: list[str] = []
+    last = right
+    for box, char in reversed(clusters):
+        if parts and last - box[1] > _WORD_GAP * (top - bottom):
+            parts.append(" ")
+        parts.append(char)
+        last = box[0]
+    text = _LEFT_TO_RIGHT.sub(lambda match: match[0][::-1], "".join(parts).translate(_MIRRORED))
+    return Word(text, left, right, bottom, top)
+
+
+def _with_drop_caps(lines: list[list[Word]]) -> list[list[Word]]:
+    """Join large first letters, which reach down over several lines, to the word that they begin."""
+    taken: set[int] = set()
+    for at, line in enumerate(lines):
+        cap = line[0]
+        if len(line) > 1 or len(cap.text) > 1 or not cap.text.isupper():
+            continue
+        near = (one for one in range(max(0, at - _NEAR), min(len(lines), at + _NEAR + 1)) if one != at)
+        for one in near:
+            word = lines[one][0]
+            height = word.height
+            beside = -0.3 * height < word.left - cap.right < 0.8 * height
+            first = cap.bottom < word.bottom and word.top > cap.top - 1.2 * height and word.top <= cap.top + height
+            if height > 0 and cap.height > _DROP_CAP * height and beside and first and word.text[0].isalpha():
+                apart = cap.text in "AIO" and word.left - cap.right > 0.35 * height
+                word.text = f"{cap.text} {word.text}" if apart else cap.text + word.text
+                word.left = cap.left
+                taken.add(at)
+                break
+    return [line for at, line in enumerate(lines) if at not in taken] if taken else lines

@@ -1,0 +1,346 @@
+"""Rich Text Format (RTF): text with headings, lists and their numbers, tables, notes, comments, what is hidden."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pinakes.core.records import JSON, ReadingNote
+from pinakes.core.wording import counted
+from pinakes.parsing import blocks
+from pinakes.parsing.notes import comment, sections
+from pinakes.parsing.openxml import clean, line, number
+from pinakes.parsing.rtf_blocks import Flow
+from pinakes.parsing.rtf_tokens import SIGNS, SYMBOLS, Token, encoding_called, encoding_of, tokens
+from pinakes.parsing.text_runs import Piece
+from pinakes.parsing.word_styles import PLAIN, Look
+from pinakes.parsing.word_text import FONT_SYMBOLS
+
+_SKIPPED: Final = frozenset(
+    "colortbl listtable listoverridetable pict object themedata datastore rsidtbl generator xmlnstbl bkmkstart bkmkend "
+    "pn filetbl revtbl nonshppict sp falt panose fontemb fontfile latentstyles template wgrffmtfilter atnid atnref "
+    "tc xe atrfstart atrfend atnicn mmathPr colorschememapping background ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn "
+    "datafield formfield private txe rxe fldtype docvar userprops".split()
+)
+_SEEN: Final = frozenset("shpinst shptxt ud shppict shprslt result listtext pntext fldrslt shpgrp".split())
+"""Groups that programs may pass over, but people see."""
+_MARGINS: Final = frozenset(f"{kind}{which}" for kind in ("header", "footer") for which in ("", "l", "r", "f"))
+_INFO: Final = {"title": "title", "subject": "subject", "author": "authors", "keywords": "keywords"}
+_HEADING: Final = re.compile(r"heading (\d)", re.IGNORECASE)
+_LINK: Final = re.compile(r'HYPERLINK\s+"([^"\s]+)"', re.IGNORECASE)
+_PAGE: Final = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
+_GATHERED: Final = {
+    "fldinst": "instruction",
+    "listtext": "label",
+    "pntext": "label",
+    "atnauthor": "who",
+    "atndate": "when",
+    "upr": "ansi",  # the same text for old programs, before that in Unicode
+}
+_MOMENT: Final = ("yr", "mo", "dy", "hr", "min")
+_PART: Final = re.compile(r"([a-z]+)(\d{1,4});")
+_MOST_DEEP: Final = 10_000
+_LOOKS: Final[dict[str, dict[str, object]]] = {
+    "super": {"script": "super"},
+    "sub": {"script": "sub"},
+    "nosupersub": {"script": None},
+    "plain": {"bold": None, "italic": None, "struck": None, "hidden": None, "script": None},
+}
+_SWITCHES: Final = {"b": "bold", "i": "italic", "strike": "struck", "v": "hidden"}
+
+
+@dataclass(slots=True)
+class _State:
+    """What holds in a group: where its text goes, how it looks, what it is encoded in."""
+
+    to: str = "text"
+    look: Look = PLAIN
+    encoding: str = ""
+    font: int = -1
+    skip: int = 1
+    """Characters that stand for a character of Unicode in old programs."""
+    deleted: bool = False
+    link: str = ""
+
+
+@dataclass(slots=True)
+class RtfText:
+    """What a file says of itself, as Markdown."""
+
+    text: str
+    metadata: dict[str, JSON]
+    notes: list[ReadingNote]
+
+
+def read_rtf(data: bytes) -> RtfText:
+    """Return the text of a file in RTF. What precedes a flaw is kept."""
+    return _Reader().read(data.decode("latin-1"))
+
+
+@dataclass(slots=True)
+class _Story:
+    """A text that flows by itself: the document, a note, a comment, a header; which group it belongs to."""
+
+    flow: Flow
+    depth: int
+    kind: str
+    author: str = ""
+    made: str = ""
+
+
+@dataclass(slots=True)
+class _Reader:
+    state: _State = field(default_factory=_State)
+    stack: list[_State] = field(default_factory=list)
+    encoding: str = "cp1252"
+    fonts: dict[int, tuple[str, str]] = field(default_factory=dict)
+    styles: dict[int, int] = field(default_factory=dict)
+    stories: list[_Story] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+    margins: dict[str, None] = field(default_factory=dict)
+    metadata: dict[str, JSON] = field(default_factory=dict)
+    raw: bytearray = field(default_factory=bytearray)
+    gathered: list[str] = field(default_factory=list)
+    style: int = -1
+    author: str = ""
+    moment: str = ""
+    pending: int = 0
+    starred: bool = False
+    hidden: int = 0
+    too_deep: int = 0
+
+    def read(self, source: str) -> RtfText:
+        self.stories.append(_Story(Flow(self.styles), 0, "text"))
+        handlers: dict[str, Callable[[Token], None]] = {
+            "word": self._word,
+            "byte": self._byte,
+            "sign": self._sign,
+            "text": self._text,
+            "group": self._group,
+        }
+        for token in tokens(source):
+            if self.raw and token.kind != "byte":
+                self._flush()
+            handlers[token.kind](token)
+        self._flush()
+        while len(self.stories) > 1:
+            self._ended()
+        body = blocks.joined(self.stories[0].flow.finished())
+        text = f"{body}\n{sections(self.notes, self.comments)}{blocks.margins(self.margins)}"
+        count = self.hidden + self.stories[0].flow.hidden
+        message = f"Read and marked: {counted(count, 'chunk')} of hidden text."
+        return RtfText(text, self.metadata, [ReadingNote("hidden", message, count=count)] if count else [])
+
+    def _group(self, token: Token) -> None:
+        self.starred = False
+        if token.text == "{":
+            if len(self.stack) >= _MOST_DEEP:
+                self.too_deep += 1
+            else:
+                self.stack.append(self.state)
+                self.state = replace(self.state)
+        elif self.too_deep:
+            self.too_deep -= 1
+        elif self.stack:
+            self._closed(self.state.to)
+            self.state = self.stack.pop()
+            while len(self.stories) > 1 and self.stories[-1].depth > len(self.stack):
+                self._ended()
+
+    def _closed(self, to: str) -> None:
+        """Use what a group gathered whose text is none of the document."""
+        above = self.stack[-1]
+        if to == above.to or not self.gathered:
+            return
+        said, self.gathered = "".join(self.gathered), []
+        if to.startswith("info:"):
+            name, words = to[5:], line(said)
+            self.metadata[name] = [part.strip() for part in words.split(",")] if name == "keywords" else words
+            if name == "authors":
+                self.metadata[name] = [part.strip() for part in words.split(";")]
+        elif to == "instruction":
+            match = _LINK.search(said)
+            above.link = match[1] if match else ""
+            if _PAGE.match(said) and self.stories[-1].kind == "margin":
+                self.stories[-1].flow.had_pages = True
+                above.to = "skip"
+        elif to == "label":
+            self.stories[-1].flow.labelled(clean(said))
+        elif to == "who":
+            self.author = line(said)
+        elif to == "when":
+            self.stories[-1].made = _made(number(said))
+        elif to == "moment":
+            parts = dict.fromkeys(_MOMENT, 0) | {name: int(one) for name, one in _PART.findall(said)}
+            self.metadata[self.moment] = "{yr:04}-{mo:02}-{dy:02}T{hr:02}:{min:02}:00".format(**parts)
+
+    def _word(self, token: Token) -> None:
+        word, value = token.text, token.value
+        starred, self.starred = self.starred, False
+        if self._character(word, value) or self._destination(word, starred) or self.state.to == "skip":
+            return
+        if word == "deleted":
+            self.state.deleted = value != 0
+        elif word in ("f", "fcharset", "ansicpg", "mac", "pc", "pca"):
+            self._encoded(word, value or 0)
+        elif self.state.to == "text":
+            if not self._looks(word, value):
+                self.stories[-1].flow.control(word, value)
+        else:
+            self._described(word, value)
+
+    def _character(self, word: str, value: int | None) -> bool:
+        """Add the character that a word stands for; say whether it does for one."""
+        if word == "u" and value is not None:
+            self._add(chr(value % 65536))
+            self.pending = self.state.skip
+        elif word == "uc":
+            self.state.skip = max(value, 0) if value is not None else 1
+        elif word in SYMBOLS:
+            self._add(SYMBOLS[word])
+        else:
+            return False
+        return True
+
+    def _looks(self, word: str, value: int | None) -> bool:
+        """Note how text looks from here on; say whether a word tells that."""
+        state = self.state
+        if word in _SWITCHES:
+            state.look = replace(state.look, **{_SWITCHES[word]: value != 0})  # type: ignore[arg-type]
+        elif word in _LOOKS:
+            state.look = replace(state.look, **_LOOKS[word])  # type: ignore[arg-type]
+        elif word == "chpgn" and self.stories[-1].kind == "margin":
+            self.stories[-1].flow.had_pages = True
+        else:
+            return False
+        return True
+
+    def _described(self, word: str, value: int | None) -> None:
+        """Note what a word says of styles, or of the file: its date."""
+        if self.state.to == "stylesheet":
+            if word == "s":
+                self.style = value or 0
+            elif word == "outlinelevel" and value is not None and 0 <= value < 9:
+                self.styles[self.style] = min(value + 1, 6)
+        elif word in _MOMENT and self.state.to == "moment":
+            self.gathered.append(f"{word}{value or 0};")
+
+    def _destination(self, word: str, starred: bool) -> bool:
+        """Say whether a word tells where the text of its group goes, and send it there."""
+        state = self.state
+        if state.to == "skip":
+            return False
+        if word in ("footnote", "annotation") or word in _MARGINS:
+            kind = "margin" if word in _MARGINS else word
+            self.stories.append(_Story(Flow(self.styles), len(self.stack), kind, self.author))
+            state.to, state.look, state.link = "text", PLAIN, ""
+        elif word in ("fonttbl", "stylesheet", "info"):
+            state.to = word
+        elif word in _INFO and state.to == "info":
+            state.to = f"info:{_INFO[word]}"
+        elif word in ("creatim", "revtim") and state.to == "info":
+            state.to, self.moment = "moment", {"creatim": "created_at"}.get(word, "modified_at")
+        elif word in _GATHERED:
+            state.to = _GATHERED[word]
+        elif word == "ud":
+            state.to = self.stack[-2].to if len(self.stack) > 1 else "text"
+        elif word in _SKIPPED or (starred and word not in _SEEN):
+            state.to = "skip"
+        else:
+            return False
+        return True
+
+    def _encoded(self, word: str, value: int) -> None:
+        state = self.state
+        if word == "ansicpg":
+            self.encoding = encoding_called(value)
+        elif word in ("mac", "pc", "pca"):
+            self.encoding = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
+        elif word == "fcharset":
+            if state.to == "fonttbl":
+                self.fonts[state.font] = encoding_of(value, ""), self.fonts.get(state.font, ("", ""))[1]
+        else:
+            state.font = value
+            state.encoding = self.fonts.get(value, ("", ""))[0] if state.to != "fonttbl" else ""
+
+    def _byte(self, token: Token) -> None:
+        if self.pending:
+            self.pending -= 1
+        else:
+            self.raw.append(int(token.text, 16))
+
+    def _sign(self, token: Token) -> None:
+        if token.text == "*":
+            self.starred = True
+        elif token.text in "\r\n":
+            self.stories[-1].flow.control("par", None)
+        else:
+            self._add(SIGNS.get(token.text, ""))
+
+    def _text(self, token: Token) -> None:
+        text = token.text
+        if self.pending:
+            skipped = min(self.pending, len(text))
+            self.pending -= skipped
+            text = text[skipped:]
+        if text.isascii():
+            self._add(text)
+        else:
+            self.raw += text.encode("latin-1")
+            self._flush()
+
+    def _flush(self) -> None:
+        """Add the bytes that were gathered, as characters."""
+        if self.raw:
+            said = bytes(self.raw)
+            self.raw.clear()
+            name = self.fonts.get(self.state.font, ("", ""))[1]
+            table = next((FONT_SYMBOLS[one] for one in FONT_SYMBOLS if name.lower().startswith(one)), None)
+            text = (
+                said.decode("latin-1").translate(table)
+                if table
+                else said.decode(self.state.encoding or self.encoding, "replace")
+            )
+            self._add(text)
+
+    def _add(self, text: str) -> None:
+        """Add text where the text of the group goes."""
+        state = self.state
+        if not text or state.deleted:
+            return
+        if state.to == "text":
+            self.stories[-1].flow.add(Piece(text, state.look, state.link))
+        elif state.to == "fonttbl":
+            encoding, name = self.fonts.get(state.font, ("", ""))
+            self.fonts[state.font] = encoding, (name + text.strip("; "))[:100]
+        elif state.to == "stylesheet":
+            if match := _HEADING.match(text):
+                self.styles[self.style] = min(max(int(match[1]), 1), 6)
+            elif text.strip().lower() == "title;":
+                self.styles[self.style] = 1
+        elif state.to not in ("skip", "info", "ansi"):
+            self.gathered.append(text)
+
+    def _ended(self) -> None:
+        """Put a note, a comment or a header where it belongs."""
+        story = self.stories.pop()
+        found = story.flow.finished()
+        self.hidden += story.flow.hidden
+        words = " ".join(" ".join(block.text for block in found).split())
+        if story.kind == "margin":
+            for block in found:
+                self.margins.setdefault(blocks.in_margin(block, numbered=story.flow.had_pages))
+        elif words and story.kind == "footnote":
+            self.notes.append(words)
+            self.stories[-1].flow.add(Piece(f"[^{len(self.notes)}]", PLAIN))
+        elif words:
+            self.comments.append(comment(story.author, words, story.made))
+
+
+def _made(packed: int) -> str:
+    """Return a moment that is packed into the bits of a number, as ISO 8601."""
+    minute, hour, day, month = (packed >> shift & mask for shift, mask in ((0, 63), (6, 31), (11, 31), (16, 15)))
+    return f"{1900 + (packed >> 20 & 511):04}-{month:02}-{day:02}T{hour:02}:{minute:02}" if packed > 0 else ""

@@ -1,0 +1,300 @@
+"""Workbooks (XLSX, XLSM): each sheet with its tables, charts, text boxes and comments; values as the cells show them.
+
+A sheet is kept as the texts of its cells until its tables are known. Memory and time are bounded by the characters that
+a document may have, since each cell becomes some of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from pinakes.core.records import ReadingNote
+from pinakes.core.wording import counted
+from pinakes.parsing.charts import drawn, paragraphs
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.notes import comment
+from pinakes.parsing.numberformats import BUILT_IN, displayed
+from pinakes.parsing.openxml import Package, clean, line, number, on
+from pinakes.parsing.regions import Place, Sheet, tables_of
+from pinakes.parsing.scripts import scripted
+
+_PEOPLE: Final = "xl/persons/"
+_MOST_COLUMNS: Final = 16_384
+_MOST_ROWS: Final = 1_048_576
+_REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
+_OF_A_THREAD: Final = "tc="
+"""Begins the author of a note that only says, to old programs, that there is a thread."""
+_GENERIC_TABLE: Final = re.compile(r"(?:Table|Tabelle|Tableau|Tabla|Tabella|表)_?\d+")
+_BEGUN: Final = frozenset(("row",))
+_ENDED: Final = frozenset(("c", "col", "mergeCell"))
+_TRUE: Final = ("1", "true")
+_ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
+
+
+@dataclass(slots=True)
+class _Book:
+    """What the sheets of a workbook share."""
+
+    package: Package
+    limits: Limits
+    since_1904: bool = False
+    strings: list[str] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
+    people: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    hidden: dict[str, int] = field(default_factory=dict)
+
+
+def read_workbook(package: Package, limits: Limits) -> tuple[list[str], list[ReadingNote]]:
+    """Return the text of each sheet, in the order of the workbook, and what there is to say of it.
+
+    Raises:
+        TooLarge: its cells hold more than the limit.
+        Unreadable: it is no workbook.
+    """
+    main = package.main("xl/workbook.xml")
+    workbook, parts = package.tree(main), package.relations(main)
+    book = _Book(package, limits, any(on(one) and one.get("date1904") in _TRUE for one in workbook.iter("workbookPr")))
+    for relation in parts.values():
+        if relation.kind == "sharedStrings":
+            book.strings = _strings(package, relation.target, limits)
+        elif relation.kind == "styles":
+            book.formats = _formats(package.tree(relation.target))
+    for part_name in package.names:
+        if part_name.startswith(_PEOPLE) and part_name.endswith(".xml"):
+            book.people |= {one.get("id", ""): one.get("displayName", "") for one in package.tree(part_name)}
+    texts = []
+    for sheet in workbook.iter("sheet"):
+        part = parts.get(sheet.get("r:id", ""))
+        name, state = line(sheet.get("name", "")), sheet.get("state", "visible")
+        if part is None or part.target in book.read:
+            texts.append("")
+            continue
+        book.read.add(part.target)
+        comments: list[str] = []
+        tables = [*_sheet(book, part.target, comments, chart_only=part.kind == "chartsheet")]
+        texts.append(sheet_text(name, tables, comments, is_hidden=state != "visible"))
+        if texts[-1] and state != "visible":
+            book.hidden["sheet"] = book.hidden.get("sheet", 0) + 1
+    return texts, hidden_notes(book.hidden)
+
+
+def sheet_text(name: str, tables: Sequence[str], comments: Sequence[str], *, is_hidden: bool) -> str:
+    """Return a sheet as Markdown: its name as a heading, its tables and charts, its comments; "" where it has none."""
+    notes = ["\n".join(["### Comments\n", *(f"- {one}" for one in comments)])] if comments else []
+    body = "\n\n".join(filter(None, (*tables, *notes)))
+    return f"## {name}{' (hidden sheet)' if is_hidden else ''}\n\n{body}" if body else ""
+
+
+def hidden_notes(hidden: Mapping[str, int]) -> list[ReadingNote]:
+    """Return how many of each kind (sheet, row, column) are hidden."""
+    return [
+        ReadingNote("hidden", f"Read and marked: {counted(count, f'hidden {kind}')}.", count=count)
+        for kind, count in hidden.items()
+    ]
+
+
+def _sheet(book: _Book, part: str, comments: list[str], *, chart_only: bool) -> Iterator[str]:
+    """Yield the tables and charts of a sheet as Markdown; ``comments`` gets its comments."""
+    if not chart_only:
+        sheet = _cells(book, part)
+        yield from tables_of(sheet)
+        for kind, count in (("row", len(sheet.hidden_rows)), ("column", len(sheet.hidden_columns))):
+            if count:
+                book.hidden[kind] = book.hidden.get(kind, 0) + count
+    there: dict[str, str] = {}
+    for one in book.package.relations(part).values():
+        if not one.external and one.target not in book.read:
+            there.setdefault(one.kind, one.target)
+    if drawing := there.get("drawing"):
+        book.read.add(drawing)
+        yield from drawn(book.package, book.package.relations(drawing), book.read)
+        yield from dict.fromkeys(paragraphs(book.package.tree(drawing)))
+    book.read.update(name for kind, name in there.items() if kind in ("comments", "threadedComment"))
+    comments += _comments(book, there)
+
+
+def _cells(book: _Book, part: str) -> Sheet:
+    """Return the texts of a sheet's cells, with what is merged, hidden, and called a table."""
+    sheet = Sheet()
+    row, column, hidden = -1, -1, False
+    for element in book.package.events(part, _BEGUN, _ENDED):
+        tag = element.tag
+        if tag == "c":
+            column = _cell(book, sheet, element, row, column + 1)
+            if hidden:
+                sheet.hidden_rows.add(row)
+        elif tag == "row":
+            at = number(element.get("r")) - 1
+            row, column = at if row < at < _MOST_ROWS else row + 1, -1
+            hidden = element.get("hidden") in _TRUE
+        elif tag == "col":
+            first, last = number(element.get("min"), 1), number(element.get("max"), 1)
+            if element.get("hidden") in _TRUE and last - first < _MOST_COLUMNS // 2:  # else all that are not used
+                sheet.hidden_columns |= set(range(first - 1, last))
+        elif area := _area(element.get("ref", "")):
+            sheet.merged.append(area)
+    sheet.hidden_columns &= sheet.columns
+    sheet.hidden_rows &= sheet.rows.keys()
+    for name in book.package.targets(part, "table"):
+        table = book.package.tree(name)
+        if area := _area(table.get("ref", "")):
+            called = line(table.get("displayName", ""))
+            heads = number(table.get("headerRowCount"), 1)
+            sheet.named.append((area, "" if _GENERIC_TABLE.fullmatch(called) else called, min(heads, 5)))
+    return sheet
+
+
+def _cell(book: _Book, sheet: Sheet, cell: Element, row: int, column: int) -> int:
+    """Add a cell to a sheet, and return its column: what it says, where that is possible, else the next one."""
+    if match := _REFERENCE.fullmatch(cell.get("r", "")):
+        named = _column(match[1])
+        column = named if column <= named < _MOST_COLUMNS else column
+    text, is_number = _value(book, cell)
+    if text:
+        sheet.rows.setdefault(row, {})[column] = text
+        sheet.columns.add(column)
+        if is_number:
+            sheet.numbers.add((row, column))
+        sheet.size += len(text) + 3
+        book.limits.check_size(sheet.size)
+    return column
+
+
+def _value(book: _Book, cell: Element) -> tuple[str, bool]:
+    """Return what a cell shows, and whether it is a number, a date or a duration."""
+    parts = {one.tag: one for one in cell}
+    kind, value = cell.get("t", "n"), (parts["v"].text or "") if "v" in parts else ""
+    if "is" in parts:
+        return _rich(parts["is"]), False
+    if not value:  # never calculated: the formula is all there is
+        formula = line(parts["f"].text or "") if "f" in parts else ""
+        return (f"={formula}" if formula else ""), False
+    return _calculated(book, cell, kind, value)
+
+
+def _calculated(book: _Book, cell: Element, kind: str, value: str) -> tuple[str, bool]:
+    if kind == "s":
+        at = number(value, -1)
+        text = book.strings[at] if 0 <= at < len(book.strings) else ""
+        return _styled(book, cell, text), False
+    if kind == "b":
+        return ("TRUE" if value.strip() in _TRUE else "FALSE"), False
+    if kind in ("str", "e", "d"):
+        return _styled(book, cell, _plain(value)), kind == "d"
+    try:
+        amount = float(value)
+    except ValueError:
+        return line(value), False
+    return displayed(amount, _code(book, cell), since_1904=book.since_1904), True
+
+
+def _styled(book: _Book, cell: Element, text: str) -> str:
+    code = _code(book, cell)
+    return displayed(text, code) if "@" in code and code != "@" else text
+
+
+def _code(book: _Book, cell: Element) -> str:
+    style = cell.get("s")
+    if style is None and book.formats:
+        return book.formats[0]
+    at = number(style)
+    return book.formats[at] if 0 <= at < len(book.formats) else "General"
+
+
+def _strings(package: Package, part: str, limits: Limits) -> list[str]:
+    """Return the texts that cells share.
+
+    Raises:
+        TooLarge: all together have more characters than a document may have.
+    """
+    found: list[str] = []
+    size = 0
+    for element in package.events(part, frozenset(), frozenset(("si",))):
+        found.append(_rich(element))
+        size += len(found[-1])
+        limits.check_size(size)
+    return found
+
+
+def _rich(element: Element) -> str:
+    """Return the text of a cell with runs, of which some may be raised or lowered; how it is spoken is left out."""
+    runs: list[str] = []
+    for one in element:
+        if one.tag == "t":
+            runs.append(one.text or "")
+        elif one.tag == "r":
+            run = "".join(part.text or "" for part in one if part.tag.endswith("t"))
+            align = one.find(".//vertAlign")
+            if align is not None and align.get("val") in ("superscript", "subscript"):
+                before = "".join(runs[-3:])
+                run = scripted(_plain(run), "super" if align.get("val") == "superscript" else "sub", before)
+            runs.append(run)
+    return _plain("".join(runs))
+
+
+def _plain(text: str) -> str:
+    if "_x" in text:
+        text = _ESCAPED.sub(
+            lambda match: chr(int(match[1], 16)) if not 0xD800 <= int(match[1], 16) < 0xE000 else "", text
+        )
+    return clean(text).strip()
+
+
+def _formats(styles: Element) -> list[str]:
+    """Return the format code of each style of cells."""
+    codes = {**BUILT_IN, **{number(one.get("numFmtId")): one.get("formatCode", "") for one in styles.iter("numFmt")}}
+    return [
+        codes.get(number(one.get("numFmtId")), "General") or "General"
+        for group in styles.iter("cellXfs")
+        for one in group
+    ]
+
+
+def _area(reference: str) -> tuple[Place, Place] | None:
+    """Return the first and the last place of an area such as ``A1:C3``."""
+    first, _, last = reference.partition(":")
+    begin, end = _REFERENCE.fullmatch(first), _REFERENCE.fullmatch(last or first)
+    if not begin or not end:
+        return None
+    (top, left), (bottom, right) = ((int(one[2]) - 1, _column(one[1])) for one in (begin, end))
+    return ((top, left), (bottom, right)) if top <= bottom and left <= right else None
+
+
+def _column(letters: str) -> int:
+    value = 0
+    for letter in letters.upper():
+        value = value * 26 + ord(letter) - 64
+    return value - 1
+
+
+def letters_of(column: int) -> str:
+    """Return the letters of a column, from 0, such as AA for 26."""
+    letters = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+def _comments(book: _Book, there: Mapping[str, str]) -> Iterator[str]:
+    """Yield the comments of a sheet, each with its cell, who made it and when, from the parts that are ``there``."""
+    threads = book.package.tree(there.get("threadedComment", ""))
+    notes = book.package.tree(there.get("comments", ""))
+    authors = {str(at): one.text or "" for at, one in enumerate(notes.iter("author"))}
+    for root, tag, names in ((notes, "comment", authors), (threads, "threadedComment", book.people)):
+        for one in root.iter(tag):
+            author = line(names.get(one.get("personId", one.get("authorId", "")), ""))
+            if author.startswith(_OF_A_THREAD):
+                if len(threads):
+                    continue
+                author = ""
+            said = line("".join(part.text or "" for part in one.iter() if part.tag in ("t", "text")))
+            if said := said.removeprefix(f"{author}: ").removeprefix(f"{author}:"):
+                done = " (resolved)" if one.get("done") == "1" else ""
+                yield f"{one.get('ref', '')}: {comment(author, said, one.get('dT', ''))}{done}"

@@ -1,0 +1,361 @@
+"""YAML, JSON and TOML: the lines of the file as text, top-level values as metadata."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from datetime import date, datetime, time
+from typing import Any, Final
+
+from pinakes.core.records import JSON, Document
+from pinakes.parsing.decode import decode, scrub
+from pinakes.parsing.escapes import unescaped_toml, unescaped_yaml
+from pinakes.parsing.json_lines import TooDeepError, json_lines
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.titles import cut
+
+_MAX_DEPTH: Final = 100
+_MAX_INDENT: Final = 8
+_MAX_GROWTH: Final = 20
+"""Text may be this many times longer than its source: aliases can make kilobytes into terabytes."""
+_MAX_VALUE_CHARS: Final = 1000
+_MAX_LIST: Final = 100
+_MAX_METADATA_DEPTH: Final = 4
+_MAX_KEYS: Final = 200
+_MAX_INLINE_CHARS: Final = 100
+_WORDS: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_ ][a-z0-9]+)*")
+_DEEP_KEY: Final = re.compile(
+    rf"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MAX_DEPTH}}}"""
+)
+"""Of a dotted key ``tomllib`` notes every beginning: one of 100 kB takes gigabytes."""
+
+
+class ParseError(ValueError):
+    """The text is not what its extension says, or would grow beyond measure."""
+
+
+class _Structured:
+    """What the three formats share: the lines of the file as text, its top-level values as metadata."""
+
+    language: str
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:
+        """Read ``data``. What cannot be parsed is read as it stands; ``parse_error`` in the metadata says why."""
+        source = self._limits.check(decode(data))
+        try:
+            values = self.parse(source, path)
+            text, lines = self.shown(source, path)
+        except ParseError as error:
+            return Document(text=source, kind="text", language=self.language, metadata={"parse_error": str(error)})
+        first = values[0] if values and isinstance(values[0], dict) else {}
+        return Document(
+            text=self._limits.check(text),
+            title=title_of(first),
+            kind="text",
+            language=self.language,
+            metadata=metadata_of(first),
+            lines=lines,
+        )
+
+    def parse(self, source: str, path: str) -> list[JSON]:
+        """Return the documents in ``source`` as plain values."""
+        raise NotImplementedError
+
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
+        """Return ``source``, which can be parsed, as people read it, and its line numbers where these are others."""
+        raise NotImplementedError
+
+
+class Yaml(_Structured):
+    """Reads YAML, several documents in one file too. Comments are text; numbers and dates stay as they are written."""
+
+    language = "yaml"
+
+    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - JSON looks at it
+        """Return the documents in ``source`` as plain values."""
+        return parse_yaml(source)
+
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - JSON looks at it
+        """Return ``source`` with the escapes in its quoted values decoded."""
+        return unescaped_yaml(source), ()
+
+
+class Json(_Structured):
+    """Reads JSON, and JSON Lines (``.jsonl``, ``.ndjson``)."""
+
+    language = "json"
+
+    def parse(self, source: str, path: str) -> list[JSON]:
+        """Return the value in ``source``, or that of each line."""
+        if _has_records(path):
+            return [parse_json(line) for line in source.split("\n") if line.strip()]
+        return [parse_json(source)]
+
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:
+        """Return the lines of ``source`` without quotes, brackets and commas at their edges."""
+        try:
+            text, lines = json_lines(source, records=_has_records(path))
+        except TooDeepError as error:
+            raise ParseError(str(error)) from error
+        text = scrub(text)
+        return (text, lines) if text.strip() else (source, ())
+
+
+class Toml(_Structured):
+    """Reads TOML. Comments are text."""
+
+    language = "toml"
+
+    def parse(self, source: str, path: str) -> list[JSON]:  # noqa: ARG002 - JSON looks at it
+        """Return the table in ``source``."""
+        return parse_toml(source)
+
+    def shown(self, source: str, path: str) -> tuple[str, tuple[int, ...]]:  # noqa: ARG002 - JSON looks at it
+        """Return ``source`` with the escapes in its basic strings decoded."""
+        return unescaped_toml(source), ()
+
+
+def _has_records(path: str) -> bool:
+    return path.lower().endswith((".jsonl", ".ndjson"))
+
+
+def parse_yaml(source: str) -> list[JSON]:
+    """Return the documents in ``source``; scalars that are not plainly numbers or true/false stay text.
+
+    Raises:
+        ParseError: it is not YAML, or nests too deeply, or refers to itself.
+    """
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    builder = _YamlBuilder()
+    try:
+        # Events rather than constructed values: deep nesting cannot exhaust the stack of the C composer,
+        # merge keys cannot multiply, 1.10 stays 1.10, unknown tags do no harm and no tag runs code.
+        for event in yaml.parse(source, Loader=loader):
+            builder.take(event)
+    except yaml.YAMLError as error:
+        raise ParseError(_one_line(error)) from error
+    return builder.documents
+
+
+def parse_json(source: str) -> JSON:
+    """Return the value in ``source``; numbers that Python would write differently stay text.
+
+    Raises:
+        ParseError: it is not JSON, or nests too deeply.
+    """
+    try:
+        return json.loads(source, parse_int=_scalar, parse_float=_scalar, parse_constant=str)
+    except (ValueError, RecursionError) as error:
+        raise ParseError(_one_line(error)) from error
+
+
+def parse_toml(source: str) -> list[JSON]:
+    """Return the table in ``source`` as the only element.
+
+    Raises:
+        ParseError: it is not TOML, or nests too deeply.
+    """
+    if _DEEP_KEY.search(source):
+        raise ParseError("The keys nest too deeply.")
+    try:
+        return [tomllib.loads(source, parse_float=_scalar)]
+    except (ValueError, RecursionError) as error:
+        raise ParseError(_one_line(error)) from error
+
+
+def lines_of(value: JSON, source_chars: int) -> str:
+    """Return ``value`` as lines ``Key: value``, nested ones indented, list items after ``-``.
+
+    Raises:
+        ParseError: the text would be far longer than the ``source_chars`` characters it came from.
+    """
+    writer = _Writer(source_chars * _MAX_GROWTH + 10_000)
+    writer.write(value, 0, "")
+    return "\n".join(writer.lines)
+
+
+def metadata_of(mapping: dict[str, JSON]) -> dict[str, JSON]:
+    """Return the values of ``mapping``, nested ones too, under their own names as JSON; empty or long ones left out."""
+    kept: dict[str, JSON] = {}
+    for key, value in mapping.items():
+        if len(kept) == _MAX_KEYS:
+            break
+        plain = _json_value(value, 0, [_MAX_VALUE_CHARS])
+        if plain not in (None, "", [], {}) and len(str(plain)) <= _MAX_VALUE_CHARS:
+            kept[scrub(str(key))] = plain
+    return kept
+
+
+def title_of(mapping: dict[str, JSON]) -> str:
+    """Return the field ``title`` of ``mapping`` as one line, ``""`` where it has none."""
+    title = mapping.get("title")
+    if isinstance(title, bool) or not isinstance(title, str | int | float):
+        return ""
+    return cut(" ".join(scrub(str(title)).split()))
+
+
+class _Writer:
+    """Writes plain values as indented lines, up to a number of characters."""
+
+    def __init__(self, max_chars: int) -> None:
+        self.lines: list[str] = []
+        self._left = max_chars
+
+    def write(self, value: JSON, depth: int, lead: str) -> None:
+        """Write ``value``; ``lead`` stands before its first line."""
+        if depth > _MAX_DEPTH:
+            raise ParseError("The values nest too deeply.")
+        if isinstance(value, dict) and value:
+            for key, item in value.items():
+                self._entry(f"{lead}{_label(str(key))}:", item, depth)
+                lead = " " * len(lead)
+        elif isinstance(value, list) and value:
+            for item in value:
+                self.write(item, depth + 1, lead + "- ")
+                lead = " " * len(lead)
+        else:
+            self._put(lead, _shown(value))
+
+    def _entry(self, label: str, value: JSON, depth: int) -> None:
+        indent = " " * (len(label) - len(label.lstrip(" -")))
+        if isinstance(value, list) and all(not isinstance(item, dict | list) for item in value):
+            shown = [_shown(item) for item in value]
+            if sum(map(len, shown)) <= _MAX_INLINE_CHARS and not any("\n" in item or "," in item for item in shown):
+                self._put(label, ", ".join(shown))
+                return
+        if isinstance(value, dict | list) and value:
+            self._put(label, "")
+            self.write(value, depth + 1, indent if isinstance(value, list) else self._deeper(indent))
+        else:
+            self._put(label, _shown(value))
+
+    @staticmethod
+    def _deeper(indent: str) -> str:
+        return indent + "  " if len(indent) < 2 * _MAX_INDENT else indent
+
+    def _put(self, lead: str, text: str) -> None:
+        indent = " " * (len(lead) - len(lead.lstrip(" -")) + 2)
+        first, newline, rest = text.rstrip("\n").partition("\n")
+        if newline:
+            line = f"{lead}\n" + "\n".join(indent + part for part in (first, *rest.split("\n")))
+        else:
+            line = lead + first if lead.endswith("- ") or not lead.strip() else f"{lead} {first}".rstrip()
+        self._left -= len(line) + 1
+        if self._left < 0:
+            raise ParseError("Its references to other parts would make it far longer than it is.")
+        self.lines.append(line)
+
+
+def _label(key: str) -> str:
+    """Return a readable key: ``owning-sig`` becomes ``Owning sig``; names in other spellings stay."""
+    return (key[0].upper() + key[1:]).replace("-", " ").replace("_", " ") if _WORDS.fullmatch(key) else key
+
+
+def _shown(value: JSON) -> str:
+    if value is None or value in ({}, []):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, date | datetime | time) else str(value)
+
+
+def _json_value(value: JSON, depth: int, left: list[int]) -> JSON:
+    """Return ``value`` as JSON, None where there is none of it or too much to filter by.
+
+    ``left`` holds how many values may still be looked at: aliases can repeat one value very often.
+    """
+    left[0] -= 1
+    if depth > _MAX_METADATA_DEPTH or left[0] < 0:
+        return None
+    if isinstance(value, dict):
+        nested = {scrub(str(key)): _json_value(item, depth + 1, left) for key, item in value.items()}
+        return {key: item for key, item in nested.items() if item not in (None, "", [], {})}
+    if isinstance(value, list):
+        items = [_json_value(item, depth + 1, left) for item in value[:_MAX_LIST]]
+        return [item for item in items if item not in (None, "", [], {})]
+    return _json_scalar(value)
+
+
+def _json_scalar(value: JSON) -> str | int | float | bool | None:
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str | date | datetime | time):
+        return scrub(_shown(value))
+    return None
+
+
+def _scalar(raw: str) -> int | float | str:
+    """Return the number ``raw`` writes, or ``raw`` where Python would write it otherwise (1.10, 007, 1e5)."""
+    if len(raw) > 25:
+        return raw
+    kinds: tuple[Callable[[str], int | float], ...] = (int, float)
+    for kind in kinds:
+        try:
+            number = kind(raw)
+        except ValueError:
+            continue
+        if str(number) == raw and raw not in ("nan", "inf", "-inf"):
+            return number
+    return raw
+
+
+class _YamlBuilder:
+    """Makes plain values of parser events. An alias gives the same object again, so it costs nothing."""
+
+    def __init__(self) -> None:
+        self.documents: list[JSON] = []
+        self._open: list[tuple[list[JSON], str | None]] = [(self.documents, None)]
+        self._anchors: dict[str, JSON] = {}
+
+    def take(self, event: Any) -> None:
+        """Add what ``event`` says: a scalar, an alias, or the start or end of a collection."""
+        kind = type(event).__name__
+        if kind == "ScalarEvent":
+            self._add(_yaml_scalar(event), event.anchor)
+        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
+            if len(self._open) > _MAX_DEPTH:
+                raise ParseError("The values nest too deeply.")
+            self._open.append(([], event.anchor))
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            items, anchor = self._open.pop()
+            self._add(_mapping(items) if kind == "MappingEndEvent" else items, anchor)
+        elif kind == "AliasEvent":
+            if event.anchor not in self._anchors:  # also one inside the very part it names
+                raise ParseError(f"The alias *{event.anchor} names nothing that stands before it.")
+            self._add(self._anchors[event.anchor], None)
+        elif kind == "DocumentStartEvent":
+            self._anchors.clear()
+
+    def _add(self, value: JSON, anchor: str | None) -> None:
+        self._open[-1][0].append(value)
+        if anchor:
+            self._anchors[anchor] = value
+
+
+def _mapping(items: list[JSON]) -> dict[str, JSON]:
+    """Return the mapping of keys and values that alternate in ``items``."""
+    keys = ("?" if isinstance(key, dict | list) else _shown(key) for key in items[::2])
+    return dict(zip(keys, items[1::2], strict=True))
+
+
+def _yaml_scalar(event: Any) -> JSON:
+    """Return the value of a scalar: text when quoted or tagged, as in YAML 1.2 otherwise (``yes`` is a word)."""
+    value: str = event.value
+    if event.style or event.tag:
+        return value
+    if value in ("", "~", "null", "Null", "NULL"):
+        return None
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return _scalar(value)
+
+
+def _one_line(error: Exception) -> str:
+    return cut(" ".join(str(error).split())) or type(error).__name__

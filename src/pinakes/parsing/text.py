@@ -1,0 +1,126 @@
+"""Plain text, reStructuredText, AsciiDoc and LaTeX: the text as it is, and its title."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pinakes.core.records import Document
+from pinakes.parsing.code import language_of_script
+from pinakes.parsing.decode import decode
+from pinakes.parsing.escapes import unescaped_properties
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.titles import cut, first_line, plain
+
+_CONFIGURATION: Final = (".ini", ".cfg", ".conf", ".properties")
+_PROSE: Final = (".txt", ".text")
+_ADORNMENT: Final = r"[=\-`:'\"~^_*+#<>.]"
+_RST_TITLE: Final = re.compile(
+    rf"^(?:(?P<over>(?P<o>{_ADORNMENT})(?P=o){{2,}})[ \t]*\n)?"
+    rf"(?P<title>[ \t]*[^\s][^\n]*)\n(?P<under>(?P<u>{_ADORNMENT})(?P=u){{1,}})[ \t]*$",
+    re.MULTILINE,
+)
+_ABOVE_ASCIIDOC_TITLE: Final = re.compile(
+    r"""
+    (?:---[ \t]*\n.*?\n---[ \t]*\n)?  # front matter
+    (?:
+      [ \t]*\n
+      | (?P<fence>/{4,}|-{4,}|\.{4,})[ \t]*\n(?:.*?\n)??(?P=fence)[ \t]*(?:\n|\Z)  # comments and listings
+      | //(?!/)[^\n]*(?:\n|\Z)
+      | :[^\s:][^:\n]{0,100}:(?:[ \t](?:[^\n]*[ ]\\\n)*[^\n]*)?(?:\n|\Z)  # attributes
+      | \[{1,2}[^\]\n]*\]{1,2}[ \t]*\n
+      | (?:include|ifn?def|ifeval|endif)::[^\n]*(?:\n|\Z)
+    )*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ASCIIDOC_TITLE: Final = re.compile(r"[=#][ \t]+(\S[^\n]*)|(\S[^\n]*)\n={3,}[ \t]*$", re.MULTILINE)
+_LATEX_COMMENT: Final = re.compile(r"(?<!\\)%[^\n]*\n?")
+_LATEX_TITLE: Final = re.compile(
+    r"\\title\s*(?:\[[^\]\n]{0,200}\]\s*)?\{((?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){1,500})\}"
+)
+_LATEX_COMMAND: Final = re.compile(r"\\[A-Za-z]+\*?|\\\\|[{}~$]|\s+")
+_HEAD_CHARS: Final = 20_000
+_RST_ROLE: Final = re.compile(r":[\w:+.-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`")
+_RST_LITERAL: Final = re.compile(r"``([^`]+)``|`([^`<]+?)(?:\s*<[^`>]*>)?`_{0,2}")
+
+
+class Text:
+    """Reads text that has no structure we know of. A script without an extension is code."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:
+        """Read ``data``; the title is its first line, except in logs and configuration."""
+        text = self._limits.check(decode(data))
+        if language := language_of_script(text):
+            return Document(text=text, kind="code", language=language)
+        name = path.rpartition("/")[2].lower()
+        if name.endswith(_CONFIGURATION):
+            own = unescaped_properties(text) if name.endswith(".properties") else text
+            return Document(text=own, kind="text", language="ini")
+        is_prose = name.endswith(_PROSE) or "." not in name
+        return Document(text=text, title=text_title(text) if is_prose else "", kind="text")
+
+
+class RestructuredText:
+    """Reads reStructuredText as it is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is that of the first section."""
+        text = self._limits.check(decode(data))
+        return Document(text=text, title=rst_title(text), kind="text", language="rst")
+
+
+class Asciidoc:
+    """Reads AsciiDoc as it is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is that of the document, else its first line of text."""
+        text = self._limits.check(decode(data))
+        above = _ABOVE_ASCIIDOC_TITLE.match(text[:_HEAD_CHARS])
+        body = text[above.end() :] if above else text
+        found = _ASCIIDOC_TITLE.match(body)
+        title = cut(plain(found[1] or found[2])) if found else text_title(body)
+        return Document(text=text, title=title, kind="text", language="asciidoc")
+
+
+class Latex:
+    """Reads LaTeX as it is."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``; the title is the one that it names outside of comments."""
+        text = self._limits.check(decode(data))
+        found = _LATEX_TITLE.search(_LATEX_COMMENT.sub("", text[:_HEAD_CHARS]))
+        title = cut(" ".join(_LATEX_COMMAND.sub(" ", found[1]).split())) if found else ""
+        return Document(text=text, title=title, kind="text", language="latex")
+
+
+def rst_title(text: str) -> str:
+    """Return the title of the first section of reStructuredText, ``""`` where there is none."""
+    for match in _RST_TITLE.finditer(text):
+        title = match["title"].strip()
+        over, under = match["over"], match["under"]
+        if over and over[0] != under[0]:
+            continue
+        # An underline may be short by mistake; shorter than that it is punctuation in the text.
+        if len(under) >= min(len(title), 4) and not re.fullmatch(rf"{_ADORNMENT}+", title):
+            named = _RST_LITERAL.sub(lambda found: found[1] or found[2], _RST_ROLE.sub(r"\1", title))
+            return cut(named.replace("\\", ""))
+    return ""
+
+
+def text_title(text: str) -> str:
+    """Return the first line that is not empty, or a later one where that one is a rule or a number."""
+    line = plain(text.lstrip()[:4000].partition("\n")[0].strip(" \t#=*-_~"))
+    return line if sum(char.isalpha() for char in line) > 1 else first_line(text)

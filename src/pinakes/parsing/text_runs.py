@@ -1,0 +1,66 @@
+"""Runs of text that look different, as one text: emphasis at the ends of words, scripts, links, what is hidden."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from pinakes.parsing.scripts import scripted
+from pinakes.parsing.word_styles import Look
+
+_EDGE: Final = re.compile(r"(\s*)(.*?)(\s*)\Z", re.DOTALL)
+
+
+class Piece(NamedTuple):
+    """Text that looks one way, and the address that it leads to."""
+
+    text: str
+    look: Look
+    link: str = ""
+
+
+def joined(pieces: Sequence[Piece], *, marked: bool = True) -> tuple[str, int]:
+    """Return text of which neighbours that look the same are one, so that no mark of emphasis cuts a word.
+
+    Also returns how many chunks in it are hidden. Without marks of emphasis if not ``marked``.
+    """
+    there = (piece for piece in pieces if piece.text)
+    groups = [
+        Piece("".join([piece.text for piece in same]), look, link)
+        for (look, link), same in groupby(there, key=lambda piece: (piece.look, piece.link))
+    ]
+    parts: list[str] = []
+    before, hidden = "", 0
+    for at, group in enumerate(groups):
+        text = scripted(group.text, group.look.script, before) if group.look.script else group.text
+        after = groups[at + 1].text[:1] if at + 1 < len(groups) else ""
+        plain = text
+        if marked and not group.look.script:
+            text = _emphasised(text, group.look, before, after)
+        if group.look.hidden and text.strip():
+            hidden += 1
+            text = f"[hidden: {text.strip()}]"
+        if group.link and plain.strip():
+            text = f"[{text.strip()}]({group.link})" + text[len(text.rstrip()) :]
+        parts.append(text)
+        before = (before + plain)[-40:]
+    return "".join(parts), hidden
+
+
+def _emphasised(text: str, look: Look, before: str, after: str) -> str:
+    """Return text with marks of emphasis, where they stand at both ends of words."""
+    sign = ("**" if look.bold else "") + ("*" if look.italic else "")
+    match = _EDGE.match(text)
+    if not match or not match[2] or "\n" in match[2] or not (sign or look.struck):
+        return text
+    left, inner, right = match.groups()
+    if (not left and before[-1:].isalnum() and inner[0].isalnum()) or (
+        not right and after.isalnum() and inner[-1].isalnum()
+    ):
+        return text
+    if not any(char.isalnum() for char in inner):
+        return text
+    struck = "~~" if look.struck else ""
+    return f"{left}{struck}{sign}{inner}{sign[::-1]}{struck}{right}"

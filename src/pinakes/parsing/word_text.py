@@ -1,0 +1,257 @@
+"""The words of a paragraph of a Word document: runs, links, fields, check boxes, notes, equations, what is hidden."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from pinakes.parsing.openxml import Relation, clean, line, number, on
+from pinakes.parsing.text_runs import Piece, joined
+from pinakes.parsing.word_styles import PLAIN, Look, Styles, look_of
+
+_DEEPEST: Final = 100
+_SKIPPED: Final = frozenset(
+    (
+        "pPr",
+        "rPr",
+        "del",
+        "moveFrom",
+        "sdtPr",
+        "sdtEndPr",
+        "instrText",
+        "delText",
+        "delInstrText",
+        "smartTagPr",
+        "customXmlPr",
+    )
+)
+_SPACES: Final = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_NOTES: Final = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
+_DRAWINGS: Final = ("drawing", "pict", "object")
+_LINK: Final = re.compile(r'HYPERLINK\s+"([^"\s]+)"', re.IGNORECASE)
+_PAGE_FIELD: Final = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
+_OPENED, _CLOSED = "☐", "☒"
+FONT_SYMBOLS: Final = {
+    "wingdings": str.maketrans(
+        "\x6f\x71\x72\xa8\xfe\xfd\xfc\xfb\xa7\xb7\xd8\xe0\xdf\xe8\x6e\x6c\xf0\xe1\xe2",
+        "☐❑❒☐☒☒✓✗▪•➢→←➔■●⇨↑↓",
+    ),
+    "wingdings 2": str.maketrans("\x2a\x30\x4f\x50\x51\x52\x53\x54\xa3", "☐☐✗✓☒☑☒☒☐"),
+    "symbol": str.maketrans(
+        "abcdefghiklmnopqrstuxyzABCDEFGHIKLMNOPQRSTUXYZ\xb3\xa3\xb9\xb1\xb4\xb8\xb7\xa5\xae\xac\xab\xde\xbb\xb0\xd7\xe5\xd6\xb6",
+        "αβχδεφγηικλμνοπθρστυξψζΑΒΧΔΕΦΓΗΙΚΛΜΝΟΠΘΡΣΤΥΞΨΖ≥≤≠±×÷•∞→←↔⇒≈°⋅∑√∂",
+    ),
+}
+_GENERATED: Final = re.compile(
+    r"\s*Description automatically generated[^.]*\.?$|.*\.(?:png|jpe?g|gif|emf|wmf|svg)$", re.IGNORECASE
+)
+STAND_INS: Final = str.maketrans("&<>", "\ue0f2\ue0f3\ue0f4")
+"""Characters that the converter would lose of equations, and those that stand for them."""
+
+
+@dataclass(slots=True)
+class _Field:
+    code: str = ""
+    shown: bool = False
+    link: str = ""
+
+
+@dataclass(slots=True)
+class Story:
+    """A text that flows by itself (the document, a header, a note), while it is read.
+
+    ``cited`` has the notes as they come, each once; ``beside`` what belongs below the paragraph at hand: text boxes
+    and drawings; ``equations`` those within the text, by number.
+    """
+
+    styles: Styles
+    relations: dict[str, Relation]
+    notes: frozenset[tuple[str, str]] = frozenset()
+    cited: dict[tuple[str, str], int] = field(default_factory=dict)
+    equations: list[Element] = field(default_factory=list)
+    beside: list[Element] = field(default_factory=list)
+    hidden: int = 0
+    pages: bool = True
+    """Whether the numbers of pages, as fields, are text."""
+    had_pages: bool = False
+    fields: list[_Field] = field(default_factory=list)
+    unshown: int = 0
+    """How many of the fields that are open have not come to what they show."""
+
+    def text(self, paragraph: Element, *, marked: bool = True) -> str:
+        """Return the words of a paragraph as Markdown, without marks of emphasis if not ``marked``."""
+        if self.unshown:  # the code of a field ends with its paragraph, whatever its marks say
+            self.fields, self.unshown = [one for one in self.fields if one.shown], 0
+        pieces: list[Piece] = []
+        self._inline(paragraph, pieces, self._mark_of(paragraph), "", 0)
+        text, hidden = joined(pieces, marked=marked)
+        self.hidden += hidden
+        return clean(text).strip()
+
+    def _mark_of(self, paragraph: Element) -> Look:
+        properties = paragraph.find("pPr")
+        style = properties.find("pStyle") if properties is not None else None
+        return self.styles.of(style.get("val", "")).look if style is not None else PLAIN
+
+    def _inline(self, element: Element, pieces: list[Piece], look: Look, link: str, depth: int) -> None:
+        for one in element:
+            tag = one.tag
+            if tag == "r":
+                self._run(one, pieces, look, link, depth)
+            elif tag in _SKIPPED or depth >= _DEEPEST:
+                continue
+            elif tag == "hyperlink":
+                to = self.relations.get(one.get("r:id", ""))
+                self._inline(one, pieces, look, to.target if to and to.external else link, depth + 1)
+            elif tag in ("oMath", "oMathPara"):
+                self._equation(one, pieces, look)
+            elif tag == "AlternateContent":
+                self._alternative(one, pieces, look, link, depth)
+            elif tag == "fldSimple" and _PAGE_FIELD.match(one.get("instr", "")) and not self.pages:
+                self.had_pages = True
+            else:
+                self._inline(one, pieces, look, link, depth + 1)
+
+    def _alternative(self, element: Element, pieces: list[Piece], look: Look, link: str, depth: int) -> None:
+        """Read what new programs show, else what old ones do."""
+        choice = element.find("Choice")
+        chosen = choice if choice is not None else element.find("Fallback")
+        if chosen is not None:
+            self._run(chosen, pieces, look, link, depth + 1)
+
+    def _run(self, run: Element, pieces: list[Piece], look: Look, link: str, depth: int) -> None:
+        properties = run.find("rPr")
+        if properties is not None:
+            style = properties.find("rStyle")
+            of_style = self.styles.of(style.get("val", "")).look if style is not None else PLAIN
+            look = look_of(properties).over(of_style).over(look)
+        for one in run:
+            tag = one.tag
+            if tag == "fldChar":
+                self._field(one, pieces, look)
+            elif self.unshown:
+                self.fields[-1].code += (one.text or "") if tag == "instrText" else ""
+            elif (text := _characters(one)) is not None:
+                pieces.append(Piece(text, look, self._linked(link)))
+            elif tag in _NOTES:
+                self._note((_NOTES[tag], one.get("id", "")), pieces)
+            elif tag in _DRAWINGS:
+                self._drawing(one, pieces, link)
+            elif tag not in _SKIPPED and len(one) and depth < _DEEPEST:
+                nested = {"AlternateContent": self._alternative, "r": self._run}.get(tag, self._inline)
+                nested(one, pieces, look, link, depth + 1)
+
+    def _linked(self, link: str) -> str:
+        return next((one.link for one in reversed(self.fields[-3:]) if one.link), link) if self.fields else link
+
+    def _field(self, mark: Element, pieces: list[Piece], look: Look) -> None:
+        kind = mark.get("fldCharType")
+        if kind == "begin":
+            self.fields.append(_Field())
+            self.unshown += 1
+            if shown := _control(mark):
+                pieces.append(Piece(shown, look))
+        elif kind == "separate" and self.fields:
+            last = self.fields[-1]
+            of_page = bool(_PAGE_FIELD.match(last.code)) and not self.pages
+            self.had_pages = self.had_pages or of_page
+            self.unshown -= not (of_page or last.shown)
+            last.shown = last.shown or not of_page
+            match = _LINK.search(last.code)
+            last.link = match[1] if match else ""
+        elif kind == "end" and self.fields:
+            ended = self.fields.pop()
+            self.unshown -= not ended.shown
+            self.had_pages = self.had_pages or bool(_PAGE_FIELD.match(ended.code))
+
+    def _note(self, note: tuple[str, str], pieces: list[Piece]) -> None:
+        if note in self.notes:
+            pieces.append(Piece(f"[^{self.cited.setdefault(note, len(self.cited) + 1)}]", PLAIN))
+
+    def _equation(self, element: Element, pieces: list[Piece], look: Look) -> None:
+        for one in element.iter("oMath") if element.tag == "oMathPara" else (element,):
+            sign = "\ue0f5" if element.tag == "oMathPara" else "\ue0f7"
+            pieces.append(Piece(f"{sign}{len(self.equations)}\ue0f8", Look(hidden=look.hidden)))
+            self.equations.append(one)
+
+    def _drawing(self, drawing: Element, pieces: list[Piece], link: str) -> None:
+        """Keep a drawing for below; the words that stand for a picture are part of the text."""
+        self.beside.append(drawing)
+        if any(one.tag in ("txbxContent", "chart", "relIds") for one in drawing.iter()):
+            return
+        described = (_GENERATED.sub("", line(one.get("descr", ""))) for one in drawing.iter("docPr"))
+        pieces += [Piece(f" {words} ", PLAIN, link) for words in described if words]
+
+
+def _characters(part: Element) -> str | None:
+    """Return the text that a part of a run stands for, None where it is no text."""
+    tag = part.tag
+    if tag == "t":
+        return part.text or ""
+    if tag in _SPACES:
+        return _SPACES[tag]
+    if tag == "sym":
+        return _symbol(part)
+    if tag == "ruby":
+        base, over = ("".join(one.text or "" for one in side.iter("t")) for side in _ruby(part))
+        return f"{base}({over})" if over else base
+    return None
+
+
+def _control(mark: Element) -> str:
+    """Return what a form field of the old kind shows that has no text of its own."""
+    box = mark.find("./ffData/checkBox")
+    if box is not None:
+        checked = box.find("checked")
+        return _CLOSED if on(checked if checked is not None else box.find("default")) else _OPENED
+    choices = mark.find("./ffData/ddList")
+    if choices is None:
+        return ""
+    chosen = choices.find("result") if choices.find("result") is not None else choices.find("default")
+    entries = [one.get("val", "") for one in choices.iterfind("listEntry")]
+    at = number(chosen.get("val")) if chosen is not None else 0
+    return entries[at] if 0 <= at < len(entries) else ""
+
+
+def _symbol(symbol: Element) -> str:
+    """Return the character that a place in a font of symbols looks like."""
+    try:
+        code = int(symbol.get("char", ""), 16)
+    except ValueError:
+        return ""
+    font = symbol.get("font", "").lower()
+    if 0xF000 <= code <= 0xF0FF:
+        code -= 0xF000
+    if code > 0xFF or code < 0x20:
+        return chr(code) if 0x20 <= code < 0xD800 else ""
+    char = chr(code)
+    if font in FONT_SYMBOLS:
+        found = char.translate(FONT_SYMBOLS[font])
+        return found if found != char or font == "symbol" else ""
+    return char if not font.startswith(("webdings", "wingdings")) else ""
+
+
+def _ruby(ruby: Element) -> Iterator[Element]:
+    for tag in ("rubyBase", "rt"):
+        found = ruby.find(tag)
+        yield found if found is not None else Element(tag)
+
+
+def omml(element: Element) -> str:
+    """Return an equation as XML whose names have the prefix ``m``, without properties of runs."""
+    parts: list[str] = []
+    stack: list[Element | str] = [element]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, str):
+            parts.append(one)
+        elif not one.tag.endswith(("rPr", "ctrlPr")):
+            attributes = "".join(f' m:{name}="{html.escape(value)}"' for name, value in one.items() if ":" not in name)
+            parts.append(f"<m:{one.tag}{attributes}>{clean(one.text or '').translate(STAND_INS)}")
+            stack.append(f"</m:{one.tag}>")
+            stack += reversed(one)
+    return "".join(parts)

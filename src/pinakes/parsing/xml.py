@@ -1,0 +1,163 @@
+"""XML: data as lines of readable ``Key: value`` text; documents (JATS, patents, DocBook) and feeds as Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pinakes.core.errors import Empty, TooLarge
+from pinakes.core.records import JSON, Document
+from pinakes.parsing.articles import article, is_article
+from pinakes.parsing.decode import declared_charset, decode, scrub
+from pinakes.parsing.feeds import feed_of
+from pinakes.parsing.limits import Limits
+from pinakes.parsing.structured import ParseError, lines_of, metadata_of, title_of
+from pinakes.parsing.titles import cut
+from pinakes.parsing.trees import Node
+
+_MAX_DEPTH: Final = 100
+_MAX_NODES: Final = 1_000_000
+_MAX_GROWTH: Final = 20
+"""Text may be this many times longer than its source: entities can make kilobytes into terabytes."""
+_TOO_LONG: Final = "Its entities would make it far longer than it is."
+
+
+_NOISE: Final = re.compile(
+    r"^(?:xmlns|xlink|xsi|xml):?|^(?:xmlns|class|style|width|height|href|src|rel|target|align|valign|colspan|rowspan|x|y)$"
+    r"|(?:^|[-_.:])(?:id|idref|idrefs|ref|rid|uid|guid|uuid|guidref)$|[a-z](?:Id|ID|Ref|Guid|UUID)$"
+)
+"""Names of attributes that identify, refer or lay out."""
+_MACHINE_MADE: Final = re.compile(r"#\S*|\{?[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}\}?|[0-9a-fA-F]{32,}")
+
+
+class _GrowthError(ParseError):
+    """Text with entities that are made of entities, many times over."""
+
+
+class Xml:
+    """Reads XML. Entities from elsewhere are never fetched."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def read(self, data: bytes, path: str) -> Document:  # noqa: ARG002 - the port's signature
+        """Read ``data``. What cannot be parsed is read as plain text; ``parse_error`` in the metadata says why.
+
+        Raises:
+            Empty: no element has any text.
+            TooLarge: its entities would make it far longer than it is.
+        """
+        source = self._limits.check(decode(data, charset=declared_charset(data)))
+        try:
+            root = parse(source)
+            if feed := feed_of(root, self._limits):
+                return feed
+            if is_article(root):
+                return self._article(root)
+            value = value_of(root)
+            text = lines_of({root.name: value}, len(source))
+        except _GrowthError as error:
+            raise TooLarge(str(error), hint="Exclude the file.") from error
+        except ParseError as error:
+            return Document(text=source, kind="text", language="xml", metadata={"parse_error": str(error)})
+        if value in ("", {}, []):
+            raise Empty("The file has no text in its elements.")
+        fields = value if isinstance(value, dict) else {}
+        return Document(
+            text=self._limits.check(scrub(text)) + "\n",
+            title=title_of(fields),
+            kind="text",
+            language="xml",
+            metadata=metadata_of(fields),
+        )
+
+    def _article(self, root: Node) -> Document:
+        text, title, metadata = article(root)
+        if not text.strip():
+            raise Empty("The file has no text in its elements.")
+        return Document(text=self._limits.check(scrub(text)) + "\n", title=title, kind="markdown", metadata=metadata)
+
+
+def parse(source: str) -> Node:
+    """Return the root element of ``source``, whose parts are text and elements in their order.
+
+    Raises:
+        ParseError: it is not XML, nests too deeply, or would grow beyond measure.
+    """
+    from xml.parsers import expat
+
+    builder = _Builder(len(source) * _MAX_GROWTH + 10_000)
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.text
+    try:
+        parser.Parse(source.encode(), True)
+    except expat.ExpatError as error:
+        if error.code == expat.errors.codes[expat.errors.XML_ERROR_AMPLIFICATION_LIMIT_BREACH]:
+            raise _GrowthError(_TOO_LONG) from error
+        raise ParseError(cut(str(error))) from error
+    return builder.root
+
+
+def value_of(node: Node) -> JSON:
+    """Return an element as plain values: its text, a dict of attributes and children, or a list in their order."""
+    children = node.children
+    if not children and not node.attributes:
+        return node.words
+    own = {name: value for name, value in node.attributes.items() if _is_said(name, value)}
+    if not children:
+        return {**own, "text": node.words} if own and node.words else own or node.words
+    if node.is_prose:
+        return {**own, "text": node.words} if own else node.words
+    names = [child.name for child in children]
+    if names != sorted(names, key=names.index):  # their order tells something: a chapter, not a record
+        ordered: list[JSON] = [{child.name: value} for child in children if (value := value_of(child))]
+        return [own, *ordered] if own else ordered
+    grouped: dict[str, list[JSON]] = {}
+    for child in children:
+        if value := value_of(child):
+            grouped.setdefault(child.name, []).append(value)
+    return {**own, **{name: values[0] if len(values) == 1 else values for name, values in grouped.items()}}
+
+
+def _is_said(name: str, value: str) -> bool:
+    """Say whether an attribute tells a reader something: no identifier, address of a schema, or matter of layout."""
+    return bool(value.strip()) and not _NOISE.search(name) and not _MACHINE_MADE.fullmatch(value.strip())
+
+
+class _Builder:
+    """Makes a tree of parser events, of so many characters at most."""
+
+    def __init__(self, max_chars: int) -> None:
+        self._open: list[Node] = [Node("", {}, [])]
+        self._chars = max_chars
+        self._nodes = _MAX_NODES
+
+    @property
+    def root(self) -> Node:
+        """The outermost element."""
+        return self._open[0].children[0]
+
+    def start(self, name: str, attributes: dict[str, Any]) -> None:
+        """Begin an element."""
+        self._nodes -= 1
+        if len(self._open) > _MAX_DEPTH:
+            raise ParseError("The elements nest too deeply.")
+        if self._nodes < 0:
+            raise ParseError(f"It has more than {_MAX_NODES:,} elements.")
+        node = Node(name, attributes, [])
+        self._open[-1].parts.append(node)
+        self._open.append(node)
+
+    def end(self, _name: str) -> None:
+        """End the element that was begun last."""
+        self._open.pop()
+
+    def text(self, text: str) -> None:
+        """Add text to the element that is open."""
+        self._chars -= len(text)
+        if self._chars < 0:
+            raise _GrowthError(_TOO_LONG)
+        self._open[-1].parts.append(text)

@@ -1,0 +1,326 @@
+"""Archives: zip files with a manifest that names every member, its size and its SHA-256.
+
+A zip file is written in one go, and what it holds is known before anything of it is read. Nothing in it is taken at its
+word: names, sizes and sums are checked, and no member is ever used as the name of a file unasked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from pinakes.core.errors import InvalidInput, NotFound, Unreadable, storing
+from pinakes.core.records import JSON
+
+MANIFEST = "manifest.json"
+
+_MOST_MANIFEST_BYTES = 64_000_000
+_BLOCK_BYTES = 1 << 20
+_MOST_LINE_BYTES = 400_000_000
+_SMALL_BYTES = 256_000_000
+_MOST_RATIO = 200
+"""An archive that holds more than ``_SMALL_BYTES`` may not be so many times as large as its file: no text packs so."""
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+
+
+class Write(Protocol):
+    """What a member is written with."""
+
+    def write(self, data: bytes, /) -> int:
+        """Add ``data``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of archive: its ``name``, the newest ``version`` of it that is understood here, and who may be in it.
+
+    ``what`` it is called in messages. ``may_hold`` says whether a member may have this name.
+    """
+
+    name: str
+    version: int
+    what: str
+    may_hold: Callable[[str], bool]
+
+
+@dataclass(slots=True)
+class Member:
+    """What the manifest says of a member: its size in bytes and its SHA-256, in hexadecimal digits."""
+
+    bytes: int = 0
+    sha256: str = ""
+
+
+@dataclass(slots=True)
+class ArchiveWriter:
+    """Writes an archive. What is put into ``about`` stands in its manifest."""
+
+    kind: Kind
+    file: zipfile.ZipFile
+    about: dict[str, JSON] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+
+    @contextmanager
+    def member(self, name: str, *, packed: bool = True) -> Iterator[Write]:
+        """Give what the member ``name`` is written with; not ``packed``: it is stored as it is."""
+        info = zipfile.ZipInfo(name)
+        info.external_attr = (stat.S_IFREG | 0o600) << 16
+        info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        with self.file.open(info, "w", force_zip64=True) as inner:
+            summing = _Summing(inner)
+            yield summing
+        self.members[name] = Member(summing.bytes, summing.digest.hexdigest())
+
+    def manifest(self) -> bytes:
+        """Return the manifest, as it stands in the archive."""
+        told = {
+            "format": self.kind.name,
+            "version": self.kind.version,
+            "software": f"pinakes {installed_version('pinakes')}",
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            **self.about,
+            "members": {name: {"bytes": one.bytes, "sha256": one.sha256} for name, one in self.members.items()},
+        }
+        return json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+@contextmanager
+def written(
+    place: Path, kind: Kind, *, force: bool = False, level: int = 6, within: Path | None = None
+) -> Iterator[ArchiveWriter]:
+    """Give a writer of the archive ``place``, which is there once the block has ended, or not at all.
+
+    Only its owner may read it. ``force``: a file of that name is replaced. Until it is whole it lies beside, or
+    ``within`` a folder of the same disk.
+
+    Raises:
+        InvalidInput: there is one, or a folder.
+        StorageFull: it cannot be written.
+    """
+    check_free(place, force=force)
+    with storing(f"The archive {str(place)!r}"):
+        handle, beside = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=within or place.parent)
+        try:
+            with open(handle, "w+b") as file:  # noqa: PTH123 - a descriptor
+                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as packed:
+                    writer = ArchiveWriter(kind, packed)
+                    yield writer
+                    packed.writestr(MANIFEST, writer.manifest())
+                file.flush()
+                os.fsync(file.fileno())
+            check_free(place, force=force)
+            Path(beside).replace(place)
+        finally:
+            Path(beside).unlink(missing_ok=True)
+
+
+def check_free(place: Path, *, force: bool) -> None:
+    """Let a place pass at which nothing is, or a file that ``force`` lets go.
+
+    Raises:
+        InvalidInput: something is there, or its folder is not.
+    """
+    if place.is_dir() or (place.exists() and not force):
+        what = "is a folder" if place.is_dir() else "is there already"
+        hint = "Name a file." if place.is_dir() else "Choose another name, or say --force."
+        raise InvalidInput(f"{str(place)!r} {what}.", hint=hint)
+    if not place.parent.is_dir():
+        raise InvalidInput(f"There is no folder {str(place.parent)!r}.", hint="Make it first.")
+
+
+class ArchiveReader:
+    """An open archive whose manifest was checked; its members are checked as they are read."""
+
+    def __init__(self, file: zipfile.ZipFile, place: Path, manifest: Mapping[str, JSON]) -> None:
+        self._file = file
+        self._place = place
+        self.manifest = manifest
+        self.members = {
+            name: Member(int(one["bytes"]), str(one["sha256"])) for name, one in manifest["members"].items()
+        }
+
+    @property
+    def bytes(self) -> int:
+        """How much it holds, unpacked, in bytes."""
+        return sum(member.bytes for member in self.members.values())
+
+    @contextmanager
+    def member(self, name: str) -> Iterator[Stream]:
+        """Give what the member ``name`` is read with; at the end of the block all of it is compared with its sum.
+
+        Raises:
+            Unreadable: it is not there, or not what the manifest says.
+        """
+        wanted = self.members.get(name)
+        if wanted is None:
+            raise damaged(self._place, f"it lacks {name!r}")
+        with _translated(self._place), self._file.open(name) as inner:
+            checked = _Checked(inner)
+            stream = Stream(checked, self._place, name)
+            yield stream
+            stream.skip()
+            if (checked.bytes, checked.digest.hexdigest()) != (wanted.bytes, wanted.sha256):
+                raise damaged(self._place, f"{name!r} is not what the manifest says")
+
+
+class Stream:
+    """A member that is read from its beginning to its end."""
+
+    def __init__(self, checked: _Checked, place: Path, name: str) -> None:
+        self._buffered = io.BufferedReader(checked, _BLOCK_BYTES)
+        self._place = place
+        self.name = name
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next ``size`` bytes, fewer at the end."""
+        return self._buffered.read(size)
+
+    def exactly(self, size: int) -> bytes:
+        """Return the next ``size`` bytes.
+
+        Raises:
+            Unreadable: there are fewer.
+        """
+        data = self.read(size)
+        if len(data) != size:
+            raise damaged(self._place, f"{self.name!r} ends too early")
+        return data
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines, without their ends.
+
+        Raises:
+            Unreadable: one is longer than any line that is written.
+        """
+        while line := self._buffered.readline(_MOST_LINE_BYTES):
+            if len(line) == _MOST_LINE_BYTES:
+                raise damaged(self._place, f"{self.name!r} has a line of more than {_MOST_LINE_BYTES} bytes")
+            yield line.rstrip(b"\n")
+
+    def skip(self) -> None:
+        """Read to the end."""
+        while self._buffered.read(_BLOCK_BYTES):
+            pass
+
+
+@contextmanager
+def opened(place: Path, kind: Kind) -> Iterator[ArchiveReader]:
+    """Give an archive of this kind, its names, sizes and manifest checked.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: it is no such archive, was cut off or damaged, has what no such archive has, would unpack to far
+            more than it can hold, or is of a newer version than is understood here.
+    """
+    if not place.is_file():
+        raise NotFound(f"There is no file {str(place)!r}.", hint="Check the path.")
+    with _translated(place), zipfile.ZipFile(place) as file:
+        manifest = _manifest(file, place, kind)
+        _check_members(file, place, kind, manifest)
+        yield ArchiveReader(file, place, manifest)
+
+
+def damaged(place: Path, why: str) -> Unreadable:
+    """Return the error that says an archive cannot be used."""
+    return Unreadable(f"{str(place)!r} cannot be used: {why}.", hint="It is damaged or was changed. Nothing was done.")
+
+
+def _manifest(file: zipfile.ZipFile, place: Path, kind: Kind) -> dict[str, JSON]:
+    wrong = Unreadable(f"{str(place)!r} is no {kind.what}.", hint="Check which file it is.")
+    found = [info for info in file.infolist() if info.filename == MANIFEST]
+    if len(found) != 1 or found[0].file_size > _MOST_MANIFEST_BYTES or not _is_plain(found[0]):
+        raise wrong
+    try:
+        told = json.loads(file.read(found[0]))
+        if told["format"] != kind.name:
+            raise wrong
+        number = int(told["version"])
+        all_there = all(int(one["bytes"]) >= 0 and str(one["sha256"]) for one in told["members"].values())
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise wrong from error
+    if number > kind.version:
+        raise Unreadable(
+            f"{str(place)!r} was written by a newer Pinakes (version {number} of its format, this one knows "
+            f"{kind.version}).",
+            hint="Update Pinakes.",
+        )
+    if number < 1 or not all_there:
+        raise wrong
+    return dict(told)
+
+
+def _check_members(file: zipfile.ZipFile, place: Path, kind: Kind, manifest: Mapping[str, Any]) -> None:
+    told = {name: int(one["bytes"]) for name, one in manifest["members"].items()}
+    infos = [info for info in file.infolist() if info.filename != MANIFEST]
+    for info in infos:
+        if not (_is_plain(info) and kind.may_hold(info.filename)):
+            raise damaged(place, f"no {kind.what} has a member {info.filename[:100]!r} like that")
+    if len(infos) != len(told) or {info.filename: info.file_size for info in infos} != told:
+        raise damaged(place, "its members are not those of its manifest")
+    size, packed = sum(told.values()), place.stat().st_size
+    if size > _SMALL_BYTES and size > packed * _MOST_RATIO:
+        raise damaged(place, f"its {packed:,} bytes would become {size:,}")
+
+
+def _is_plain(info: zipfile.ZipInfo) -> bool:
+    """Say whether it is a file, no link or the like, packed as we pack and not encrypted."""
+    packed = not info.flag_bits & _ENCRYPTED and info.compress_type in _METHODS
+    return packed and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+
+
+@contextmanager
+def _translated(place: Path) -> Iterator[None]:
+    """Turn what goes wrong in reading a zip file into our error."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+        raise damaged(place, "it is no whole zip file") from error
+
+
+class _Summing:
+    """Hands on what is written, and sums it up."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self._inner = inner
+        self.digest = hashlib.sha256()
+        self.bytes = 0
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        self.bytes += len(data)
+        return self._inner.write(data)
+
+
+class _Checked(io.RawIOBase):
+    """Hands on what is read, and sums it up."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self._inner = inner
+        self.digest = hashlib.sha256()
+        self.bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._inner.read(len(buffer))
+        buffer[: len(data)] = data
+        self.digest.update(data)
+        self.bytes += len(data)
+        return len(data)

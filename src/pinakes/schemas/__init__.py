@@ -1,0 +1,1 @@
+"""What all interfaces share: the form of a hit, for programs and for agents, and the envelope of HTTP answers."""

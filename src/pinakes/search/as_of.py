@@ -1,0 +1,107 @@
+"""What ``as_of`` means: a day or time, or a tag or commit of a repository that a collection was filled from."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, time
+
+from pinakes.catalog import Connection, collections, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.catalog.sources import SourceRecord
+from pinakes.core.errors import InvalidInput
+from pinakes.sources import read_at
+from pinakes.sources.git_urls import repository_uri
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SLUG = re.compile(r"[^\w.-]+")
+
+
+def moment(words: str) -> str:
+    """Return a day (its end) or a time, UTC where it says nothing else, as the catalogue writes times.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    try:
+        at = datetime.fromisoformat(words.strip())
+        if len(words.strip()) <= len("2026-01-31"):
+            at = datetime.combine(at.date(), time.max)
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{words!r} is no day or time.", hint="Write 2026-01-31 or 2026-01-31T18:00, in UTC."
+        ) from error
+    return at.isoformat(timespec="milliseconds")
+
+
+def is_moment(words: str) -> bool:
+    """Say whether ``words`` are a day or time."""
+    with suppress(InvalidInput):
+        return bool(moment(words))
+    return False
+
+
+def held_at(connection: Connection, record: CollectionRecord, words: str) -> CollectionRecord | None:
+    """Return the collection that holds a repository of ``record`` as it was at a branch, tag or commit.
+
+    It may be ``record`` itself. None where ``words`` are a day or time, or the collection has no repository.
+
+    Raises:
+        InvalidInput: nothing holds it; the hint says how to have it.
+    """
+    words = words.strip()
+    own = [one for one in sources.list_all(connection, record.id) if one.kind == "git"]
+    if is_moment(words) or not own:
+        return None
+    places = {repository_uri(one.location) for one in own}
+    for one in sorted(collections.list_all(connection), key=lambda each: each.id != record.id):
+        for source in sources.list_all(connection, one.id):
+            if source.kind == "git" and repository_uri(source.location) in places and _is_at(source, words):
+                return one
+    raise InvalidInput(
+        f"{words!r} is no day or time, and no collection holds {own[0].location!r} as it was there.",
+        hint=f"If it is a branch, tag or commit, add it, then ask again: {_adding(record, own[0], words)}",
+    )
+
+
+def holding(connection: Connection, records: Sequence[CollectionRecord], words: str) -> list[CollectionRecord]:
+    """Return the collections to ask what ``records`` were as of ``words``, each once.
+
+    As of a day or time that is all of them; as of a branch, tag or commit those that hold a repository as it was there.
+
+    Raises:
+        InvalidInput: none holds it.
+    """
+    if is_moment(words):
+        return list(records)
+    found: dict[int, CollectionRecord] = {}
+    refused: InvalidInput | None = None
+    for record in records:
+        try:
+            there = held_at(connection, record, words)
+        except InvalidInput as error:
+            refused = refused or error
+            continue
+        if there is not None:
+            found.setdefault(there.id, there)
+    if refused is not None and not found:
+        raise refused
+    return list(found.values()) or list(records)
+
+
+def _is_at(source: SourceRecord, words: str) -> bool:
+    ref, commit = read_at(source.kind, source.state)
+    if commit is None:
+        return False
+    return words == ref or (bool(_COMMIT.fullmatch(words.lower())) and commit.startswith(words.lower()))
+
+
+def _adding(record: CollectionRecord, source: SourceRecord, ref: str) -> str:
+    command = ["pinakes", "add", source.location, "--ref", ref, "-c", f"{record.name}-{_SLUG.sub('-', ref)}"]
+    for name in ("include", "exclude"):
+        for pattern in source.options.get(name) or ():
+            command += [f"--{name}", pattern]
+    return shlex.join(command)

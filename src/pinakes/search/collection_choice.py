@@ -1,0 +1,191 @@
+"""Which collections a call means: those it names, the configured one, else all that the caller may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pinakes.catalog import Catalog, collections, document_queries, history
+from pinakes.catalog import references as documents_by
+from pinakes.core import caller
+from pinakes.core.records import Results
+from pinakes.core.wording import counted
+from pinakes.search import federated
+from pinakes.search.as_of import holding
+from pinakes.settings import Settings
+
+DEFAULT: Final = "default"
+"""The collection that is written to where none is named; contracts that have a default call it so, too."""
+
+NO_COLLECTIONS: Final = "there are no collections yet: add documents, for example by `pinakes add PATH`"
+NONE_FOR_KEY: Final = "there are none yet of the collections that this key may use"
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCollections:
+    """The collections that a question goes to, and what the answer has to say of that."""
+
+    names: list[str]
+    notes: tuple[str, ...] = ()
+
+    def answer(
+        self, ask: Callable[[str], Results], known: federated.CollectionModels, wanted: federated.HitLimits
+    ) -> Results:
+        """Return one answer of the collections, as ``federated.asked`` does, with the notes."""
+        answer = federated.ask_all(self.names, ask, known, wanted)
+        return replace(answer, notes=(*answer.notes, *self.notes)) if self.notes else answer
+
+
+class CollectionChoice:
+    """Says of a call's ``collection`` which ones of a home are meant. Safe to share between threads.
+
+    A collection is named by the call, or by the setting ``collection`` where that was given; only else all are meant
+    that the caller may use. What changes something, or works on one collection alone, means one: see ``chosen``.
+    """
+
+    def __init__(self, settings: Settings, catalog: Catalog) -> None:
+        self._settings = settings
+        self._catalog = catalog
+
+    @property
+    def configured(self) -> str:
+        """The collection that the settings name, "" where they name none, or one that the caller may not use."""
+        name = self._settings.collection
+        return name if "collection" in self._settings.model_fields_set and caller.current().sees(name) else ""
+
+    @property
+    def written(self) -> str:
+        """The collection that is written to where none is named, which need not be there.
+
+        For who may use one alone, that is the one.
+        """
+        name, allowed = self._settings.collection, caller.current().collections
+        return allowed[0] if allowed is not None and name not in allowed and len(allowed) == 1 else name
+
+    def visible(self) -> list[str]:
+        """Return the names of the collections that the caller may use, sorted."""
+        with self._catalog.read() as connection:
+            return collections.names(connection)
+
+    def has(self, name: str) -> bool:
+        """Say whether there is a collection called ``name`` that the caller may use."""
+        with self._catalog.read() as connection:
+            return collections.find(connection, name) is not None
+
+    def chosen(self, name: str | None = None) -> str:
+        """Return the one collection that is meant: ``name``, the configured one, the only one, else ``written``."""
+        named = name or self.configured
+        if named or self.written in self._settings.collections:
+            return named or self.written
+        names = self.visible()
+        return names[0] if len(names) == 1 else self.written
+
+    def named(self, collection: str | Sequence[str] | None = None) -> list[str]:
+        """Return the collections that are asked, or looked in: "*" is all, a list or commas name several.
+
+        Where there are none yet it is the one that would be written to.
+        """
+        if collection:
+            return federated.named(collection, self._every)
+        return [self.configured] if self.configured else self._every()
+
+    def choose(
+        self, collection: str | Sequence[str] | None = None, as_of: str | None = None, *, beside: bool = False
+    ) -> AskedCollections:
+        """Return the collections that a question goes to, with notes where nobody named them.
+
+        ``as_of`` a tag or commit means those that hold a repository as it was there; ``beside`` means one alone.
+
+        Raises:
+            InvalidInput: none holds it.
+        """
+        if collection or self.configured:
+            return AskedCollections(self.named(collection))
+        if beside:
+            return AskedCollections([self.chosen()])
+        every = self.named()
+        names = self._holding(every, as_of) if as_of and len(every) > 1 else every
+        if len(names) > 1:
+            return AskedCollections(names, (asked_unnamed(names),))
+        return AskedCollections(
+            names, (not_asked(others),) if (others := [name for name in every if name not in names]) else ()
+        )
+
+    def none_yet(self) -> str:
+        """Return the note that there are no collections yet, or none that the caller may use; "" where there are."""
+        if self.visible():
+            return ""
+        return NO_COLLECTIONS if caller.current().collections is None else NONE_FOR_KEY
+
+    def missing(self) -> str:
+        """Return the note of an answer that has nothing since there is no collection, or not the configured one.
+
+        "" where there is what is asked where none is named.
+        """
+        name = self.configured
+        if not name or self.has(name) or not self.visible():
+            return self.none_yet()
+        return f"there is no collection {name!r} yet; {not_asked(self.others([name]))}"
+
+    def having(self, references: Sequence[str], collection: str | Sequence[str] | None = None) -> list[str]:
+        """Return those of ``named`` that have a document which one of ``references`` names; the first where none has.
+
+        Raises:
+            NotFound: there is no such collection.
+        """
+        names = self.named(collection)
+        if len(names) == 1:
+            return names
+        with self._catalog.read() as connection:
+            records = [collections.get(connection, name) for name in names]
+            found = [
+                one.name for one in records if any(documents_by.find(connection, one.id, each) for each in references)
+            ]
+        return found or names[:1]
+
+    def others(self, names: Sequence[str]) -> list[str]:
+        """Return the collections that the caller may use besides ``names``."""
+        return [name for name in self.visible() if name not in names]
+
+    def elsewhere(self, doc_ids: Sequence[str], looked_in: Sequence[str] = (), *, deleted: bool = False) -> str:
+        """Return a hint where collections that were not ``looked_in`` have documents of these ids, "" else.
+
+        ``deleted``: also where they had them.
+        """
+        with self._catalog.read() as connection:
+            names = {one.id: one.name for one in collections.list_all(connection) if one.name not in looked_in}
+            if not (names and doc_ids):
+                return ""
+            found = document_queries.of_uids(connection, list(names), doc_ids)
+            where = {uid: names[one.collection_id] for uid, one in found.items()}
+            for uid in (one for one in doc_ids if deleted and one not in where):
+                had = (name for number, name in names.items() if history.last_number(connection, number, uid))
+                where[uid] = next(had, "")
+        return " ".join(f"Give collection {name!r} for {uid!r}." for uid, name in where.items() if name)
+
+    def _every(self) -> list[str]:
+        return self.visible() or [self.configured or self.written]
+
+    def _holding(self, names: Sequence[str], as_of: str) -> list[str]:
+        with self._catalog.read() as connection:
+            records = [collections.get(connection, name) for name in names]
+            return [one.name for one in holding(connection, records, as_of)]
+
+
+def asked_unnamed(names: Sequence[str]) -> str:
+    """Return the note that says which collections were asked since none was named."""
+    return f"no collection was named, so {counted(len(names), 'collection')} were asked: {listed(names)}"
+
+
+def not_asked(names: Sequence[str]) -> str:
+    """Return the note that says which collections were not asked."""
+    were = "was" if len(names) == 1 else "were"
+    return f"{counted(len(names), 'other collection')} {were} not asked: {listed(names)}; name them, or *"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first of many names in words."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

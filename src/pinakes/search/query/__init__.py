@@ -1,0 +1,1 @@
+"""What is asked: operators, spelling, expansion, routing."""

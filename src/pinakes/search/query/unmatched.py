@@ -1,0 +1,68 @@
+"""What of a query no word stands for, and which of its words are values to filter by."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from pinakes.catalog import Connection, selection
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.filters import normal_text
+from pinakes.core.records import SearchMode
+from pinakes.search.query.words import query_words
+from pinakes.search.statistics.caches import CollectionStatistics
+
+_MOST_NAMED = 5
+_SAYING = "@#$%&+"
+"""What of ASCII says something by itself; other signs separate words."""
+
+_MOST_WORDS = 3
+"""Of a longer query it is not said that a word is a value: it is a sentence."""
+
+_MOST_VALUES = 2
+_MOST_FIELDS = 100
+"""In a collection with more fields these, the commonest, are looked into: of thousands few are to filter by."""
+
+_PLACE = frozenset(("uri", "path", "title", "kind", "language", "content_type"))
+"""What every document has, which is found by its own words."""
+
+
+def lost(text: str, mode: SearchMode) -> list[str]:
+    """Say which signs of a query are no words; in whole, where it has no word at all."""
+    if not text or (mode == "vector" and query_words(text).words):
+        return []
+    if not query_words(text).words:
+        how = "nothing can be found by words" if mode == "keyword" else "searched by meaning alone"
+        return [f"{_quoted(text.split())} is no word, signs and emoji are not in the index: {how}"]
+    signs = [one for one in dict.fromkeys(text.split()) if all(map(_is_sign, one))]
+    return [f"not searched for by words: {_quoted(signs)}, signs and emoji are not in the index"] if signs else []
+
+
+def _quoted(words: list[str]) -> str:
+    more = len(words) - _MOST_NAMED
+    return ", ".join(repr(word[:20]) for word in words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_sign(char: str) -> bool:
+    if char.isascii():
+        return char in _SAYING
+    return unicodedata.category(char) in ("So", "Sm", "Sc", "Sk", "Po", "Cf", "Mn") and char not in "…·•"
+
+
+def values(
+    connection: Connection, collection: CollectionRecord, statistics: CollectionStatistics, text: str
+) -> list[str]:
+    """Say of the words of a short query that are values of metadata how to filter by them."""
+    words = text.split()
+    if not 0 < len(words) <= _MOST_WORDS:
+        return []
+    names = sorted({*statistics.common_fields(connection, collection, _MOST_FIELDS)} - _PLACE)
+    wanted = list(dict.fromkeys(normal_text(one) for one in (text, *words)))
+    found = selection.fields_with(connection, collection.id, names, wanted, _MOST_VALUES) if names else []
+    return [
+        f"`{name}: {value}` is a value of the field {name}: write {_filter(name, value)} to filter"
+        for name, value in found
+    ]
+
+
+def _filter(name: str, value: str) -> str:
+    return f'{name}:"{value}"' if " " in value or "," in value else f"{name}:{value}"

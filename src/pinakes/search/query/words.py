@@ -1,0 +1,63 @@
+"""The words of a query as the keyword retriever takes them, and where they stand in texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from pinakes.text.analysis import Analyzer, Place
+
+MOST_CHARS: Final = 50_000
+"""What a chunk has beyond these is not looked at, so that odd ones cost no more than others."""
+
+_REMEMBERED = 256
+_REMEMBERED_PLACES = 64
+"""More than are shown of one answer."""
+
+_ANALYZER = Analyzer()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """The words of a query as they are written, each with the terms it gives, and all these terms.
+
+    ``counts``: how often each word stands in the query, in any of its forms. ``others``: terms of other forms of the
+    words → the terms that they stand for.
+    """
+
+    words: Mapping[str, tuple[str, ...]]
+    terms: frozenset[str]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def query_words(query: str) -> QueryWords:
+    """Take a query apart as the keyword search does."""
+    words: dict[tuple[str, ...], str] = {}
+    counts = Counter[str]()
+    others: dict[str, str] = {}
+    for word in _ANALYZER.query_words(query):
+        found = _ANALYZER.word_terms(word)
+        if found:
+            counts[words.setdefault(tuple(one.text for one in found), word)] += 1
+            others |= {other: one.text for one in found for other in one.others}
+    terms = frozenset(term for terms in words for term in terms)
+    others = {other: term for other, term in others.items() if other not in terms}
+    return QueryWords({word: terms for terms, word in words.items()}, terms, counts, others)
+
+
+@lru_cache(maxsize=16 * _REMEMBERED)
+def terms_of(text: str) -> frozenset[str]:
+    """Return the terms of a short text that is seen again and again, such as a title or a path."""
+    return _ANALYZER.all_terms(text)
+
+
+@lru_cache(maxsize=_REMEMBERED_PLACES)
+def places_in(text: str, query: str) -> Sequence[Place]:
+    """Return where the words of ``query`` stand in ``text``."""
+    words = query_words(query)
+    return _ANALYZER.places(text[:MOST_CHARS], words.terms, words.others, words.words) if words.terms else ()

@@ -1,0 +1,1 @@
+"""From candidates to one ranking: fusion, boosts, reranking, diversity."""

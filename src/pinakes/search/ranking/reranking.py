@@ -1,0 +1,78 @@
+"""The best of a ranking, ranked again by a reranker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pinakes.catalog import Connection, selection
+from pinakes.core.ports import Index, Reranker
+from pinakes.core.records import Float32
+from pinakes.search.ranking.rank import Ranked
+from pinakes.search.ranking.rerank import Candidate, Memory, RerankReport, reach, rerank
+from pinakes.settings import RerankSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """A reranker with what belongs to it: its settings, and the memory by which pages of an answer agree."""
+
+    reranker: Reranker
+    settings: RerankSettings
+    memory: Memory
+
+    @classmethod
+    def opened(cls, settings: RerankSettings, opener: Callable[[], Reranker]) -> Reranking | None:
+        """Return the reranker that the settings name, None where it is not switched on."""
+        return cls(opener(), settings, Memory()) if settings.enabled else None
+
+    def rerank(self, connection: Connection, query: str, ranked: Ranked, index: Index) -> tuple[Ranked, RerankReport]:
+        """Return ``ranked`` with its head in the reranker's order, and what there is to say of that.
+
+        ``index`` has the vectors of the chunks, by which the size of the head is chosen.
+
+        The score of a chunk that was reranked is what the reranker gave it, 0 to 1; of a logit the logistic function.
+        The others come behind and keep their order, so theirs are scaled to lie below.
+        """
+        found, most = ranked.candidates, reach(self.settings)
+        ids, vectors = found.ids[ranked.rows[:most]].tolist(), found.vectors_of(ranked.rows[:most], index)
+        chunks = selection.hit_rows(connection, ids)
+        head = [
+            Candidate(
+                text=f"{row.header}\n{row.text}" if row.header else row.text,
+                document=row.document_id,
+                vector=vector,
+            )
+            for one, vector in zip(ids, vectors, strict=True)
+            if (row := chunks.get(one)) is not None
+        ]
+        if len(head) < len(ids):  # some were deleted meanwhile: they are no hits any more
+            there = np.array([one in chunks for one in ids] + [True] * (len(ranked.rows) - len(ids)))
+            ranked = Ranked(found, ranked.rows[there], ranked.scores[there])
+        done = rerank(query, head, self.reranker, self.settings, memory=self.memory)
+        order = np.concatenate([done.order, np.arange(len(head), len(ranked.rows))])
+        scores = _scores(done.scores[done.order], ranked.scores[order], logits=self.reranker.logits)
+        given = np.full(len(found.ids), np.nan, np.float32)
+        given[ranked.rows[: len(head)]] = done.scores
+        fused = ranked.in_rows(ranked.scores)
+        again = Ranked(found, ranked.rows[order], scores)
+        scoring, seen, final = found.scoring, ~np.isnan(given), again.in_rows(scores)
+        if scoring is not None:
+            scoring = scoring.only(~seen).plus("reranked", np.where(seen, final, np.float32(0)))
+            scoring = scoring.plus("behind_reranked", np.where(seen, np.float32(0), final - fused))
+        fused = fused if found.fused is None else found.fused
+        return replace(again, candidates=replace(found, rerank=given, fused=fused, scoring=scoring)), done.report
+
+
+def _scores(given: Float32, fused: Float32, *, logits: bool) -> Float32:
+    """Return scores that fall along the new order; ``given`` are the reranker's, NaN from where it did not look."""
+    known = int(np.count_nonzero(~np.isnan(given)))
+    if not known:
+        return fused
+    head = given[:known].astype(np.float64)
+    if logits:
+        head = 1 / (1 + np.exp(-head))
+    tail = fused[known:] * min(1.0, float(head[-1]))
+    return np.concatenate([head, np.maximum.accumulate(tail[::-1])[::-1]]).astype(np.float32)

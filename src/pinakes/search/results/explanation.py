@@ -1,0 +1,91 @@
+"""Why a hit is here, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pinakes.core.records import ConfidenceWord, Scores
+from pinakes.search.query.words import QueryWords
+
+_MOST_NAMED = 8
+"""Of a long query so many words are named that the chunk has, and as many that it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a hit: where the words of the query stand (``standing``), its scores, its ranks by retriever.
+
+    Ranks count from 1. ``asked`` counts the chunks that each retriever ranked; others have no rank there.
+    ``boosts``: what else its score was changed by, as shares of it. ``phrases``: those of the query that it has.
+    """
+
+    words: Mapping[str, Sequence[str]]
+    scores: Scores
+    ranks: Mapping[str, int]
+    asked: Mapping[str, int]
+    approximate: bool = False
+    boosts: Mapping[str, float] = field(default_factory=dict)
+    phrases: Sequence[str] = ()
+
+
+def explained(evidence: Evidence, word: ConfidenceWord) -> str:
+    """Return such as 'Good match: has "rotate" (heading, text), lacks "yearly"; 1st of 40 by words (BM25 8.1) …'."""
+    parts = [_words(evidence.words), *_arms(evidence)]
+    if evidence.phrases:
+        parts.insert(0, f"has the phrase {_some([repr(phrase) for phrase in evidence.phrases])}")
+    if evidence.boosts:
+        parts.append("boosted by " + ", ".join(f"{name} {share:+.1%}" for name, share in evidence.boosts.items()))
+    if evidence.scores.rerank is not None:
+        parts.append(f"reranked {evidence.scores.rerank:.2f}")
+    return f"{word.capitalize()} match: {'; '.join(part for part in parts if part)}."
+
+
+def terms_by_field(query: QueryWords, there: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
+    """Return word of the query → where it stands, by the terms there: a compound whole, or by all its parts."""
+    return {
+        word: [name for name, terms in there.items() if whole in terms or (parts and terms.issuperset(parts))]
+        for word, (whole, *parts) in query.words.items()
+    }
+
+
+def _words(words: Mapping[str, Sequence[str]]) -> str:
+    """Say which words of the query stand where."""
+    found = [f'"{word}" ({", ".join(where)})' for word, where in words.items() if where]
+    lacking = [f'"{word}"' for word, where in words.items() if not where]
+    if not found:
+        return "has none of the query's words" if lacking else ""
+    return f"has {_some(found)}, lacks {_some(lacking)}" if lacking else f"has {_some(found)}"
+
+
+def _some(words: Sequence[str]) -> str:
+    more = len(words) - _MOST_NAMED
+    shown = ", ".join(words[:_MOST_NAMED])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _arms(evidence: Evidence) -> list[str]:
+    scores, about = evidence.scores, "~" if evidence.approximate else ""
+    said = {
+        "keyword": ("by words", "" if scores.bm25 is None else f" (BM25 {scores.bm25:.1f})"),
+        "vector": ("by meaning", "" if scores.cosine is None else f" (cosine {about}{scores.cosine:.2f})"),
+    }
+    return [
+        f"{rank_words(evidence.ranks.get(retriever), evidence.asked[retriever])} {how}{score}"
+        for retriever, (how, score) in said.items()
+        if retriever in evidence.asked
+    ]
+
+
+def rank_words(place: int | None, of: int) -> str:
+    """Return such as "3rd of 100", or that it is not among them."""
+    if place is None:
+        return f"not among the {of} best" if of else "nothing is found"
+    return f"{ordinal(place)} of {of}"
+
+
+def ordinal(number: int) -> str:
+    """Return such as "1st"."""
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"

@@ -1,0 +1,240 @@
+"""From ranked candidates to what a reader sees."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pinakes.catalog import file_lines
+from pinakes.core import interrupt
+from pinakes.core.late import leave_open
+from pinakes.core.ports import Index
+from pinakes.core.records import ConfidenceWord, Duplicate, Float32, Hit, MatchKind, Scores
+from pinakes.search.query.request import Request
+from pinakes.search.query.words import places_in, query_words
+from pinakes.search.ranking.confidence import confidence, confidence_word
+from pinakes.search.ranking.context import SearchContext
+from pinakes.search.ranking.diversity import POOL, Diversity
+from pinakes.search.ranking.duplicates import named_versions, repetitions
+from pinakes.search.ranking.rank import Ranked
+from pinakes.search.results.chunk_texts import ChunkTexts, terms_of_chunk
+from pinakes.search.results.excerpts import excerpt
+from pinakes.search.results.explanation import Evidence, explained, terms_by_field
+from pinakes.search.results.ids_only import ids_only
+from pinakes.search.results.neighbours import surrounded
+from pinakes.search.retrieval.candidates import Candidates
+from pinakes.text.injection import is_injection
+from pinakes.text.page_numbers import pages_of
+
+_OPEN = ("context", "highlights", "explanation", "words")
+_KINDS: dict[tuple[str, ...], MatchKind] = {("vector",): "semantic", ("keyword",): "keyword"}
+
+
+def hydrated(
+    context: SearchContext,
+    ranked: Ranked,
+    request: Request,
+    chunks: ChunkTexts,
+    diversity: Diversity | None = None,
+    *,
+    fold: bool = True,
+) -> list[Hit]:
+    """Return the best ``request.top_k`` hits of ``ranked``, in its order, with what there is to say of each.
+
+    ``chunks`` fetches those of this answer. Chunks that repeat a better one are named with that and leave their
+    places to the next, if ``fold`` and ``search.fold_duplicates``; one that was deleted meanwhile is left out.
+    ``diversity`` puts the others in its order.
+    """
+    connection, collection = chunks.connection, context.collection
+    if request.bare:
+        return ids_only(connection, context, diversity.diversified(ranked) if diversity else ranked, request)
+    fold = fold and context.settings.search.fold_duplicates
+    best, repeated = _best(ranked, request, context, diversity, chunks, fold=fold)
+    ids = best.candidates.ids[best.rows].tolist()
+    rows = chunks.rows_of([*ids, *(other for others in repeated.values() for other, _ in others)])
+    groups = {row.group_key for row in rows.values()}
+    view = _View(
+        collection=collection.name,
+        query=chunks.query,
+        found=best.candidates,
+        ranks={name: _ranks(ranking.ids.tolist()) for name, ranking in best.candidates.retrieved.items()},
+        offsets=context.statistics.preceding_chunks(connection, collection, groups),
+    )
+    there = [one for one in zip(ids, best.rows.tolist(), best.scores.tolist(), strict=True) if one[0] in rows]
+    numbers = file_lines.of_chunks(connection, [rows[one] for one, _, _ in there if rows[one].has_lines])
+    hits = []
+    for one, row, score in there:
+        others = [(rows[other], its) for other, its in repeated.get(one, ()) if other in rows]
+        hits.append(view.hit(rows[one], row, score, numbers.get(one, ()), others))
+    if request.neighbours:
+        return surrounded(connection, hits, [rows[one] for one, _, _ in there], request.neighbours)
+    return hits
+
+
+def _best(
+    ranked: Ranked,
+    request: Request,
+    context: SearchContext,
+    diversity: Diversity | None,
+    chunks: ChunkTexts,
+    *,
+    fold: bool,
+) -> tuple[Ranked, Mapping[int, Sequence[tuple[int, float]]]]:
+    """Return the best candidates, and which others each of them stands for, with their scores."""
+    most, repeated = max(2 * request.top_k, POOL if diversity else 0), dict[int, list[tuple[int, float]]]()
+    head, named = ranked.best(most, request.min_score), named_versions(request.query, request.where)
+    surely = most if diversity else request.top_k
+    while fold:
+        interrupt.check()  # many chunks that say the same take long
+        whole = head
+        head, repeated = _folded(whole, context.index, chunks, named, surely)
+        if len({*whole.rows[:surely].tolist()} & {*head.rows.tolist()}) >= request.top_k or surely >= len(ranked.rows):
+            break
+        most = most if surely < most else 2 * most
+        surely, head = most, ranked.best(most, request.min_score)
+    head = diversity.diversified(head) if diversity else head
+    return Ranked(head.candidates, head.rows[: request.top_k], head.scores[: request.top_k]), repeated
+
+
+def _folded(
+    head: Ranked, index: Index, chunks: ChunkTexts, named: frozenset[str], surely: int
+) -> tuple[Ranked, dict[int, list[tuple[int, float]]]]:
+    """Return ``head`` without chunks that repeat a better one, and which each of the others stands for.
+
+    Versions that are ``named`` are told apart. ``surely``: see ``repetitions``.
+    """
+    ids = head.candidates.ids[head.rows].tolist()
+    scores = dict(zip(ids, head.scores.tolist(), strict=True))
+    vectors = head.candidates.vectors_of(head.rows, index)
+    same = repetitions(ids, vectors, partial(chunks.comparable, named=named), surely)
+    repeated = defaultdict[int, list[tuple[int, float]]](list)
+    for other, one in same.items():
+        repeated[one].append((other, scores[other]))
+    kept = np.flatnonzero([one not in same for one in ids])
+    return Ranked(head.candidates, head.rows[kept], head.scores[kept]), repeated
+
+
+def _ranks(ids: Sequence[int]) -> dict[int, int]:
+    return {one: place for place, one in enumerate(ids, start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What the hits of one answer share. ``ranks``: retriever → chunk id → its place there, from 1."""
+
+    collection: str
+    query: str
+    found: Candidates
+    ranks: Mapping[str, Mapping[int, int]]
+    offsets: Mapping[str, Mapping[int, int]]
+
+    def hit(
+        self, chunk: Any, row: int, score: float, numbers: Sequence[int], others: Sequence[tuple[Any, float]]
+    ) -> Hit:
+        """Return a hit: its chunk in the catalogue, its row of the candidates, the numbers of its lines, and the
+        chunks it stands for with their scores.
+        """
+        scores = _raw(self.found, row, score)
+        sure = confidence(scores.cosine, scores.bm25)
+        word = confidence_word(sure)
+        retrievers = tuple(name for name in ("vector", "keyword") if chunk.id in self.ranks.get(name, ()))
+        guessed = self.found.exact is not None and not self.found.exact[row]
+        phrases = () if self.found.phrases is None else self.found.phrases.phrases_in(row)
+        boosts = {} if self.found.adjustments is None else self.found.adjustments.parts_of(row)
+        page, page_end = pages_of(chunk.pages, chunk.start, chunk.end)
+        evidence = partial(
+            Evidence,
+            scores=scores,
+            ranks={name: ranks[chunk.id] for name, ranks in self.ranks.items() if chunk.id in ranks},
+            asked={name: len(ranks) for name, ranks in self.ranks.items()},
+            approximate=guessed,
+            boosts=boosts,
+            phrases=phrases,
+        )
+        hit = Hit(
+            chunk_id=self._chunk_id(chunk),
+            document_id=chunk.uid,
+            collection=self.collection,
+            uri=chunk.uri,
+            path=chunk.path,
+            title=chunk.title,
+            text=chunk.text,
+            chunk_index=self._chunk_index(chunk),
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            heading_path=tuple(chunk.heading_path),
+            symbols=tuple(chunk.symbols),
+            score=score,
+            scores=scores,
+            matched_by=retrievers,  # type: ignore[arg-type]
+            metadata={**chunk.inherited, **chunk.metadata},
+            approximate=guessed,
+            match=_KINDS.get(retrievers, "hybrid"),
+            confidence=round(sure, 4),
+            confidence_word=word,
+            boosts=boosts,
+            duplicates=tuple(self._duplicate(other, own) for other, own in others),
+            suspicious=is_injection("\n".join((chunk.title, *chunk.heading_path, chunk.text))),
+            page=page,
+            page_end=page_end,
+            phrases=phrases,
+            score_parts={} if self.found.scoring is None else self.found.scoring.parts_of(row),
+        )
+        return leave_open(hit, _OPEN, partial(_shown, chunk, self.query, numbers, evidence, word))
+
+    def _chunk_index(self, chunk: Any) -> int:
+        return int(self.offsets[chunk.group_key].get(chunk.document_id, 0) + chunk.ordinal)
+
+    def _chunk_id(self, chunk: Any) -> str:
+        return f"{chunk.group_key or chunk.uid}_{self._chunk_index(chunk)}"
+
+    def _duplicate(self, chunk: Any, score: float) -> Duplicate:
+        return Duplicate(
+            chunk_id=self._chunk_id(chunk),
+            document_id=chunk.uid,
+            uri=chunk.uri,
+            path=chunk.path,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            score=score,
+        )
+
+
+def _shown(
+    chunk: Any, query: str, numbers: Sequence[int], evidence: Callable[..., Evidence], word: ConfidenceWord
+) -> dict[str, object]:
+    """Return what only some show of a chunk: fields of a hit. They are found late, since most never are.
+
+    Nothing here may belong to the search as a whole: answers are remembered.
+    """
+    places = places_in(chunk.text, query)
+    said, first = {chunk.title, *chunk.heading_path}, chunk.start_line
+    lines = excerpt(chunk.text, places, first_line=first, numbers=numbers, said=said)
+    words = terms_by_field(query_words(query), terms_of_chunk(chunk, places))
+    there = frozenset(one for one, where in words.items() if where)
+    return dict(zip(_OPEN, (lines.lines, lines.highlights, explained(evidence(words=words), word), there), strict=True))
+
+
+def _raw(found: Candidates, row: int, score: float) -> Scores:
+    known = {} if found.scoring is None else found.scoring.raw_of(row)
+    return Scores(
+        cosine=_at(found.cosine, row),
+        bm25=_at(found.bm25, row),
+        fused=score if found.fused is None else found.fused.item(row),
+        rerank=_at(found.rerank, row),
+        document_bm25=_at(found.document_bm25, row),
+        document_cosine=_at(None if found.evidence is None else found.evidence.document_cosine, row),
+        **known,
+    )
+
+
+def _at(values: Float32 | None, row: int) -> float | None:
+    """Return the value of a candidate, None where it is not known."""
+    value = math.nan if values is None else values.item(row)
+    return None if math.isnan(value) else value

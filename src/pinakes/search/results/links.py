@@ -1,0 +1,58 @@
+"""Links of hits to their lines on the web, where the repository they were read from lies on a forge."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from pinakes.catalog import Catalog, sources
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.errors import InvalidSetting
+from pinakes.core.late import changed
+from pinakes.core.records import Metadata, Results
+from pinakes.parsing import keeps_lines
+from pinakes.search.statistics.collection_cache import CollectionCache
+from pinakes.sources.forges import link
+
+_log = logging.getLogger(__name__)
+_REMEMBERED = 64
+
+
+class LinkMaker:
+    """Makes the links of answers. Remembers how sources write them until a text of the collection changes."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known = CollectionCache[tuple[()], dict[str, str]](_REMEMBERED)
+
+    def with_links(self, results: Results, collection: CollectionRecord) -> Results:
+        """Return ``results`` whose hits have links to their lines, at the commit that they were read in."""
+        if not any("repository" in hit.metadata for hit in results.hits):
+            return results
+        templates = self._known.get(collection, (), lambda: self._by_location(collection.id))
+        hits = (
+            changed(hit, link=link_of(hit.metadata, hit.path, (hit.start_line, hit.end_line), templates))
+            for hit in results.hits
+        )
+        return replace(results, hits=tuple(hits))
+
+    def link_to(self, collection_id: int, metadata: Metadata, path: str, lines: tuple[int, int]) -> str:
+        """Return the link to lines of one document, "" where there is none."""
+        return link_of(metadata, path, lines, self._by_location(collection_id)) if "repository" in metadata else ""
+
+    def _by_location(self, collection_id: int) -> dict[str, str]:
+        with self._catalog.read() as connection:
+            known = sources.list_all(connection, collection_id)
+        return {one.location: str(one.options.get("link_template") or "") for one in known}
+
+
+def link_of(metadata: Metadata, path: str, lines: tuple[int, int], templates: dict[str, str]) -> str:
+    """Return the link to lines of a document by its metadata; without lines where they are not those of the file."""
+    repository, commit = metadata.get("repository"), metadata.get("commit")
+    if not (isinstance(repository, str) and isinstance(commit, str)):
+        return ""
+    try:
+        return link(repository, commit, path, lines if keeps_lines(path) else None, templates.get(repository, ""))
+    except (InvalidSetting, ValueError) as error:
+        _log.warning("there is no link to %s: %s", path, error)
+        return ""

@@ -1,0 +1,1 @@
+"""Candidates of both retrievers, with their evidence."""

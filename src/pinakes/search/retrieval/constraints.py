@@ -1,0 +1,138 @@
+"""What phrases and excluded words mean for a search: which chunks it ranks, and which of them come first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TypeVar
+
+import numpy as np
+
+from pinakes.core.ports import Index, KeywordQuery, VectorQuery
+from pinakes.core.records import Bool, Int64, Ranking
+from pinakes.search.query.syntax import preferred_note, quoted, required_note
+from pinakes.search.query.understanding import ParsedRequest
+from pinakes.search.retrieval.phrases import MOST_ADDED, PhraseMatches, Phrases, with_phrase_matches
+
+Query = TypeVar("Query", KeywordQuery, VectorQuery)
+
+NO_CHUNK = "no chunk"
+"""How a note begins that says that phrases stand nowhere."""
+
+_EVERY = 2**31 - 1
+_FEW = 2000
+"""Of so many allowed chunks all are ranked; of more, the best of all are, until enough of them are allowed."""
+
+_NOTHING = Ranking(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """``required``: chunk ids, one of which a chunk must be; None: any. ``barred``: those it must not be. Sorted.
+
+    ``having``: which chunks have the phrases. ``first`` are those with preferred phrases: candidates, whether or not
+    a retriever finds them. ``is_all`` False: there are too many of them, so those among the best are ``first``.
+    """
+
+    required: Int64 | None = None
+    barred: Int64 | None = None
+    having: PhraseMatches = field(default_factory=lambda: PhraseMatches({}))
+    first: Ranking = _NOTHING
+    is_all: bool = True
+
+    def best(self, ask: Callable[[Sequence[Query]], Sequence[Ranking]], queries: Sequence[Query]) -> list[Ranking]:
+        """Return the best allowed ones of what ``ask`` ranks for each query, as many as its limit."""
+        if self.required is None and self.barred is None:
+            return list(ask(queries))
+        if self.required is not None and len(self.required) <= _FEW:
+            return list(ask([replace(query, among=self.required) for query in queries]))
+        return [self._allowed_of(ask, query) for query in queries]
+
+    def _allowed_of(self, ask: Callable[[Sequence[Query]], Sequence[Ranking]], query: Query) -> Ranking:
+        most = 2 * query.limit
+        while True:
+            [found] = ask([replace(query, limit=most)])
+            kept = np.flatnonzero(self._allow(found.ids))[: query.limit]
+            if len(kept) == query.limit or len(found) < most:
+                return _rows(found, kept)
+            most *= 4
+
+    def asked_for(self, limit: int) -> int:
+        """Return how many a retriever is asked for, of which ``split`` makes ``limit`` and ``first`` ones."""
+        return limit if self.is_all else max(limit, MOST_ADDED)
+
+    def split(self, found: Ranking, limit: int) -> tuple[Ranking, Ranking]:
+        """Return the best ``limit``, and of all those that have preferred phrases, as far as not ``first``."""
+        if self.is_all:
+            return found, _NOTHING
+        there = np.flatnonzero(self.having.matrix(found.ids).any(axis=1))[:limit]
+        return _rows(found, np.arange(min(limit, len(found)))), _rows(found, there)
+
+    def phrases(self, ids: Int64) -> Phrases | None:
+        """Return which of the candidates ``ids`` have which phrases, None where the query has none."""
+        if not self.having.ids:
+            return None
+        return Phrases(tuple(self.having.ids), self.having.matrix(ids), self.required is not None)
+
+    def _allow(self, ids: Int64) -> Bool:
+        if self.required is not None:
+            return np.isin(ids, self.required)
+        assert self.barred is not None
+        return np.isin(ids, self.barred, invert=True)
+
+
+def constrained(asked: ParsedRequest, index: Index) -> tuple[ParsedRequest, Constraints]:
+    """Look up the phrases and excluded words of ``asked``; return what is asked then, and what that means.
+
+    Phrases that no chunk has together are preferred instead of required; a note says so, and which ones are nowhere.
+    """
+    excluded, wanted = list(dict.fromkeys(asked.excluded)), list(dict.fromkeys(asked.phrases or asked.preferred))
+    if not (excluded or wanted):
+        return asked, Constraints()
+    where = asked.request.where
+    rankings = index.keyword(*(KeywordQuery(words, _EVERY, where, None, "phrases") for words in (*excluded, *wanted)))
+    without = [ranking.ids for ranking in rankings[: len(excluded)]]
+    barred = np.unique(np.concatenate(without)) if without else None
+    found = dict(zip(wanted, rankings[len(excluded) :], strict=True))
+    if not found:
+        return asked, Constraints(barred=barred)
+    having = PhraseMatches({phrase: _allowed(ranking.ids, barred) for phrase, ranking in found.items()})
+    if asked.phrases:
+        required = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), having.ids.values())
+        if len(required):
+            return asked, Constraints(required, having=having)
+    first, is_all = with_phrase_matches(list(found.values()), barred)
+    return _preferring(asked, having), Constraints(None, barred, having, first, is_all)
+
+
+def _preferring(asked: ParsedRequest, having: PhraseMatches) -> ParsedRequest:
+    """Return ``asked`` with its phrases preferred, and with notes on which of them are there."""
+    there = [phrase for phrase, ids in having.ids.items() if len(ids)]
+    nowhere = [phrase for phrase, ids in having.ids.items() if not len(ids)]
+    passing = f"{NO_CHUNK} that passes the filters" if asked.request.where else NO_CHUNK
+    notes = []
+    if asked.phrases and not nowhere:
+        notes.append(f"{passing} has all of {quoted(there)} together: they are not required")
+    notes += [preferred_note(there)] if there else []
+    if nowhere:
+        instead = "" if there else ": the answer is that of the words without quotation marks"
+        notes.append(f"{passing} has {quoted(nowhere, 'or')}{instead}")
+    before = {required_note(asked.phrases), preferred_note(asked.preferred)}
+    others = tuple(note for note in asked.notes if note not in before)
+    return replace(asked, phrases=(), preferred=tuple(having.ids), notes=(*notes, *others))
+
+
+def with_phrases(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return ``notes`` of a collection without those on phrases that it lacks, as another one has them."""
+    return tuple(note for note in notes if not note.startswith(NO_CHUNK))
+
+
+def _allowed(ids: Int64, barred: Int64 | None) -> Int64:
+    ids = np.sort(ids)
+    return ids if barred is None else np.setdiff1d(ids, barred, assume_unique=True)
+
+
+def _rows(found: Ranking, rows: Int64) -> Ranking:
+    exact = None if found.exact is None else found.exact[rows]
+    return Ranking(found.ids[rows], found.documents[rows], found.scores[rows], exact)

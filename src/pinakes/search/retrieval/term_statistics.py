@@ -1,0 +1,77 @@
+"""How rare the words of a query are in a collection, and about what a chunk could score for them at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pinakes.core.ports import Index, Lexical, Lexicon
+from pinakes.search.query.words import QueryWords, query_words
+
+_CEILING = 2.2
+"""BM25 of a term in units of its IDF is less than this: k1 + 1, with k1 = 1.2."""
+
+
+@dataclass(frozen=True)
+class TermStatistics:
+    """How many of all ``documents`` have each word of a query (``counts``). There is at least one word."""
+
+    words: QueryWords
+    documents: int
+    counts: Mapping[str, int]
+
+    @classmethod
+    def from_query(cls, query: str, index: Index) -> TermStatistics | None:
+        """Return it; None where the query has no words, or the index cannot tell how rare they are."""
+        words = query_words(query)
+        if not words.words or not isinstance(index, Lexical):
+            return None
+        lexicon = index.lexicon()
+        every = lexicon.documents()
+        counts = {word: min(_count(terms, lexicon), every) for word, terms in words.words.items()}
+        return cls(words, every, counts)
+
+    @classmethod
+    def of_all(cls, query: str, indexes: Iterable[Index]) -> TermStatistics | None:
+        """Return that in several collections as if they were one."""
+        every = [one for index in indexes if (one := cls.from_query(query, index)) is not None]
+        if not every:
+            return None
+        counts = {word: sum(one.counts[word] for one in every) for word in every[0].counts}
+        return cls(every[0].words, sum(one.documents for one in every), counts)
+
+    @cached_property
+    def idf(self) -> dict[str, float]:
+        """The weight of each word."""
+        return {
+            word: math.log(1 + (self.documents - count + 0.5) / (count + 0.5)) for word, count in self.counts.items()
+        }
+
+    def of_words(self, words: Collection[str]) -> float:
+        """Return the weight of ``words`` together."""
+        return sum(idf for word, idf in self.idf.items() if word in words)
+
+    @property
+    def attainable(self) -> float:
+        """What BM25 could be at most if chunks were as rare as documents are; that of a chunk may exceed it."""
+        return _CEILING * sum(idf * self.words.counts.get(word, 1) for word, idf in self.idf.items())
+
+    def missing(self, there: frozenset[str]) -> float:
+        """Return the largest weight of a word that is not ``there``, as a share of all.
+
+        A compound is there as a whole or by all of its parts.
+        """
+        lacking = [
+            self.idf[word]
+            for word, (whole, *parts) in self.words.words.items()
+            if not (whole in there or (parts and there.issuperset(parts)))
+        ]
+        return max(lacking, default=0.0) / sum(self.idf.values())
+
+
+def _count(terms: Sequence[str], lexicon: Lexicon) -> int:
+    """Return in how many documents a word of these terms stands; of a compound nobody wrote, its rarest part."""
+    whole, *parts = terms
+    return lexicon.frequency(whole) or min((lexicon.frequency(part) for part in parts), default=0)

@@ -1,0 +1,110 @@
+"""What searches need again and again: vectors of questions, and what collections hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+
+from pinakes.catalog import Connection, contents, documents, selection
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.ports import Embedder, Index
+from pinakes.core.records import Filter, Float32
+from pinakes.search.statistics.collection_cache import CollectionCache
+from pinakes.search.statistics.document_features import FeatureCache
+
+_REMEMBERED_TOTALS = 256
+_REMEMBERED_COLLECTIONS = 64
+_REMEMBERED_GROUPS = 10_000
+
+
+class CollectionStatistics:
+    """Remembers what is in collections, until the next change of a text. Thread-safe. ``facts``: of documents."""
+
+    def __init__(self) -> None:
+        self.facts = FeatureCache()
+        self._counts = CollectionCache[Filter, int](_REMEMBERED_TOTALS)
+        self._fields = CollectionCache[tuple[()], frozenset[str]](_REMEMBERED_TOTALS)
+        self._common = CollectionCache[int, tuple[str, ...]](_REMEMBERED_TOTALS)
+        self._totals: dict[tuple[int, int, int | None, int], contents.Totals] = {}
+        self._embedded: dict[tuple[int, int | None, int], bool] = {}
+        self._preceding = CollectionCache[str, Mapping[int, int]](_REMEMBERED_GROUPS)
+
+    def fields(self, connection: Connection, collection: CollectionRecord) -> frozenset[str]:
+        """Return the names of the metadata fields that documents of ``collection`` have."""
+        return self._fields.get(collection, (), lambda: frozenset(selection.field_names(connection, collection.id)))
+
+    def common_fields(self, connection: Connection, collection: CollectionRecord, most: int) -> Collection[str]:
+        """Return all ``fields``; where there are more than ``most``, only the commonest, which takes longer to tell."""
+        every = self.fields(connection, collection)
+        if len(every) <= most:
+            return every
+        return self._common.get(
+            collection, most, lambda: tuple(selection.common_field_names(connection, collection.id)[:most])
+        )
+
+    def count(self, connection: Connection, collection: CollectionRecord, where: Filter) -> int:
+        """Return how many chunks of ``collection`` pass ``where``."""
+
+        def counted() -> int:
+            chosen = selection.matching(connection, collection.id, where) if where else None
+            return selection.count_chunks(connection, collection.id, chosen)
+
+        return self._counts.get(collection, where, counted)
+
+    def preceding_chunks(
+        self, connection: Connection, collection: CollectionRecord, groups: Collection[str]
+    ) -> Mapping[str, Mapping[int, int]]:
+        """Return of each of ``groups`` document id → number of chunks of the group before that document."""
+        known = self._preceding.of(collection)
+        known.setdefault("", {})  # of documents without a group
+        if missing := [one for one in groups if one not in known]:
+            known |= documents.preceding_chunks(connection, collection.id, missing)
+        return known
+
+    def totals(self, connection: Connection, collection: CollectionRecord, vectors: int) -> contents.Totals:
+        """Count what ``collection`` holds, of which an index has ``vectors``; forgotten, too, when one is added."""
+        key = (collection.id, collection.line, collection.model_id, collection.head)
+        known = self._totals.get(key)
+        if known is None:
+            if len(self._totals) >= _REMEMBERED_COLLECTIONS:
+                self._totals.clear()
+            known = self._totals[key] = contents.totals(connection, collection, vectors)
+        return known
+
+    def all_embedded(self, collection: CollectionRecord, index: Index) -> bool:
+        """Say whether every chunk of ``collection`` has a vector of its model in ``index``."""
+        key = (collection.id, collection.model_id, index.position())
+        known = self._embedded.get(key)
+        if known is None:
+            if len(self._embedded) >= _REMEMBERED_COLLECTIONS:
+                self._embedded.clear()
+            held = index.describe()
+            exact = held.get("exact_vectors", held.get("vectors"))
+            known = self._embedded[key] = exact == held.get("keyword_chunks")
+        return known
+
+
+class QueryVectors:
+    """Embeds questions, remembering those asked last. Thread-safe."""
+
+    def __init__(self, embedder: Embedder, remembered: int) -> None:
+        self._embedder = embedder
+        self._known = lru_cache(maxsize=remembered)(self._embed)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the embedder."""
+        return self._embedder.fingerprint
+
+    def vector_of(self, query: str) -> Float32:
+        """Return float32 (dim,), unit length, not to be changed.
+
+        Raises:
+            ModelUnavailable: the model cannot be had.
+        """
+        return self._known(query)
+
+    def _embed(self, query: str) -> Float32:
+        vector = self._embedder.embed_query(query)
+        vector.flags.writeable = False
+        return vector

@@ -1,0 +1,129 @@
+"""What is known of documents besides their scores: words of the path, what kind of code it is, metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+from pinakes.catalog import Connection, document_lists
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.search.statistics.collection_cache import CollectionCache
+from pinakes.text.analysis import STOP_WORDS, Analyzer
+
+_REMEMBERED_DOCUMENTS = 50_000
+_ANALYZER = Analyzer()
+_PIECE = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_FOR_THEIR_FOLDER = frozenset(["readme", "index", "_index", "__init__", "__main__", "mod", "main"])
+"""Files that are called so say nothing by their name; that of their folder stands for them."""
+
+
+@dataclass(frozen=True)
+class PathFeatures:
+    """A document's path, and whether it is code."""
+
+    path: str
+    is_code: bool
+
+    @cached_property
+    def stem(self) -> frozenset[str]:
+        """The words of the file's name without its extension, as terms."""
+        *folders, name = self.path.split("/")
+        stem = name.partition(".")[0] or name
+        return words_of(folders[-1] if stem.lower() in _FOR_THEIR_FOLDER and folders else stem)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words of the path, as terms."""
+        return words_of(self.path)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of folders, and first and last words of the file's name where it has several, lower-cased."""
+        *folders, name = self.path.split("/")
+        pieces = [part for piece in _PIECE.findall(name) for part in _HUMP.split(piece)]
+        if "." in name[1:]:
+            pieces = pieces[:-1]
+        ends = {pieces[0], pieces[-1]} if len(pieces) > 1 else set()
+        return frozenset(one.lower() for one in (*folders, *ends))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFeatures:
+    """What is known of one document. ``values``: metadata field → its values as filters compare them."""
+
+    path: PathFeatures
+    values: Mapping[str, Sequence[str]]
+
+
+NOTHING = DocumentFeatures(PathFeatures("", False), {})
+"""Of a document that was deleted meanwhile."""
+
+Connect: TypeAlias = Callable[[], AbstractContextManager[Connection]]
+
+
+class FeatureCache:
+    """Remembers the facts of documents until the next change of a text in their collection. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known = CollectionCache[int, DocumentFeatures](_REMEMBERED_DOCUMENTS)
+
+    def features_of(
+        self, connect: Connect, collection: CollectionRecord, ids: Sequence[int], fields: tuple[str, ...] = ()
+    ) -> list[DocumentFeatures]:
+        """Return the facts of the documents ``ids``, in their order, with the values of these ``fields``.
+
+        ``connect`` is called only for what is not remembered.
+        """
+        known = self._known.of(collection, fields)
+        if missing := list({one for one in ids if one not in known}):
+            with connect() as connection:
+                known |= _fetched(connection, missing, fields)
+        return [known.get(one, NOTHING) for one in ids]
+
+
+def _fetched(connection: Connection, ids: Sequence[int], fields: tuple[str, ...]) -> dict[int, DocumentFeatures]:
+    paths = document_lists.paths_and_kinds(connection, ids)
+    values = document_lists.values_of(connection, ids, fields) if fields else {}
+    return {
+        one: DocumentFeatures(PathFeatures(path, kind == "code"), values.get(one, {}))
+        for one, (path, kind) in paths.items()
+    }
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a name as terms: of a compound its parts alone, no stop words, no single letters."""
+    pieces = (part for piece in _PIECE.findall(text) for part in _HUMP.split(piece))
+    return frozenset(_ANALYZER.terms(" ".join(one for one in pieces if one.lower() not in STOP_WORDS)))
+
+
+def is_one_of(path: PathFeatures, names: frozenset[str]) -> bool:
+    """Say whether a path is that of code which lies in a folder called so, or whose name begins or ends so."""
+    return path.is_code and not names.isdisjoint(path.names)
+
+
+@lru_cache(maxsize=50_000)
+def in_a_row(text: str) -> str:
+    """Return the words of ``text`` as terms in their order, with a blank before and after each.
+
+    Of a compound its parts; of ``OpenAI`` the whole, as metadata is kept without regard to case.
+    """
+    return _row(text, whole=True)
+
+
+def in_rows(text: str) -> str:
+    """Return what to look in for names ``in_a_row``: the words of a query, then again with the parts of ``OpenAI``."""
+    return f"{_row(text, whole=True)}|{_row(text, whole=False)}"
+
+
+def _row(text: str, *, whole: bool) -> str:
+    """Words of scripts without blanks between words give all their pairs, so that a name is found within a run."""
+    words: list[str] = []
+    for piece in _PIECE.findall(text):
+        terms = _ANALYZER.terms(piece) or [piece.lower()]
+        words += terms[:1] if whole and piece.isascii() else terms
+    return f" {' '.join(words)} "

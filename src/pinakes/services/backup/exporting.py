@@ -1,0 +1,216 @@
+"""A collection written as one archive, as it stands at one moment, while others go on reading and writing."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pinakes.app import App
+from pinakes.app.collection_models import recorded
+from pinakes.catalog import Connection, collections, transfer
+from pinakes.catalog.collections import CollectionRecord
+from pinakes.core.records import JSON
+from pinakes.platform.archives import ArchiveWriter, Write, written
+from pinakes.services.backup.archive_format import (
+    DOCUMENTS,
+    FILES,
+    KEYS,
+    KIND,
+    SOURCES,
+    VECTORS,
+    VERSIONS,
+    ArchiveCounts,
+)
+from pinakes.services.backup.steps import OnStep, unheard
+from pinakes.services.documents.masking import masked_lines, masked_row
+from pinakes.text.secrets.masking import Masking, masking_of
+
+_VECTORS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An archive that was written: where, how large (bytes), what it holds, and how long it took.
+
+    ``pending`` chunks have no vector yet.
+    """
+
+    collection: str
+    file: str
+    bytes: int
+    documents: int
+    chunks: int
+    vectors: int
+    pending: int
+    sources: int
+    versions: int
+    model: str
+    seconds: float
+
+
+def export(
+    app: App,
+    name: str,
+    file: Path,
+    *,
+    history: bool = False,
+    force: bool = False,
+    on_step: OnStep = unheard,
+) -> Exported:
+    """Write the collection ``name`` to ``file``; with ``history`` also what its documents were.
+
+    All of it is read in one transaction. What is in memory does not grow with the collection. The index, a generation
+    beside the one that answers and settings of files are not part of it.
+
+    Raises:
+        NotFound: there is no such collection.
+        InvalidInput: something is at ``file``, unless ``force`` lets go of it.
+        StorageFull: it cannot be written.
+    """
+    start = time.perf_counter()
+    with app.catalog.read() as connection:
+        record = collections.get(connection, name)
+        with written(file, KIND, force=force) as archive:
+            leaving = _Leaving(archive, connection, record, on_step, masking_of(app.settings.ingest))
+            leaving.write(history=history)
+            archive.about["collection"] = _told(app, record, leaving.counts, history=history)
+        pending = collections.count(connection, record).pending
+    counts = leaving.counts
+    return Exported(
+        collection=record.name,
+        file=str(file),
+        bytes=file.stat().st_size,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        vectors=counts.vectors,
+        pending=pending,
+        sources=counts.sources,
+        versions=counts.versions,
+        model=record.fingerprint,
+        seconds=round(time.perf_counter() - start, 2),
+    )
+
+
+class _Leaving:
+    """Writes the members of one archive, and counts what is in them."""
+
+    def __init__(
+        self,
+        archive: ArchiveWriter,
+        connection: Connection,
+        record: CollectionRecord,
+        on_step: OnStep,
+        masking: Masking,
+    ) -> None:
+        self.counts = ArchiveCounts()
+        self._masking = masking
+        self._archive = archive
+        self._connection = connection
+        self._record = record
+        self._on_step = on_step
+        self._numbers: dict[int | None, int | None] = {None: None}
+
+    def write(self, *, history: bool) -> None:
+        """Write everything."""
+        self._write_sources()
+        self._write_documents()
+        self._write_files()
+        if history:
+            self._write_versions()
+        self._write_vectors()
+
+    def _write_sources(self) -> None:
+        with self._archive.member(SOURCES) as member:
+            for source_id, values in transfer.each_source(self._connection, self._record.id):
+                self._numbers[source_id] = self.counts.sources
+                self.counts.sources += 1
+                _add(member, values)
+
+    def _write_documents(self) -> None:
+        total = collections.count(self._connection, self._record).documents
+        with self._archive.member(DOCUMENTS) as member:
+            for source_id, values in transfer.each_document(self._connection, self._record.id):
+                _add(member, {**self._masked(values), "source": self._numbers.get(source_id)})
+                self.counts.documents += 1
+                self.counts.chunks += len(values["chunks"])
+                self._on_step("documents", self.counts.documents, total)
+
+    def _write_files(self) -> None:
+        with self._archive.member(FILES) as member:
+            for source_id, number in self._numbers.items():
+                for values in transfer.each_file(self._connection, source_id) if source_id is not None else ():
+                    _add(member, {**values, "source": number})
+                    self.counts.files += 1
+
+    def _write_versions(self) -> None:
+        with self._archive.member(VERSIONS) as member:
+            for source_id, values in transfer.each_version(self._connection, self._record.id):
+                _add(member, {**values, **masked_row(values, self._masking), "source": self._numbers.get(source_id)})
+                self.counts.versions += 1
+
+    def _masked(self, values: dict[str, JSON]) -> dict[str, JSON]:
+        """Return a document with what is secret in it masked, if it was stored before that was done."""
+        changed = masked_row(values, self._masking)
+        if changed:
+            text = str(changed.get("text", values["text"]))
+            changed["chunks"] = masked_lines(values["chunks"], text, self._masking)
+        return {**values, **changed}
+
+    def _write_vectors(self) -> None:
+        """Write the vectors as an array, and the keys of its rows, a line each."""
+        collection, model = self._record.id, self._record.model_id
+        if model is None:
+            return
+        total = transfer.count_vectors(self._connection, collection, model)
+        with self._archive.member(VECTORS, packed=False) as member:
+            member.write(_header(total, self._record.dimension))
+            for part in _parts(vector for _, vector in transfer.each_vector(self._connection, collection, model)):
+                member.write(transfer.halves(part))
+                self.counts.vectors += len(part)
+                self._on_step("vectors", self.counts.vectors, total)
+        with self._archive.member(KEYS) as member:
+            for part in _parts(key for key, _ in transfer.each_vector(self._connection, collection, model)):
+                member.write(b"".join(key.hex().encode() + b"\n" for key in part))
+
+
+def _told(app: App, record: CollectionRecord, counts: ArchiveCounts, *, history: bool) -> dict[str, JSON]:
+    """Return what the manifest says of a collection. A model's folder is that of this machine: it is left out."""
+    own = dict(record.embedding or recorded(app.settings.embedding))
+    model = {"fingerprint": record.fingerprint, "dimension": record.dimension, "settings": {**own, "path": None}}
+    return {
+        "name": record.name,
+        "description": app.settings.of_collection(record.name).description or record.description,
+        "settings": dict(record.kept or {}),
+        "history": history,
+        "model": model if record.model_id is not None else None,
+        "counts": counts.model_dump(),
+    }
+
+
+def _add(member: Write, values: Mapping[str, JSON]) -> None:
+    member.write(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+
+
+def _parts(values: Iterable[bytes]) -> Iterable[list[bytes]]:
+    part: list[bytes] = []
+    for value in values:
+        part.append(value)
+        if len(part) == _VECTORS_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _header(rows: int, dimension: int) -> bytes:
+    """Return the beginning of a .npy file of float16 (rows, dimension)."""
+    file = io.BytesIO()
+    shape = {"descr": "<f2", "fortran_order": False, "shape": (rows, dimension)}
+    np.lib.format.write_array_header_1_0(file, shape)
+    return file.getvalue()

@@ -1,0 +1,253 @@
+"""Where the words of a text are: letters and digits in a row, compounds, names with signs, characters standing alone.
+
+A character is a word by itself only where it stands alone in prose: ``vitamin C``, ``chapter 7``, ``(K)``; not as a
+part of a compound, in an expression (``a = b``, ``x[0]``) or as the number of a list item. Signs belong to a word in
+names such as ``C++``, ``C#``, ``.NET``, ``AT&T``, ``A*``, ``A+`` and ``I/O``. Marks without width (soft hyphens, word
+joiners) are ignored.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from pinakes.core.records import Span
+from pinakes.core.regexes import lazy
+
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0963\u0966-\u0e4e\u0e50-\u109f\u1780-\u17d3"
+)
+"""Vowel and tone signs, which belong to a word but are not letters; the blocks from Devanagari on as a whole."""
+
+_COMBINING = f"{_MARKS}\u0816-\u082d\u0859-\u085b\u08d3-\u08ff\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_MOST_COMBINING = 30
+"""Of so many marks on one letter (the bound of Unicode's stream-safe text) the rest is left out: ordering them takes
+quadratic time."""
+
+IGNORED = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef"
+"""Characters without width: soft hyphen, joiners, marks of direction, variation selectors."""
+
+_SCRIPTIO = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
+)
+UNSPACED = lazy(f"[{_SCRIPTIO}]+")
+"""Scripts that are written without spaces between words, and Korean."""
+
+BY_SYLLABLE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3]+")
+"""Of these the scripts in which two characters are a fragment of a word: Thai, Lao, Burmese, Khmer."""
+
+_IGNORABLE = lazy(f"[{IGNORED}]")
+_OVERLOADED = lazy(f"([{_COMBINING}]{{{_MOST_COMBINING}}})[{_COMBINING}]+")
+
+_BEFORE_ALONE = r"(?<![^\s(\"'“‘„«*`|\[/>—–:~#$€£§])(?<!\w[(\[])(?<![=+<^!] )(?<!\w[/:*#`'])"
+_AFTER_ALONE = r"(?![^\s.,;:!?)\"'”’»*`|\]/—–…%€°])(?![^\S\n]?[=<>^])(?![:.]\w)"
+_NAME_A_OR_I = r"[AI](?![-.'’&]?\w)(?:(?<=\w\s\w)|(?=\s*(?:[|.,;:!?)\]\"”]|$|\n)))"
+"""The letters that are words of their own kind in English: names only behind a word, or before a sign or the end."""
+
+
+_SLASHED = (
+    r"(?<![\w/.:@~\\-])(?:[^\W_]/[^\W_]{1,12}|\d++/[^\W_]{1,12}|[\w.-]{1,20}+/(?:[^\W_]|\d{1,12}))"
+    r"(?![\w/=]|[.:-]\w)"
+)
+"""Names with a slash of which a part could not stand alone: ``I/O``, ``A/B``, ``24/7``, ``OS/2``, ``10.0.0.0/8``."""
+
+
+def _pattern(ignored: str, alone: str, *, signs: bool, slashes: bool = False) -> re.Pattern[str]:
+    """Return what a word is; ``alone``: where a single character is one."""
+    char = rf"[\w{_MARKS}{ignored}]"
+    joint = r"-.'’\u2010\u2011" if ignored else "-.'’"
+    joined = rf"[{joint}&](?:(?<!&)|(?=[^\W\d_]{{1,12}}(?![\w=;])))" if signs else f"[{joint}]"
+    plus = r"(?:\+\+(?![\w+]))?" if signs else ""
+    words = [
+        rf"{char}{{2,}}(?:{joined}{char}+)*{plus}",
+        rf"{char}(?:{joined}{char}+)+",
+        f"[{_SCRIPTIO}]",
+    ]
+    if slashes:
+        words.insert(0, _SLASHED)
+    if signs:
+        words += [
+            r"(?<!\w)[^\W\d_](?:\+\+|[#♯])(?![\w+#])",
+            r"(?<![\w*+])[A-Z][*+](?=[\s,.;:)?!\"]|$)",
+            r"(?<![^\s(\"'“`/|>\[])\.(?=[^\W\d_])\w{2,}(?![-.'’]?\w)",
+        ]
+    return lazy(rf"(?=[\w.{_MARKS}{ignored}])(?:{'|'.join([*words, alone] if alone else words)})")
+
+
+_IN_TEXT = rf"{_BEFORE_ALONE}(?:(?<=[^\n])|(?!\d[.)][^\S\n]))(?![AaIi_])\w{_AFTER_ALONE}|{_BEFORE_ALONE}{_NAME_A_OR_I}"
+_IN_QUERY = r"(?<!\w)(?!_)\w(?!\w)"
+_PROSE = _pattern("", _IN_TEXT, signs=True)
+_PROSE_WITH_SLASHES = _pattern("", _IN_TEXT, signs=True, slashes=True)
+"""Apart from the other: it takes longer, and most texts have no slash."""
+
+_QUERY = _pattern("", _IN_QUERY, signs=True, slashes=True)
+_CODE = _pattern("", "", signs=False)
+_RAW = _pattern(IGNORED, _IN_TEXT, signs=True, slashes=True)
+"""The same in text that is not normalised."""
+
+_FENCE = lazy(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
+_ENDS = lazy(r"\s*(?:[^\w\s]|$)")
+
+_STOP_WORDS = (
+    "a about above after again against all am an and any are as at be because been before being below between both "
+    "but by can could did do does doing down during each few for from further had has have having he her here hers "
+    "herself him himself his how i if in into is it its itself just me more most my myself no nor not now of off on "
+    "once only or other our ours ourselves out over own same she should so some such than that the their theirs them "
+    "themselves then there these they this those through to too under until up us very was we were what when where "
+    "which while who whom why will with would you your yours yourself yourselves"
+)
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+NAMES = frozenset(word.upper() for word in (*STOP_WORDS, "us") if len(word) > 1)
+"""Words in capitals that may be names, and are other words in small letters: IT, WHO, US, OR."""
+
+_AUXILIARIES = frozenset(("may", "must", "might", "shall", "shan't", "mustn't", "needn't", "don't", "can't", "won't"))
+_NUMBERED = frozenset(
+    (
+        "annex", "appendix", "article", "book", "category", "chapter", "class", "grade", "group", "level", "part",
+        "phase", "schedule", "section", "stage", "table", "tier", "title", "type", "unit", "volume", "war",
+    )
+)  # fmt: skip
+"""What has a number behind it, that may be a Roman one."""
+
+_OPERATORS = frozenset(("AND", "OR", "NOT"))
+
+
+def normal(text: str) -> str:
+    """Return ``text`` as it is analysed: compatible forms of characters are one, marks without width left out."""
+    if text.isascii():
+        return text
+    if _IGNORABLE.search(text):
+        text = _IGNORABLE.sub("", text)
+    if _OVERLOADED.search(text):
+        text = _OVERLOADED.sub(r"\1", text)
+    return unicodedata.normalize("NFKC", text).replace("\u2010", "-").replace("♯", "#")
+
+
+def of_text(text: str, *, code: bool = False) -> list[str]:
+    """Return the words of ``text`` as they are written, in order; of ``code`` without characters standing alone."""
+    text = normal(text)
+    if code:
+        return _CODE.findall(text)
+    if "```" not in text and "~~~" not in text:
+        return _of_prose(text)
+    words: list[str] = []
+    end, inside = 0, False
+    for fence in _FENCE.finditer(text):
+        part = text[end : fence.end()]
+        words += _CODE.findall(part) if inside else _of_prose(part)
+        end, inside = fence.end(), not inside
+    return words + (_CODE.findall(text[end:]) if inside else _of_prose(text[end:]))
+
+
+def _of_prose(text: str) -> list[str]:
+    words = (_PROSE_WITH_SLASHES if "/" in text else _PROSE).findall(text)
+    if "A" in words or "I" in words:
+        return [word for before, word in zip(["", *words], words, strict=False) if _counts(before, word)]
+    return words
+
+
+def _counts(before: str, word: str) -> bool:
+    """Say whether a word is one, behind another: an "A" may be the article, an "I" the pronoun or a number."""
+    if word in ("I", "i"):
+        counted = before[:1].isupper() and before.lower() not in STOP_WORDS | _AUXILIARIES
+        return not before or counted or before.lower() in _NUMBERED
+    return word != "A" or before.lower() not in STOP_WORDS
+
+
+def of_query(text: str) -> list[str]:
+    """Return the words of a query as they are written; any character that stands alone is meant, but for articles."""
+    text = normal(text)
+    found = list(_QUERY.finditer(text))
+    words: list[str] = []
+    for match in found:
+        word, before = match.group(), words[-1] if words else ""
+        if word in ("a", "A", "i", "I") and len(found) > 1:
+            named = before and before.lower() not in STOP_WORDS and _counts(before, word)
+            if not named or not (word.isupper() or _ENDS.match(text, match.end())):
+                continue
+        words.append(word)
+    return words
+
+
+def each(text: str) -> list[str]:
+    """Return all words of a query, articles among them."""
+    return _QUERY.findall(normal(text))
+
+
+def named(words: list[str]) -> set[str]:
+    """Return the stop words in capitals among the ``words`` of a text that stand beside words in small letters."""
+    found = set(NAMES.intersection(words))
+    if not found:
+        return found
+    last = len(words) - 1
+    return {
+        word
+        for at, word in enumerate(words)
+        if word in found
+        and not ((at == 0 or words[at - 1].isupper()) and (at == last or words[at + 1].isupper()) and last > 0)
+    }
+
+
+def names_in_query(words: list[str]) -> set[str]:
+    """Return the stop words in capitals that a query means as names: none where all of it is in capitals.
+
+    AND, OR and NOT between two words that count are operators of other search engines.
+    """
+    found = {word for word in words if word in NAMES}
+    if not found or (all(map(_is_capital, words)) and any(word not in NAMES for word in words)):
+        return set()
+    operators = {
+        word
+        for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False)
+        if word in _OPERATORS and before and after and not {before.lower(), after.lower()} & STOP_WORDS
+    }
+    return found - operators
+
+
+def _is_capital(word: str) -> bool:
+    return word == word.upper()
+
+
+def raw(text: str) -> list[str]:
+    """Return the words of a text as it is, marks without width included."""
+    return _RAW.findall(text)
+
+
+def standing_alone(text: str, wanted: set[str]) -> Iterator[tuple[Span, str]]:
+    """Yield where these words of one character, or with signs, stand in ``text``."""
+    before = ""
+    for match in _RAW.finditer(text):
+        word = match.group()
+        if word in wanted and _counts(before, word):
+            yield match.span(), word
+        before = word
+
+
+_GAPS = frozenset(("", *' \n\t/,:;()[]{}"`*=<>|'))
+"""What stands between words, mostly; the other checks take longer."""
+
+_BEFORE = lazy(rf"[\w{_MARKS}{IGNORED}][-.'’\u2010\u2011]?\Z")
+_AFTER = lazy(rf"[-.'’\u2010\u2011]?[\w{_MARKS}{IGNORED}]|\+\+(?![\w+])|[#♯](?!\w)")
+"""What stands before or after a part of a longer word."""
+
+
+def places_of(text: str, word: str) -> list[Span]:
+    """Return where a word stands in a text by itself, not as a part of a longer one."""
+    found: list[Span] = []
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if (text[at - 1 : at] in _GAPS or not _BEFORE.search(text[max(0, at - 2) : at])) and (
+            text[end : end + 1] in _GAPS or not _AFTER.match(text, end, end + 3)
+        ):
+            found.append((at, end))
+        at = text.find(word, end)
+    return found
+
+
+def scripts(word: str) -> list[str]:
+    """Cut a word where characters of scripts without spaces begin and end."""
+    return [part for part in re.split(f"({UNSPACED.pattern})", word) if part]

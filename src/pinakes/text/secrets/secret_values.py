@@ -1,0 +1,210 @@
+"""Whether a value is a secret, or a placeholder, a name, a word: what tells credentials from prose and code."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections import Counter
+from typing import Final
+
+from pinakes.core.regexes import lazy
+
+MASK: Final = "\u2588"
+"""Stands for each masked code point. It is no letter and no punctuation: a run of it is one token, and no word."""
+
+_PLACEHOLDER: Final = lazy(
+    rf"{MASK}|\*{{3}}|\.{{3}}|…|<|\$\{{|\$\(|\{{\{{|%\(|%[sdv]\b|@@|"
+    r"example|placeholder|change[-_ ]?(?:me|it|this)|change[-_]?in|replace[-_ ]?|your|x{4}|dummy|redacted|"
+    r"insert[-_ ]|enter[-_ ]|fake|foo[-_]?bar|not[-_]?(?:a|real)[-_]|to[-_]?do|here\b|"
+    r"0{8}|1{8}|a{6}",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = lazy(rf"{MASK}|example|placeholder|your|x{{5}}|\.{{3}}|…|redacted|0{{12}}|1{{12}}", re.IGNORECASE)
+_COMMON: Final = lazy(
+    r"(?:my|the|db|some|super|very|new|old|top)?[-_]?"
+    r"(?:passw(?:or|0r)?d|passwd|pass|pwd|p@ssw(?:or|0r)d|secret|s3cr3t|token|api[-_]?key|key|admin|administrator|root|"
+    r"test(?:ing)?|tester|demo|sample|user(?:name)?|guest|hello|welcome|qwerty|letmein|default|string|value|abc|foo|bar|"
+    r"monkey|dragon)",
+    re.IGNORECASE,
+)
+_CODE: Final = lazy(
+    r"(?:os|process|self|this|cls|ctx|config|cfg|settings|env|req(?:uest)?|res|data|params?|options?|args?|secrets?|vars?|"
+    r"local|var|each|module|input|github|steps|inputs|matrix|node|facter|ansible|vault)[.\[]|"
+    r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+(?:[\[(].*)?|/|\./|~/|[A-Za-z]:\\|\w+://|@[\w.]+|[-+]{2}|\$\w+|%\w+%|0x[0-9A-Fa-f]+$|"
+    r"#|LS0tLS1CRUdJT|[&*]\w|(?:sha\d+|md5)[:-]",
+    re.IGNORECASE,
+)
+_UUID: Final = lazy(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_RUN: Final = lazy(r"[A-Za-z0-9+/=]+")
+_DATE: Final = lazy(r"v?\d+(?:[.:/_-]\d+)*(?:[A-Za-z]{1,6}\d*)?")
+_WORD: Final = lazy(r"[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
+_KIND: Final = str.maketrans(
+    {
+        char: "d" if chr(char).isdigit() else "u" if chr(char).isupper() else "l" if chr(char).isalpha() else "s"
+        for char in range(128)
+    }
+)
+_DIGIT: Final = lazy(r"[0-9]")
+_NOT_ASCII: Final = lazy(r"[^\x00-\x7f]")
+_SAME_KIND: Final = lazy(r"d+|u+|l+|s+")
+_TOKEN_RUN: Final = 20
+_SHORTEST: Final = 8
+_SHORTEST_TOKEN: Final = 12
+_HEX: Final = lazy(r"[0-9a-f]{,19}")
+"""So short, it rather is the abbreviated name of a commit or container."""
+
+
+def is_placeholder(value: str) -> bool:
+    """Say whether a value stands for a secret: ``<password>``, ``${TOKEN}``, ``changeme``, ``xxxx``."""
+    return _PLACEHOLDER.search(value) is not None
+
+
+def is_example(value: str) -> bool:
+    """Say whether a token of a known form is one made for documentation, or a mask."""
+    return len(set(value[-12:])) < 4 or _EXAMPLE.search(value) is not None
+
+
+def entropy(value: str) -> float:
+    """Return the bits of information in a character of ``value``."""
+    total = len(value)
+    return -sum(n / total * math.log2(n / total) for n in Counter(value).values()) if total else 0.0
+
+
+def is_password(value: str, *, quoted: bool) -> bool:
+    """Say whether the value of something called a password looks like one that somebody chose or generated."""
+    if len(value) < _SHORTEST or not _DIGIT.search(value) or len(set(value)) < 5:
+        return False
+    if _is_harmless(value, quoted=quoted):
+        return False
+    if (inner := _text_in_base64(value)) is not None:
+        return is_password(inner, quoted=True)
+    if _is_common(value):
+        return False
+    longest = max((len(run) for run in re.findall(r"[A-Za-z0-9]+", value)), default=0)
+    kinds = _kinds(value)
+    if not {"d"} <= kinds or not kinds & {"l", "u"}:
+        return False
+    if re.fullmatch(r"[\w.#/-]+", value) and (not quoted or re.fullmatch(r"[a-z0-9._-]+", value)):
+        segment = max(re.findall(r"[A-Za-z0-9]+", value), key=len)
+        if longest > _SHORTEST + 1 - quoted:
+            return _turns(segment) >= 3 and "d" in _kinds(segment) and not _HEX.fullmatch(value)
+        if "#" in value and len(kinds) == 4 and _turns(value) >= len(value) // 2:
+            return True
+        odd = sum(not _WORD.fullmatch(part) for part in re.findall(r"[A-Za-z0-9]+", value))
+        return (
+            len(value) >= _SHORTEST_TOKEN and {"d", "l", "u"} <= kinds and odd >= 1 and _turns(value) >= len(value) // 3
+        )
+    return len(kinds) >= 3 or _turns(value) >= 3
+
+
+def is_token(value: str, *, quoted: bool) -> bool:
+    """Say whether the value of something called a token, key or secret looks generated."""
+    if (
+        len(value) < _SHORTEST_TOKEN
+        or not _DIGIT.search(value)
+        or _is_harmless(value, quoted=quoted)
+        or _UUID.fullmatch(value)
+    ):
+        return False
+    if (inner := _text_in_base64(value)) is not None:
+        return is_token(inner, quoted=True)
+    if any(len(run) >= _TOKEN_RUN and is_random(run) for run in _RUN.findall(value)):
+        return True
+    mixed = _turns(value) >= len(value) // 4 and {"d", "l", "u"} <= _kinds(value)
+    return mixed and is_password(value, quoted=False)
+
+
+def is_random(run: str) -> bool:
+    """Say whether letters and digits stand together as a generator puts them, not as words with numbers."""
+    kinds = _kind_of_each(run)
+    digits, letters = kinds.count("d"), kinds.count("l") + kinds.count("u")
+    if digits < 2 or letters < 2 or entropy(run) < 3.0:
+        return False
+    return _turns(run) >= len(run) // 5
+
+
+def is_json_token(value: str) -> bool:
+    """Say whether the first part of a JSON web token is a header that names an algorithm."""
+    try:
+        header = json.loads(_decoded(value.partition(".")[0]))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and ("alg" in header or "enc" in header)
+
+
+def is_login(value: str) -> bool:
+    """Say whether base64 holds ``user:password``."""
+    try:
+        user, colon, password = _decoded(value).decode().partition(":")
+    except ValueError:
+        return False
+    usable = bool(colon and user and password and (user + password).isprintable())
+    return usable and not is_placeholder(password) and not _is_common(password)
+
+
+def is_user_number(value: str) -> bool:
+    """Say whether base64 holds nothing but digits, as the first part of a bot's token does."""
+    try:
+        return _decoded(value).isdigit()
+    except ValueError:
+        return False
+
+
+def plain_base64(value: str) -> str:
+    """Return what ``value`` holds as base64, as far as it is that; "" where it is none."""
+    try:
+        return _decoded(value[: len(value) // 4 * 4]).decode("latin-1")
+    except ValueError:
+        return ""
+
+
+def _text_in_base64(value: str) -> str | None:
+    """Return the text that a value of a manifest holds as base64, None where it holds none."""
+    if len(value) < _SHORTEST or len(value) % 4 or not _RUN.fullmatch(value):
+        return None
+    try:
+        inner = _decoded(value).decode()
+    except ValueError:
+        return None
+    return inner if inner.strip().isprintable() and len(inner) >= 6 else None
+
+
+def _decoded(value: str) -> bytes:
+    plain = value.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error
+
+
+def _is_harmless(value: str, *, quoted: bool) -> bool:
+    inner = _text_in_base64(value)
+    if inner is not None and (" " in inner.strip() or inner.strip().isalpha() or not inner.isascii()):
+        return True
+    if is_placeholder(value) or _DATE.fullmatch(value) or (len(value) > 40 and " " in value):
+        return True
+    return _CODE.match(value) is not None and (not quoted or not is_random(value[:80]) or "://" in value)
+
+
+def _is_common(value: str) -> bool:
+    """Say whether a value is a word that stands for a password, with little behind it."""
+    word = _COMMON.match(value)
+    return word is not None and len(value) - word.end() < _SHORTEST - 2
+
+
+def _kinds(value: str) -> set[str]:
+    """Return which kinds of characters there are: digits "d", capitals "u", other letters "l", signs "s"."""
+    return set(_kind_of_each(value))
+
+
+def _kind_of_each(value: str) -> str:
+    return _NOT_ASCII.sub("l", value.translate(_KIND))
+
+
+def _turns(value: str) -> int:
+    """Return how often the kind of character changes; a capital before small letters begins a word and is none."""
+    kinds = _kind_of_each(value)
+    return len(_SAME_KIND.findall(kinds)) - 1 - kinds.count("ul")

@@ -1,0 +1,25 @@
+"""How failures are told, in the words that most tools promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pinakes.core.errors import PinakesError, worded
+from pinakes.core.records import JSON
+from pinakes.tools.declare import Tool
+
+
+def as_word(_tool: Tool, _arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
+    """Tell of ``error`` as ``{"error": message}``, with a ``hint`` and unknown ids (``not_found``) where there are any.
+
+    What nobody foresaw is told by its type: ``{"error": "KeyError: 'x'"}``.
+    """
+    if type(error) is PinakesError and error.__cause__ is not None:
+        return {"error": worded(error.__cause__)}
+    told: dict[str, JSON] = {"error": error.message, **({"hint": error.hint} if error.hint else {})}
+    return told | error.not_found
+
+
+def as_status(tool: Tool, arguments: Mapping[str, JSON], error: PinakesError) -> dict[str, JSON]:
+    """Tell of ``error`` as tools do whose answers have a status: ``{"status": "error", "error": message}``."""
+    return {"status": "error", **as_word(tool, arguments, error)}

@@ -1,0 +1,139 @@
+"""XML that is a document is read like one."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pinakes import parsing
+from pinakes.core.records import Document
+
+
+def read(text: str) -> Document:
+    return parsing.read(text.encode(), "a.xml", max_chars=1_000_000)
+
+
+JATS = """<article id="a1"><front><journal-meta><journal-id>PB</journal-id></journal-meta><article-meta>
+<article-id pub-id-type="doi">10.1/x</article-id><title-group>
+<article-title>On <italic>Apis</italic> bees</article-title>
+</title-group><contrib-group><contrib contrib-type="author"><name><surname>Doe</surname>
+<given-names>Jane</given-names></name>
+</contrib></contrib-group><abstract><p>We studied bees.</p></abstract></article-meta></front><body><sec id="s1">
+<title>Introduction</title><p>Bees fly<sup><xref ref-type="bibr" rid="b1">1</xref></sup> far
+[<xref ref-type="bibr" rid="b1">1</xref>, <xref ref-type="bibr" rid="b2">2</xref>],
+see <xref ref-type="fig">Fig 1</xref>.</p>
+<sec><title>Energy</title><p>10<sup>-9</sup> J and H<sub>2</sub>O</p><table-wrap id="t1"><label>Table 1</label>
+<caption><p>Counts.</p>
+</caption><table><tr><th>Hive</th><th>Bees</th></tr><tr><td>A</td><td>9</td></tr></table></table-wrap></sec>
+</sec></body>
+<back><ref-list><ref id="b1"><label>1</label><element-citation><source>Nature</source><year>1999</year>
+<pub-id>123456</pub-id></element-citation></ref></ref-list></back></article>"""
+PATENT = """<us-patent-grant file="US1.XML"><us-bibliographic-data-grant><doc-number>123</doc-number>
+<invention-title id="d2">Bee counter</invention-title></us-bibliographic-data-grant><abstract id="abstract">
+<p id="p-1">A device.</p>
+</abstract><description><heading id="h-1">BACKGROUND</heading>
+<p id="p-2">Bees <b>10</b> (<figref idref="D">FIG. 1</figref>) are many.</p>
+</description><claims><claim id="CLM-1"><claim-text>1. A device with<claim-text>a sensor.</claim-text>
+</claim-text></claim></claims>
+</us-patent-grant>"""
+DOCBOOK = """<book xmlns:xlink="http://www.w3.org/1999/xlink"><title>Keeping bees</title><chapter xml:id="c1">
+<title>Spring</title>
+<para>Feed <emphasis role="b">them</emphasis>.</para><itemizedlist><listitem><para>sugar</para></listitem>
+</itemizedlist></chapter></book>"""
+
+
+@pytest.mark.parametrize(
+    ("source", "title", "there", "never"),
+    [
+        (
+            JATS,
+            "On Apis bees",
+            (
+                "## Abstract\n\nWe studied bees.",
+                "## Introduction\n\nBees fly far, see Fig 1.",
+                "### Energy\n\n10⁻⁹ J and H₂O",
+                "Table 1. Counts.\n\n| Hive | Bees |\n| --- | --- |\n| A | 9 |",
+                "- Nature 1999",
+                "Jane Doe",
+            ),
+            ("10.1/x", "123456", "b1", "s1", "PB"),
+        ),
+        (
+            PATENT,
+            "Bee counter",
+            (
+                "## Abstract\n\nA device.",
+                "## BACKGROUND\n\nBees 10 (FIG. 1) are many.",
+                "## Claims\n\n1. A device with a sensor.",
+            ),
+            ("CLM", "US1", "123", "h-1"),
+        ),
+        (DOCBOOK, "Keeping bees", ("# Keeping bees", "## Spring\n\nFeed them.", "- sugar"), ("c1", "http", "role")),
+    ],
+)
+def test_a_document_has_headings_tables_and_no_identifiers(
+    source: str, title: str, there: tuple[str, ...], never: tuple[str, ...]
+) -> None:
+    document = read(source)
+    assert (document.title, document.kind) == (title, "markdown")
+    assert [part for part in there if part not in document.text] == []
+    assert [part for part in never if part in document.text] == []
+
+
+def test_attributes_of_data_stay_where_they_say_something() -> None:
+    text = read(
+        '<servers><server id="s1" uuid="0" name="web one" port="80"/><server ref="x" name="web two"/></servers>'
+    ).text
+    assert "Name: web one" in text
+    assert "Port: 80" in text
+    assert "s1" not in text
+    assert "Ref" not in text
+
+
+@pytest.mark.parametrize("part", ["[,] ", "<xref ref-type='bibr'>1</xref> , ", "( ", "x <b>y</b>"])
+def test_hostile_paragraphs_take_linear_time(part: str) -> None:
+    began = time.process_time()
+    read(f"<article><p>words {part * 30_000}</p></article>")
+    assert time.process_time() - began < 3
+
+
+JATS_TABLE = (
+    "<table><thead><tr><th rowspan='2'>Site</th><th colspan='2'>Pairs</th></tr>"
+    "<tr><th>May</th><th>June</th></tr></thead>"
+    "<tbody><tr><td rowspan='2'>Dune</td><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></tbody></table>"
+)
+CALS_TABLE = (
+    "<table><title>Counted pairs</title><tgroup cols='3'><colspec colname='a'/><colspec colname='b'/>"
+    "<colspec colname='c'/>"
+    "<thead><row><entry morerows='1'>Site</entry><entry namest='b' nameend='c'>Pairs</entry></row>"
+    "<row><entry>May</entry><entry>June</entry></row></thead><tbody><row><entry morerows='1'>Dune</entry>"
+    "<entry>1</entry><entry>2</entry></row><row><entry>3</entry><entry>4</entry></row></tbody></tgroup></table>"
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "caption"), [(JATS_TABLE, ""), (CALS_TABLE, "Counted pairs"), (f"<p>As in{JATS_TABLE}</p>", "As in")]
+)
+def test_cells_of_a_table_fill_what_they_span(table: str, caption: str) -> None:
+    text = read(f"<article><p>Words.</p>{table}</article>").text
+    assert "| Site | Pairs / May | Pairs / June |\n| --- | --- | --- |\n| Dune | 1 | 2 |\n| Dune | 3 | 4 |" in text
+    assert f"{caption}\n\n| Site" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("<p>So <inline-formula><tex-math>x+1</tex-math></inline-formula> holds.</p>", "So x+1 holds."),
+        ("<p>So <inline-formula><tex-math>x</tex-math><math>y</math></inline-formula>.</p>", "So y."),
+        (
+            "<p>So.</p><disp-formula><tex-math>\\documentclass{a}\\begin{document}$E=m$\\end{document}</tex-math>"
+            "</disp-formula>",
+            "$E=m$",
+        ),
+        ("<p>Terns<fn><label>a</label><p>Not all.</p></fn> fly.</p>", "Terns ( Not all.) fly."),
+        ("<p>So:</p><programlisting>int a;\n  b</programlisting>", "```\nint a;\n  b\n```"),
+    ],
+)
+def test_equations_notes_and_listings_are_kept(source: str, said: str) -> None:
+    assert said in read(f"<article>{source}</article>").text

@@ -1,0 +1,107 @@
+"""Books (FB2) and outlines (OPML): what is noted in them is read, where it belongs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+
+from pinakes import parsing
+from pinakes.core.errors import Unreadable
+from pinakes.parsing import outlines
+
+
+def read(text: str, path: str, encoding: str = "utf-8") -> str:
+    return parsing.read(text.encode(encoding), path, max_chars=10_000_000).text
+
+
+def outline(lines: str) -> str:
+    return f'<?xml version="1.0"?><opml version="2.0"><head><title>T</title></head><body>{lines}</body></opml>'
+
+
+@pytest.mark.parametrize("name", ['name="notes"', "id='b' name='notes'"])
+def test_notes_of_a_book_are_chapters_at_its_end(name: str) -> None:
+    book = (
+        '<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0" xmlns:l="http://www.w3.org/1999/xlink">'
+        "<body><section><title><p>One</p></title><p>Words go on.</p></section></body>"
+        f"<body {name}><title><p>Notes</p></title><section><title><p>1</p></title><p>A walrus.</p></section></body>"
+        "</FictionBook>"
+    )
+    text = read(book, "a.fb2")
+    assert text.index("Words go on.") < text.index("# Notes") < text.index("A walrus.")
+
+
+def test_the_note_of_a_line_stands_below_it() -> None:
+    lines = (
+        '<outline text="A &amp; &quot;b&quot;" _note="First line&#10;second &lt;x&gt; it\'s">'
+        "<outline _note='Deep \"note\"' text='C' type=\"x\"/><outline text='' _note='Only a note'/></outline>"
+        '<outline text="D" _note=" "/>'
+    )
+    assert read(outline(lines), "a.opml") == (
+        '# A & "b"\n\nFirst line\nsecond <x> it\'s\n\n## C\n\nDeep "note"\n\nOnly a note\n\n# D\n'
+    )
+
+
+def test_lines_that_are_never_closed_are_looked_through_at_once() -> None:
+    start = time.monotonic()
+    read(outline('<outline text="A"/>' + "<!-- <outline text=\"A _note=' -->" * 50_000), "a.opml")
+    assert time.monotonic() - start < 10
+
+
+def test_a_tag_of_a_book_that_is_never_closed_is_looked_through_at_once() -> None:
+    start = time.monotonic()
+    with suppress(Unreadable):
+        read("<FictionBook><body " + 'name="notes" ' * 100_000, "a.fb2")
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("keyword", ["#+CAPTION:", "#+caption:", "  #+CAPTION[short]:"])
+def test_captions_and_tags_of_org_are_kept(keyword: str) -> None:
+    text = read(
+        f"* TODO Budget :finance:work:\nWords.\n{keyword} Budget by quarter\n"
+        "| Item | Q1 |\n|------+----|\n| Rent | 100 |\n",
+        "a.org",
+    )
+    assert "# Budget (finance, work)" in text
+    assert "Budget by quarter\n\n| Item | Q1 |\n| --- | --- |\n| Rent | 100 |" in text
+
+
+@pytest.mark.parametrize("block", ["SRC org", "example", "VERSE", "src"])
+def test_blocks_of_org_stay_and_what_follows_them_is_read(block: str) -> None:
+    name = block.split()[0]
+    lines = f"  #+BEGIN_{block}\n* x :a:\n#+CAPTION: c\n#+END_other\n* y :b:\n  #+END_{name}\n"
+    text = read(f"* Time :größe:b_1:\n{lines}* End :c:\n", "a.org")
+    assert "# Time (größe, b_1)" in text
+    assert "* x :a:\n#+CAPTION: c\n" in text
+    assert "* y :b:" in text
+    assert "# End (c)" in text
+
+
+def test_captions_in_quotations_of_org_are_kept() -> None:
+    text = read("#+BEGIN_QUOTE\n#+CAPTION: By quarter\n| a | b |\n* x :a:\n#+END_QUOTE\n", "a.org")
+    assert "> By quarter" in text
+    assert "* x :a:" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "* " + " " * 200_000 + "x",
+        "* x" + " :a:" * 50_000 + " " * 100_000 + "x",
+        "*" * 200_000,
+        "#+BEGIN_SRC\n#+BEGIN_QUOTE\n" * 10_000,
+        "#+BEGIN_SRC\n#+END_SRC x\n* x :a:\n" * 10_000,
+        "#+BEGIN_" + "a" * 200_000,
+    ],
+)
+def test_hostile_org_is_looked_through_at_once(text: str) -> None:
+    start = time.monotonic()
+    outlines.prepared(text.encode(), ".org")
+    assert time.monotonic() - start < 2
+
+
+def test_org_that_is_all_colons_is_looked_through_at_once() -> None:
+    start = time.monotonic()
+    read("* a :" + "b:" * 50_000 + "c\n" + "* x " * 50_000 + "\n" + "#+CAPTION: x\n" * 20_000, "a.org")
+    assert time.monotonic() - start < 10

@@ -1,0 +1,175 @@
+"""Web pages: values and words as people see them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes.parsing import read
+from pinakes.parsing.page_tables import with_spans
+from pinakes.parsing.page_values import with_values
+
+
+def text_of(body: str) -> str:
+    return read(f"<html><body>{body}</body></html>".encode(), "a.html", max_chars=1_000_000).text.strip()
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("10<sup>-9</sup> m", "10⁻⁹ m"),
+        ("2<sup><b>32</b></sup>", "2³²"),
+        ("H<sub>2</sub>O", "H₂O"),
+        ("x<sub>max</sub>", "x_max"),
+        ("harbour<sup>1</sup> wall", "harbour[1] wall"),
+        ("harbour<sup class=reference><a href='#n1'>[1]</a></sup>.", "harbour[1]."),
+        ("m<sup><a href='#fn2'>2</a></sup>", "m[2]"),
+        ("the 21<sup>st</sup> day", "the 21st day"),
+    ],
+)
+def test_scripts_are_characters_and_notes_stand_apart(body: str, text: str) -> None:
+    assert text_of(f"<p>{body}</p>") == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<b>S</b>ome info", "Some info"),
+        ("<i>I</i>tem A", "Item A"),
+        ("f<strong><em>oo</em></strong>d", "food"),
+        ("l<mark>a</mark>st", "last"),
+        ("so<wbr>ft, hy&shy;phen, ze&#8203;ro, jo&#x2060;in", "soft, hyphen, zero, join"),
+        ("<span style='float:left'>O</span>nce", "Once"),
+        ("a <b>bold</b> word", "a **bold** word"),
+        ("the <a href='x'>tortoise</a>s", "the [tortoises](x)"),
+        ("un<a href='x'>seen</a>", "[unseen](x)"),
+        ("caf&eacute;<b>s</b>", "cafés"),
+    ],
+)
+def test_no_word_is_cut_by_marks(body: str, text: str) -> None:
+    assert text_of(f"<p>{body}</p>") == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            "<ul><li><input type=checkbox checked> done</li><li><input type='checkbox'> open</li></ul>",
+            "- ☒ done\n- ☐ open",
+        ),
+        ("<p><input type=radio checked>Yes <input type=radio>No</p>", "☒ Yes ☐ No"),
+        ("<p>Name: <input value='Zelda &amp; Co'></p>", "Name: Zelda & Co"),
+        ("<p>Size <select><option>S<option selected>M</select></p>", "Size ☐ S ☒ M"),
+        ("<p>Key <input type=password value=x><input type=hidden value=y></p>", "Key"),
+    ],
+)
+def test_forms_show_what_they_hold(body: str, text: str) -> None:
+    assert text_of(body) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<ol start=3><li>three<li>four</ol>", "3. three\n4. four"),
+        ("<ol><li>one</li><li value=7>seven</li><li>eight</li></ol>", "1. one\n\n7. seven\n8. eight"),
+        ("<ol type=a start=2><li>b<li>c</ol>", "- b. b\n- c. c"),
+        ("<ol type=I><li>x<li>y</ol>", "- I. x\n- II. y"),
+    ],
+)
+def test_items_have_the_numbers_that_people_see(body: str, text: str) -> None:
+    assert text_of(body) == text
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        (
+            "<tr><th>Land</th><th>City</th></tr><tr><td rowspan=2>A</td><td>b</td></tr><tr><td>c</td></tr>",
+            ["| Land | City |", "| A | b |", "| A | c |"],
+        ),
+        (
+            "<thead><tr><th rowspan=2>Name</th><th colspan=2>2023</th></tr><tr><th>Q1</th><th>Q2</th></tr></thead>"
+            "<tr><td>A</td><td>1</td><td>2</td></tr>",
+            ["| Name | 2023 / Q1 | 2023 / Q2 |", "| A | 1 | 2 |"],
+        ),
+        (
+            "<tr><th>a</th><th>b</th><th>c</th></tr><tr><td colspan=3>North</td></tr><tr><td>1</td><td>2</td><td>3</td></tr>",  # noqa: E501
+            ["| North |  |  |", "| 1 | 2 | 3 |"],
+        ),
+        (
+            "<caption>Rates</caption><tr><th>a</th><th>b</th></tr><tr><td rowspan=0>x</td><td>1</td></tr><tr><td>2</td></tr>",  # noqa: E501
+            ["*Rates*", "| x | 1 |", "| x | 2 |"],
+        ),
+    ],
+)
+def test_cells_that_span_others_stand_in_each_row(table: str, rows: list[str]) -> None:
+    lines = text_of(f"<table>{table}</table>").split("\n")
+    assert not set(rows) - set(lines), lines
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<b>",
+                "</b>",
+                "<sup>",
+                "</sup>",
+                "<a href=x>",
+                "</a>",
+                "<td colspan=2>",
+                "<tr>",
+                "</tr>",
+                "<table>",
+                "</table>",
+                "<li value=3>",
+                "<ol type=a>",
+                "</ol>",
+                "<input checked type=checkbox>",
+                "<p>",
+                "alpha",
+                "Beta ",
+                "7",
+                " gamma,",
+            ]
+        ),
+        max_size=40,
+    )
+)
+def test_no_letter_of_a_page_is_lost(parts: list[str]) -> None:
+    written = "".join(char for part in parts if not part.startswith("<") for char in part if char.isalpha())
+    changed = with_spans(with_values("".join(parts)))
+    shown = "".join(changed.replace("<", ">").split(">")[::2])
+    for letter in set(written):
+        assert shown.count(letter) >= written.count(letter)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<sup>1" * 50_000,
+        "<b>a" * 50_000,
+        "<a href=x>b</a>" * 50_000,
+        "<table>" + "<tr><td colspan=1000 rowspan=1000>x" * 3_000,
+        "<table><tr>" + "<td>a" * 200_000,
+        "<table><thead>" + "<tr><th>a" * 50_000,
+        "<ol type=a>" * 30_000,
+        "<li value=1>" * 50_000,
+        "&shy" * 100_000,
+    ],
+)
+def test_pages_that_are_made_to_be_slow_are_not(hostile: str) -> None:
+    begun = time.process_time()
+    assert len(with_spans(with_values(hostile))) < 20_000_000
+    assert time.process_time() - begun < 8
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["<tr><td>one<td>two<td>three</tr>", "<TR><TH>one<TD>two<TD>three</TR>", "<tr><td>one<td>two</td><td>three"],
+)
+def test_cells_that_a_page_leaves_open_are_read_all(row: str) -> None:
+    assert text_of(f"<table>{row}</table>").startswith("| one | two | three |")

@@ -1,0 +1,191 @@
+"""What stands where on a PDF page: tables, superscripts, drop caps, right-to-left text, words that marks cut."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from printed_pdf import At, lines, printed, table
+
+from pinakes import parsing
+from pinakes.core.records import Document
+
+PLAN = [["Item", "Q1", "Q2"], *([f"Item {at}", str(3 * at), str(4 * at)] for at in range(1, 6))]
+
+
+def read(*pages: list[At]) -> Document:
+    return parsing.read(printed(pages), "a.pdf", max_chars=10_000_000)
+
+
+def rows(document: Document) -> list[list[str]]:
+    lines_of_tables = [line for line in document.text.split("\n") if line.startswith("| ")]
+    found = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines_of_tables]
+    return [row for row in found if set(row) != {"---"}]
+
+
+def test_a_table_is_one_row_a_line_with_its_column_names() -> None:
+    document = read([*lines("The plan of the coming year"), *table(PLAN)])
+    assert rows(document) == PLAN
+    assert document.text.startswith("The plan of the coming year\n\n| Item | Q1 | Q2 |\n| --- | --- | --- |\n")
+
+
+def test_a_table_that_goes_on_has_its_column_names_on_the_next_page() -> None:
+    more = [[f"Item {at}", str(3 * at), str(4 * at)] for at in range(6, 9)]
+    document = read(table(PLAN), table(more, top=740))
+    assert rows(document) == [*PLAN, PLAN[0], *more]
+
+
+def test_cells_of_several_lines_stay_in_their_row() -> None:
+    cells = [
+        *table([PLAN[0]], top=720),
+        At(72, 700, "A long"),
+        At(72, 686, "item"),
+        At(182, 700, "1"),
+        At(292, 700, "2"),
+    ]
+    document = read([*cells, *table([["Short", "3", "4"], ["Other", "5", "6"]], top=664, pitch=30)])
+    assert rows(document) == [PLAN[0], ["A long item", "1", "2"], ["Short", "3", "4"], ["Other", "5", "6"]]
+
+
+def test_empty_cells_keep_the_columns_in_order() -> None:
+    sparse = [["Part", "Stock", "Order"], ["Bolt", "", "7"], ["Nut", "9", ""], ["Nail", "4", "2"]]
+    assert rows(read(table(sparse))) == sparse
+
+
+def test_names_of_groups_stand_before_those_of_their_columns() -> None:
+    names = [At(182, 718, "2023"), At(402, 718, "2024")]
+    body = [["Item", "Q1", "Q2", "Q1", "Q2"], ["Bolt", "1", "2", "3", "4"], ["Nut", "5", "6", "7", "8"]]
+    document = read([*names, *table(body)])
+    assert rows(document)[0] == ["Item", "2023 Q1", "2023 Q2", "2024 Q1", "2024 Q2"]
+
+
+def test_rows_without_names_stay_lines() -> None:
+    document = read(table([["1", "2.5", "3"], ["2", "3.5", "4"], ["3", "4.5", "5"]]))
+    assert document.text == "1 2.5 3\n2 3.5 4\n3 4.5 5\n"
+
+
+def test_two_columns_of_prose_are_no_table() -> None:
+    left = [At(72, 700 - 14 * at, "some words of the left column go on") for at in range(8)]
+    right = [At(330, 700 - 14 * at, "and those of the right one do so too") for at in range(8)]
+    assert "|" not in read([*left, *right]).text
+
+
+def test_a_bar_in_a_cell_does_not_part_it() -> None:
+    marked = [["Name", "Sign", "Use"], ["or", "a|b", "logic"], ["pipe", "a|b", "shell"]]
+    assert "| or | a\\|b | logic |" in read(table([*marked, ["abs", "|x|", "maths"]])).text
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [
+        ([At(72, 700, "10"), At(85.4, 705, "-9", 8), At(100, 700, "metres")], "10^-9 metres"),
+        ([At(72, 700, "of 2"), At(89, 705, "32", 8), At(102, 700, "addresses")], "of 2^32 addresses"),
+        ([At(72, 700, "H"), At(80.7, 697, "2", 8), At(85.2, 700, "O boils")], "H2O boils"),
+        ([At(72, 700, "the 21"), At(105, 705, "st", 8), At(114, 700, "century")], "the 21st century"),
+        ([At(72, 700, "known"), At(106, 705, "3", 8), At(114, 700, "and so on")], "known^3 and so on"),
+        ([At(72, 700, "x"), At(78, 705, "n", 8), At(86, 700, "grows")], "x^n grows"),
+    ],
+)
+def test_superscripts_do_not_join_what_they_belong_to(items: list[At], text: str) -> None:
+    assert read(items).text == f"{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("cap", "wide", "rest", "word"),
+    [("T", 22, "he quick fox runs", "The"), ("W", 33, "hen it was late", "When"), ("E", 24, "very day", "Every")],
+)
+def test_a_drop_cap_begins_its_word(cap: str, wide: int, rest: str, word: str) -> None:
+    x = 74 + wide
+    page = [At(72, 680, cap, 34), At(x, 698, rest), At(x, 684, "and goes on"), At(72, 668, "below the letter")]
+    assert read(page).text.split()[0] == word
+
+
+@pytest.mark.parametrize(
+    ("drawn", "word"),
+    [
+        ("e\ufb03cient", "efficient"),
+        ("\ufb01nd", "find"),
+        ("con\u00adfig\u00aduration", "configuration"),
+        ("zero\u200bwidth", "zerowidth"),
+        ("word\u2060joiner", "wordjoiner"),
+        ("bom\ufeffmark", "bommark"),
+    ],
+)
+def test_marks_within_words_do_not_cut_them(drawn: str, word: str) -> None:
+    assert read([At(72, 700, f"the {drawn} here")]).text == f"the {word} here\n"
+
+
+@pytest.mark.parametrize(("apart", "text"), [(400, "Marseille"), (1000, "M arseille")])
+def test_letters_that_touch_each_other_are_one_word_whatever_their_font_says(apart: int, text: str) -> None:
+    letters = "".join(f"{ord(char):04x}" for char in "arseille")
+    kerned = f"BT /F2 12 Tf 72 700 Td [<{ord('M'):04x}> -{apart} <{letters}>] TJ ET"  # M is wider than its font says
+    assert parsing.read(printed([[kerned]]), "a.pdf", max_chars=1000).text == f"{text}\n"
+
+
+@pytest.mark.parametrize("hyphen", ["-", "\u00ad", "\u2010"])
+def test_a_word_that_a_hyphen_cuts_at_the_end_of_a_line_is_one(hyphen: str) -> None:
+    page = lines(f"the configu{hyphen}", "ration of all the servers")
+    assert "configuration" in read(page).text
+
+
+@pytest.mark.parametrize("text", ["שלום עולם", "דוח שנתי לבעלי המניות", "שנה טובה"])
+def test_right_to_left_text_reads_as_it_is_spoken_however_it_is_drawn(text: str) -> None:
+    assert read([At(72, 700, text[::-1])]).text == f"{text}\n"
+    assert read([At(400, 700, text, leftwards=True)]).text == f"{text}\n"
+
+
+def test_numbers_in_right_to_left_text_keep_their_order() -> None:
+    assert read([At(72, 700, "הבוט 2024 תנש")]).text == "שנת 2024 טובה\n"
+    parts = [At(300, 700, "שנת ", leftwards=True), At(235, 700, "2024"), At(222, 700, "טובה", leftwards=True)]
+    assert read(parts).text == "שנת 2024 טובה\n"
+
+
+def test_words_outside_of_the_page_are_counted_and_left_out() -> None:
+    document = read([*lines("On the page"), At(900, 700, "beside it")])
+    assert document.text == "On the page\n"
+    assert [(note.code, note.count) for note in document.notes] == [("hidden", 2)]
+
+
+@pytest.mark.parametrize("place", [(72, 600), (300, 720), (72, 705)])
+def test_words_that_are_drawn_invisibly_are_marked(place: tuple[float, float]) -> None:
+    document = read([*lines("On the page", "", "", "and below"), At(*place, "Secret osprey", invisible=True)])
+    assert "[hidden: Secret osprey]" in document.text
+    assert "On the page" in document.text.replace("[hidden: Secret osprey]", "").replace("  ", " ")
+    assert [(note.code, note.count) for note in document.notes] == [("hidden", 1)]
+
+
+def test_more_invisible_words_than_others_are_marked_where_no_picture_shows_them() -> None:
+    document = read([*lines("Seen"), *(At(72, 600 - 20 * at, f"Osprey {at}", invisible=True) for at in range(3))])
+    assert document.text.count("[hidden: Osprey") == 3
+
+
+def test_a_page_of_many_cells_is_read_in_good_time() -> None:
+    cells = [At(20 + 14 * (at % 40), 780 - 2 * (at // 40), "x1", 2) for at in range(12_000)]
+    begun = time.process_time()
+    assert read(cells).text.count("x1") == 12_000
+    assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize(
+    "cells", [("many words that are prose and go on", "and on in another column"), ("a", "2", "c")]
+)
+def test_a_page_of_many_rows_is_read_in_good_time(cells: tuple[str, ...]) -> None:
+    drawn = [At(20 + 180 * at, 785 - 0.15 * row, cell, 0.1) for row in range(5_000) for at, cell in enumerate(cells)]
+    begun = time.process_time()
+    assert read(drawn).text.count(cells[0]) >= 5_000
+    assert time.process_time() - begun < 20
+
+
+WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789", min_size=3, max_size=9)
+
+
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=14))
+@settings(max_examples=60, deadline=None)
+def test_no_word_of_a_page_is_lost(content: list[list[str]]) -> None:
+    drawn = [
+        At(72 + 100 * at, 740 - 20 * row, word) for row, words in enumerate(content) for at, word in enumerate(words)
+    ]
+    text = read(drawn).text
+    assert [word for words in content for word in words if word not in text] == []

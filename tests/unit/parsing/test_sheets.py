@@ -1,0 +1,110 @@
+"""Workbooks: what text boxes and comments say stands below their sheet."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from small_docx import zipped
+from small_pptx import relations
+from small_xlsx import comments, xlsx
+
+from pinakes import parsing
+from pinakes.core.errors import Unreadable
+from pinakes.core.records import Document
+from pinakes.parsing.regions import Sheet, tables_of
+from pinakes.text.page_numbers import pages_of
+
+NAMES = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+DRAWN = 'xmlns:xdr="urn:drawing" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+PERSON = '<person displayName="Ben Okoro" id="{B}" userId="b" providerId="None"/>'
+THREAD = (
+    '<x:ThreadedComments xmlns:x="http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments">'
+    '<x:threadedComment ref="A1" personId="{B}" id="{1}"><x:text>Is it so?</x:text></x:threadedComment>'
+    '<x:threadedComment ref="A1" personId="{C}" id="{2}" parentId="{1}"><x:text>It is</x:text></x:threadedComment>'
+    "</x:ThreadedComments>"
+)
+
+
+def read(data: bytes) -> Document:
+    return parsing.read(data, "a.xlsx", max_chars=100_000)
+
+
+def test_notes_stand_below_their_sheet_with_cell_and_author() -> None:
+    made = comments(["Ada", ""], ("B1", 0, "Ada:\n R&amp;D"), ("A1", 1, "What &lt;for&gt;?"), ("A1", 0, " "))
+    document = read(xlsx({"One": ["a", "b"], "Two": ["c", "d"]}, {"One": {"comments": made}}))
+    assert document.text == (
+        "## One\n\n| a | b |\n| --- | --- |\n\n### Comments\n\n- B1: Ada: R&D\n- A1: What <for>?\n\n"
+        "## Two\n\n| c | d |\n| --- | --- |\n"
+    )
+    assert document.pages == (0, document.text.index("## Two"))
+
+
+def test_threads_are_read_and_what_stands_for_them_in_old_programs_is_not() -> None:
+    made = comments(["tc={1}", "Ada"], ("A1", 0, "[Threaded comment] Your version"), ("B1", 1, "A note"))
+    there = {"comments": made, "threadedComment": THREAD}
+    text = read(xlsx({"One": ["a", "b"]}, {"One": there}, PERSON)).text
+    assert text.endswith("### Comments\n\n- B1: Ada: A note\n- A1: Ben Okoro: Is it so?\n- A1: It is\n")
+    text = read(xlsx({"One": ["a", "b"]}, {"One": {"comments": made}})).text
+    assert "- A1: [Threaded comment] Your version\n" in text
+
+
+def test_text_boxes_stand_below_the_cells_of_their_sheet() -> None:
+    runs = "<a:p><a:r><a:t>Not </a:t></a:r><a:r><a:t>audited: R&amp;D</a:t></a:r></a:p><a:p/><a:p><a:t>See</a:t></a:p>"
+    boxes = f"<xdr:wsDr {DRAWN}><xdr:pic/><xdr:sp><xdr:txBody>{runs}</xdr:txBody></xdr:sp></xdr:wsDr>"
+    made = comments(["Ada"], ("A1", 0, "Why?"))
+    document = read(
+        xlsx({"One": ["a", "b"], "Two": []}, {"One": {"drawing": boxes, "comments": made}, "Two": {"drawing": boxes}})
+    )
+    assert document.text == (
+        "## One\n\n| a | b |\n| --- | --- |\n\nNot audited: R&D\n\nSee\n\n### Comments\n\n- A1: Ada: Why?\n\n"
+        "## Two\n\nNot audited: R&D\n\nSee\n"
+    )
+
+
+def test_a_sheet_with_comments_only_is_there() -> None:
+    made = comments(["Ada"], ("A1", 0, "Fill this in"))
+    document = read(xlsx({"One": ["a", "b"], "R&amp;D": [], "Two": ["c", "d"]}, {"R&amp;D": {"comments": made}}))
+    starts = [document.text[at:].partition("\n")[0] for at in document.pages]
+    assert starts == ["## One", "## R&D", "## Two"]
+
+
+def test_what_stands_in_a_sheet_before_an_empty_one_is_said_to_be_there() -> None:
+    document = read(xlsx({"One": ["a", "b"], "Empty": [], "Two": ["c", "d"]}))
+    second = document.text.index("## Two")
+    assert pages_of(document.pages, 0, 5) == (1, 1)
+    assert pages_of(document.pages, second, second + 5) == (3, 3)
+
+
+def test_a_workbook_that_is_made_to_be_slow_is_looked_through_at_once() -> None:
+    start = time.monotonic()
+    with contextlib.suppress(Unreadable):
+        read(zipped({"xl/workbook.xml": b"<sheet " + b"a" * 300_000}))
+    assert time.monotonic() - start < 5
+
+
+def test_comments_that_sheets_share_are_read_once() -> None:
+    names = range(500)
+    of_book = relations({f"r{at}": ("worksheet", f"worksheets/sheet{at}.xml") for at in names})
+    of_sheet = relations({"r": ("comments", "../comments1.xml")})
+    listed = "".join(f'<sheet name="S" r:id="r{at}"/>' * 2 for at in names)
+    parts = {
+        "xl/workbook.xml": f"<workbook {NAMES}>{listed}</workbook>",
+        "xl/_rels/workbook.xml.rels": of_book,
+        **{f"xl/worksheets/_rels/sheet{at}.xml.rels": of_sheet for at in names},
+        "xl/comments1.xml": comments(["Ada"], *[("A1", 0, "Fill this in")] * 5_000),
+    }
+    start = time.monotonic()
+    text = parsing.read(
+        zipped({name: part.encode() for name, part in parts.items()}), "a.xlsx", max_chars=1_000_000
+    ).text
+    assert text.count("Fill this in") == 5_000
+    assert time.monotonic() - start < 5
+
+
+def test_a_total_below_a_blank_row_belongs_to_the_table_above() -> None:
+    sheet = Sheet()
+    for row, cells in {0: ("Month", "Sales"), 1: ("Jan", "1000"), 2: ("Feb", "1200"), 4: ("Total", "2200")}.items():
+        sheet.rows[row] = dict(enumerate(cells))
+        sheet.numbers |= {(row, 1)} if row else set()
+    assert [*tables_of(sheet)] == ["| Month | Sales |\n| --- | --- |\n| Jan | 1000 |\n| Feb | 1200 |\n| Total | 2200 |"]
