@@ -21,7 +21,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.quality.sets import ROOT, QuestionSet, asker, available
-from pinakes.core.ports import Lexical, Lexicon
+from pinakes.core import ports
+from pinakes.core.ports import Lexicon
 from pinakes.core.records import SearchMode
 from pinakes.evaluation.questions import Question
 from pinakes.evaluation.run import evaluate
@@ -113,8 +114,9 @@ def edited(word: str, chance: random.Random) -> str:
 def lexicon_of(library: Library) -> Lexicon:
     """Return the words of a library's only collection."""
     _, index = library.app.index(library.chosen())
-    assert isinstance(index, Lexical)
-    return index.lexicon()
+    words = ports.lexicon_of(index)
+    assert words is not None
+    return words
 
 
 def noticed(

@@ -17,9 +17,9 @@ import numpy
 from pinakes import app
 from pinakes.catalog import changes, collections, documents, embeddings, generations, history, home, sources
 from pinakes.core.errors import PinakesError, exit_code
-from pinakes.indexes.keyword import tantivy_engine
+from pinakes.indexes.keyword import tantivy_index
 from pinakes.indexes.storage import versions
-from pinakes.indexes.vector import faiss_engine, saved_vectors
+from pinakes.indexes.vector import faiss_index, saved_vectors
 from pinakes.ingestion import embedding, head_refinement, progressive, reindexing, run
 from pinakes.library import Library
 from pinakes.models import approximation
@@ -37,9 +37,9 @@ POINTS: dict[str, tuple[Any, str]] = {
     "removal": (documents, "remove"),
     "manifest": (sources, "note"),
     "state": (sources, "finished"),
-    "keyword": (tantivy_engine.KeywordIndex, "_write"),
-    "position": (tantivy_engine, "_replace"),
-    "vectors": (faiss_engine.VectorIndex, "apply"),
+    "keyword": (tantivy_index.KeywordIndex, "_write"),
+    "position": (tantivy_index, "_replace"),
+    "vectors": (faiss_index.VectorIndex, "apply"),
     "array": (numpy, "save"),
     "snapshot": (saved_vectors.Snapshots, "_write"),
     "old snapshot": (shutil, "rmtree"),
@@ -131,7 +131,7 @@ def work(
     os.dup2(os.open(stderr, os.O_WRONLY), 2)
     # Small steps, so that a small corpus has as many moments to die at as a large one.
     run._FOLLOW_AFTER_CHUNKS = 10
-    faiss_engine._SAVE_AFTER_ROWS = 10
+    faiss_index._SAVE_AFTER_ROWS = 10
     if point == "limit":
         limit_files(number)
     elif point:

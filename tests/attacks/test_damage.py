@@ -105,7 +105,7 @@ class TestIndexFiles:
         before = file.read_bytes()
         script = (
             "import os, sys; from attacked_home import *\n"
-            "from pinakes.indexes.keyword.tantivy_engine import KeywordIndex\n"
+            "from pinakes.indexes.keyword.tantivy_index import KeywordIndex\n"
             "write = KeywordIndex._write\n"
             "def killed(*a):\n    write(*a)\n    os._exit(9)\n"
             "KeywordIndex._write = killed\n"

@@ -17,7 +17,7 @@ from typer.main import get_command
 from pinakes import Library
 from pinakes.cli.commands import app
 from pinakes.core.errors import exit_code, http_status
-from pinakes.indexes import INDEXES
+from pinakes.indexes import ENGINES
 from pinakes.settings import REMOVED, load, profiles, table
 from pinakes.settings.layers import OWN_FILES
 from pinakes.tools import TOOLS
@@ -188,7 +188,7 @@ def test_the_page_for_platform_teams_says_what_there_is_for_kubernetes_and_qdran
     manifests = [
         name for name in shipped.splitlines() if re.search(r"(?:^|/)(?:charts?|crds?|k8s|manifests)/|Chart\.yaml", name)
     ]
-    assert (list(INDEXES), manifests) == (["local"], [])
+    assert (list(ENGINES), manifests) == (["tantivy", "faiss"], [])
     assert [row["you have"].split()[0] for row in rows] == ["a", "a", "Qdrant"]
     assert all(word in rows[-1]["here is"] for word in ("Tantivy", "FAISS"))
 

@@ -19,11 +19,11 @@ from filelock import FileLock
 
 from pinakes.core.errors import Busy, ModelMismatch, ModelUnavailable
 from pinakes.core.ports import Index
-from pinakes.indexes.keyword import tantivy_engine
-from pinakes.indexes.local import LocalIndex
+from pinakes.indexes.combined import CombinedIndex
+from pinakes.indexes.keyword import tantivy_index
 from pinakes.indexes.storage import checksums
 from pinakes.indexes.updater import Superseded, catch_up
-from pinakes.indexes.vector.faiss_engine import VectorIndex
+from pinakes.indexes.vector.faiss_index import VectorIndex
 from pinakes.indexes.verification import compare
 from pinakes.ingestion import Event
 from pinakes.library import Library
@@ -623,9 +623,9 @@ class TestSharing:
     @pytest.mark.parametrize(
         ("owner", "step"),
         [
-            (LocalIndex, "apply"),
-            (tantivy_engine.KeywordIndex, "_write"),
-            (tantivy_engine, "_replace"),
+            (CombinedIndex, "apply"),
+            (tantivy_index.KeywordIndex, "_write"),
+            (tantivy_index, "_replace"),
             (VectorIndex, "apply"),
         ],
         ids=["all", "words", "position", "vectors"],
@@ -679,7 +679,7 @@ class TestSharing:
                 other.reindex()
                 other.add(str(write_files(docs, {"new.md": "Newts swim.\n"})))
 
-            beforehand(monkeypatch, LocalIndex, "contents", replaced)
+            beforehand(monkeypatch, CombinedIndex, "contents", replaced)
             assert problems(filled) == []
         assert filled.collection().generation == 2
 

@@ -20,7 +20,7 @@ from pinakes.evaluation.tuning.ascent import Budget
 from pinakes.evaluation.tuning.findings import TuningResult, fragment
 from pinakes.evaluation.tuning.trials import Trials, TuningSubject
 from pinakes.evaluation.tuning.tune import TuningPlan, tune
-from pinakes.indexes.vector.faiss_engine import VectorIndex
+from pinakes.indexes.vector.faiss_index import VectorIndex
 from pinakes.library import Library
 from pinakes.testing import write_files
 

@@ -13,7 +13,12 @@ import pytest
 from pinakes import testing
 from pinakes.core.ports import Embedder, Index, KeywordQuery, VectorQuery, Vectors
 from pinakes.core.records import Filter, Float32, IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.indexes.combined import CombinedIndex
+from pinakes.indexes.keyword.tantivy_engine import TantivyEngine
+from pinakes.indexes.opening import Opening
+from pinakes.indexes.vector.faiss_engine import FaissEngine
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
+from pinakes.settings import SearchSettings, Settings
 from pinakes.testing import ReferenceIndex
 
 
@@ -35,6 +40,22 @@ class Remembering:
 
 def test_the_reference_index_passes(tmp_path: Path) -> None:
     testing.check_index(Remembering(), tmp_path)
+
+
+@pytest.mark.parametrize("check", testing.INDEX_CHECKS, ids=testing.name_of)
+@pytest.mark.parametrize("ours", [TantivyEngine, FaissEngine])
+def test_an_engine_of_ours_goes_with_one_of_others(
+    ours: type[Any], check: Callable[[testing.MakeIndex, Path], None], tmp_path: Path
+) -> None:
+    remembered = Remembering()
+    settings = Settings(search=SearchSettings(title_boost=0, path_boost=0, phrase_boost=0))
+
+    def make(folder: Path, dimension: int, select: Callable[[Filter], Int64]) -> Index:
+        other = remembered(folder, dimension, select)
+        own = ours(Opening(folder, dimension, select, settings))
+        return CombinedIndex("both", *((own, other) if ours is TantivyEngine else (other, own)))
+
+    check(make, tmp_path)
 
 
 class FiltersTooLate(ReferenceIndex):

@@ -15,7 +15,7 @@ from rapidfuzz.distance import OSA
 from pinakes.core.ports import Lexicon
 from pinakes.core.records import IndexEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
-from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
+from pinakes.indexes.keyword.tantivy_index import KeywordIndex
 from pinakes.search.query.spelling import absent, corrected, missing
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import Analyzer

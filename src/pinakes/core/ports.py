@@ -282,11 +282,11 @@ class Vectors:
     sums: Float32
 
 
-class Index(Protocol):
-    """A derived search index over the chunks of one collection generation. Thread-safe.
+class Engine(Protocol):
+    """What a keyword and a vector engine have in common: both follow the chunks of one collection generation.
 
-    Of a query, ``where`` is applied before the best ``limit`` are taken; with ``among``, only these ids are ranked. All
-    scores: higher is better. A search asks each engine at most twice: for candidates, then for what is known of them.
+    Opened by ``indexes.open_index`` with a folder of its own, and a function from filters to the documents that pass,
+    for engines that cannot filter by themselves. Thread-safe.
     """
 
     def position(self) -> int:
@@ -307,30 +307,12 @@ class Index(Protocol):
         """
         ...
 
-    def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
-        """Answer each of ``queries``, all in one call of the engine: rank chunks by BM25.
-
-        With the evidence "documents" whole documents are ranked, and all ids are those of documents. With "definitions"
-        ``text`` is names separated by blanks, which compare as they are written; a chunk's score is how many of them it
-        defines, and ``types.HELD`` for each of several words (RFC-0011, max_retries) that its text has as a whole,
-        whatever its case. With "phrases" every chunk with the words of ``text`` in a row scores 1.
-        """
-        ...
-
-    def vector(self, *queries: VectorQuery) -> list[Ranking]:
-        """Answer each of ``queries``, all in one call of the engine: rank chunks by cosine."""
-        ...
-
     def contents(self) -> Mapping[str, Int64]:
         """Return the sorted ids each part of the index holds, for ``verify``.
 
         Of chunks "keyword", "vector", and "exact": those whose vector is the model's own. "documents": of those that
-        it ranks as a whole.
+        it ranks as a whole. Each engine returns its own parts.
         """
-        ...
-
-    def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
-        """Return the vectors of these chunks and those of these documents, in one call of the engine."""
         ...
 
     def describe(self) -> Mapping[str, str | int]:
@@ -342,9 +324,43 @@ class Index(Protocol):
         ...
 
 
+class KeywordEngine(Engine, Protocol):
+    """Finds chunks and documents by their words.
+
+    Of a query, ``where`` is applied before the best ``limit`` are taken; with ``among``, only these ids are ranked. All
+    scores: higher is better. A search asks each engine at most twice: for candidates, then for what is known of them.
+    """
+
+    def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
+        """Answer each of ``queries``, all in one call of the engine: rank chunks by BM25.
+
+        With the evidence "documents" whole documents are ranked, and all ids are those of documents. With "definitions"
+        ``text`` is names separated by blanks, which compare as they are written; a chunk's score is how many of them it
+        defines, and ``records.HELD`` for each of several words (RFC-0011, max_retries) that its text has as a whole,
+        whatever its case. With "phrases" every chunk with the words of ``text`` in a row scores 1.
+        """
+        ...
+
+
+class VectorEngine(Engine, Protocol):
+    """Finds chunks by their vectors; ``where``, ``limit`` and ``among`` as for a keyword engine."""
+
+    def vector(self, *queries: VectorQuery) -> list[Ranking]:
+        """Answer each of ``queries``, all in one call of the engine: rank chunks by cosine."""
+        ...
+
+    def vectors(self, chunks: Int64, documents: Int64 | None = None) -> Vectors:
+        """Return the vectors of these chunks and those of these documents, in one call of the engine."""
+        ...
+
+
+class Index(KeywordEngine, VectorEngine, Protocol):
+    """Both engines of a collection generation; one object may be both, or ``indexes.combined`` joins two."""
+
+
 @runtime_checkable
 class Checkable(Protocol):
-    """What an index can also do when it can tell whether what it keeps is as it was written."""
+    """What an engine can also do when it can tell whether what it keeps is as it was written."""
 
     def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Return by the part of the index (name, what is wrong) of the files that are not as they were written."""
@@ -357,11 +373,16 @@ class Checkable(Protocol):
 
 @runtime_checkable
 class Lexical(Protocol):
-    """What an index can also do when it keeps the words of its documents as they are written."""
+    """What a keyword engine can also do when it keeps the words of its documents as they are written."""
 
-    def lexicon(self) -> Lexicon:
-        """Return the words as they stand now, for one search."""
+    def lexicon(self) -> Lexicon | None:
+        """Return the words as they stand now, for one search; None where it has none after all."""
         ...
+
+
+def lexicon_of(engine: object) -> Lexicon | None:
+    """Return the words of an engine's documents as they are written, None where it does not keep them."""
+    return engine.lexicon() if isinstance(engine, Lexical) else None
 
 
 class Lexicon(Protocol):

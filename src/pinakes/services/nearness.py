@@ -16,7 +16,7 @@ from typing import Final
 from pinakes.app import App
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import PinakesError
-from pinakes.core.ports import Index, Lexical, VectorQuery
+from pinakes.core.ports import Index, VectorQuery, lexicon_of
 from pinakes.search import Request
 from pinakes.search.federated import CollectionModels
 from pinakes.search.query.syntax import parse_query
@@ -112,10 +112,11 @@ def _look(app: App, asked: Callable[[CollectionRecord], Request], name: str) -> 
         request, vectors = asked(record), app.query_vectors_of(record)
         if not _is_plain(request) or vectors.fingerprint != record.fingerprint:
             return None
-        if not isinstance(index, Lexical) or not app.statistics.all_embedded(record, index):
+        lexicon = lexicon_of(index)
+        if lexicon is None or not app.statistics.all_embedded(record, index):
             return None
         [nearest] = index.vector(VectorQuery(vectors.vector_of(request.query.strip()), _NEAREST))
-        words, lexicon = list(taken_apart(request.query).words), index.lexicon()
+        words = list(taken_apart(request.query).words)
         if len(words) > _MOST_WORDS:
             words = []
         there = frozenset(filter(lexicon.has, words))

@@ -12,7 +12,7 @@ import pytest
 
 from pinakes.core.records import HELD, IndexEntry
 from pinakes.indexes.keyword.stored_terms import TermWriter
-from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
+from pinakes.indexes.keyword.tantivy_index import KeywordIndex
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import Analyzer
 

@@ -23,8 +23,8 @@ from pinakes.core.filters import parse
 from pinakes.core.ports import Index, KeywordQuery, VectorQuery
 from pinakes.core.records import Filter, Float32, IndexEntry, Int64, VectorEntry
 from pinakes.indexes import open_index
-from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
-from pinakes.indexes.local import LocalIndex
+from pinakes.indexes.combined import CombinedIndex
+from pinakes.indexes.keyword.tantivy_index import KeywordIndex
 from pinakes.platform import locks
 from pinakes.platform.disk import folder_bytes
 from pinakes.settings import IndexSettings, SearchSettings, Settings
@@ -36,11 +36,13 @@ Select = Callable[[Filter], Int64]
 
 def make(
     folder: Path, dimension: int, select: Select, index: IndexSettings | None = None, search: SearchSettings = PLAIN
-) -> LocalIndex:
-    return LocalIndex(folder, dimension, select, index=index or IndexSettings(), search=search)
+) -> CombinedIndex:
+    opened = open_index(Settings(index=index or IndexSettings(), search=search), folder, dimension, select)
+    assert isinstance(opened, CombinedIndex)
+    return opened
 
 
-def filled(folder: Path, corpus: Corpus, index: IndexSettings | None = None) -> LocalIndex:
+def filled(folder: Path, corpus: Corpus, index: IndexSettings | None = None) -> CombinedIndex:
     local = make(folder, corpus.dimension, corpus.select, index)
     local.apply(list(corpus.metadata), corpus.entries, 1)
     return local
@@ -84,12 +86,12 @@ def entry(chunk_id: int, text: str, *, title: str = "", path: str = "a.md", head
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[LocalIndex]:
+def local(tmp_path: Path) -> Iterator[CombinedIndex]:
     with closing(make(tmp_path, 4, lambda where: np.empty(0, np.int64), search=SearchSettings())) as index:
         yield index
 
 
-def test_titles_paths_and_headers_are_found(local: LocalIndex) -> None:
+def test_titles_paths_and_headers_are_found(local: CombinedIndex) -> None:
     entries = [
         entry(1, "one", title="The Otter"),
         entry(2, "two", path="sig-auth/otters.md"),
@@ -100,12 +102,12 @@ def test_titles_paths_and_headers_are_found(local: LocalIndex) -> None:
     assert local.keyword(KeywordQuery("sig-auth", 10))[0].ids.tolist() == [2]
 
 
-def test_words_that_stand_together_rank_higher(local: LocalIndex) -> None:
+def test_words_that_stand_together_rank_higher(local: CombinedIndex) -> None:
     local.apply([], [entry(1, "heron fish grey water"), entry(2, "fish water grey heron")], 1)
     assert local.keyword(KeywordQuery("grey heron", 10))[0].ids.tolist() == [2, 1]
 
 
-def test_a_part_of_a_compound_finds_it_and_the_whole_ranks_first(local: LocalIndex) -> None:
+def test_a_part_of_a_compound_finds_it_and_the_whole_ranks_first(local: CombinedIndex) -> None:
     local.apply(
         [], [entry(1, "machinery for the api of a sig"), entry(2, "sig-api-machinery owns it"), entry(3, "else")], 1
     )
@@ -360,9 +362,7 @@ class TestDamage:
     def test_vectors_under_another_label_are_dropped(self, tmp_path: Path) -> None:
         corpus = Corpus()
         for label, before in (("", 0), ("one", 0), ("one", 1), ("two", 0)):
-            opened = LocalIndex(
-                tmp_path, corpus.dimension, corpus.select, label, index=IndexSettings(), search=SearchSettings()
-            )
+            opened = open_index(Settings(), tmp_path, corpus.dimension, corpus.select, label)
             with closing(opened) as index:
                 assert index.position() == before, label
                 index.apply(list(corpus.metadata), corpus.entries, 1)
@@ -390,7 +390,7 @@ class TestDamage:
         assert not place.exists()
 
 
-Filled: TypeAlias = Callable[[int, int], tuple[LocalIndex, Float32, list[IndexEntry]]]
+Filled: TypeAlias = Callable[[int, int], tuple[CombinedIndex, Float32, list[IndexEntry]]]
 
 
 class TestManyVectors:
@@ -414,7 +414,7 @@ class TestManyVectors:
 
     def filled(
         self, stack: ExitStack, folder: Path, count: int, exact_max: int
-    ) -> tuple[LocalIndex, Float32, list[IndexEntry]]:
+    ) -> tuple[CombinedIndex, Float32, list[IndexEntry]]:
         def select(where: Filter) -> Int64:
             low, high = where[0].low, where[0].high
             assert isinstance(low, float)
@@ -513,7 +513,7 @@ class TestSharing:
         with closing(filled(tmp_path, corpus)) as one, closing(make(tmp_path, corpus.dimension, corpus.select)) as two:
             two.apply(list(corpus.metadata), corpus.entries, 1)
             two.apply([], [IndexEntry(900, 900, "", "", "", "zyzzyva", (), None)], 2)
-            monkeypatch.setattr("pinakes.indexes.keyword.tantivy_engine.held", held)
+            monkeypatch.setattr("pinakes.indexes.keyword.tantivy_index.held", held)
             writer = threading.Thread(target=one.apply, args=([900], [], 3))
             writer.start()
             try:
@@ -530,9 +530,9 @@ class TestSharing:
         with closing(filled(tmp_path, corpus)) as index:
             script = (
                 "import sys; from pathlib import Path; from pinakes.testing import Corpus;"
-                "from pinakes.indexes.local import LocalIndex; from pinakes.settings import *;"
-                "corpus = Corpus(); index = LocalIndex(Path(sys.argv[1]), corpus.dimension, corpus.select,"
-                " index=IndexSettings(lock_timeout_s=5), search=SearchSettings());"
+                "from pinakes.indexes import open_index; from pinakes.settings import *; corpus = Corpus();"
+                "index = open_index(Settings(index=IndexSettings(lock_timeout_s=5)), Path(sys.argv[1]),"
+                " corpus.dimension, corpus.select);"
                 "index.apply(list(corpus.metadata), corpus.entries, 1); index.apply([1], [], 2); index.close()"
             )
             subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=60)

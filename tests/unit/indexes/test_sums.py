@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pinakes.core.records import Float32, IndexEntry, Int64, VectorEntry
 from pinakes.indexes.vector import document_sums as module
 from pinakes.indexes.vector.document_sums import DocumentSums
-from pinakes.indexes.vector.faiss_engine import VectorIndex
+from pinakes.indexes.vector.faiss_index import VectorIndex
 
 DIMENSION = 6
 

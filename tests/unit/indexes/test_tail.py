@@ -10,7 +10,7 @@ import pytest
 
 from pinakes.indexes.keyword import write_buffer as module
 from pinakes.indexes.keyword.stored_terms import StoredTerms
-from pinakes.indexes.keyword.tantivy_engine import KeywordIndex
+from pinakes.indexes.keyword.tantivy_index import KeywordIndex
 from pinakes.indexes.keyword.write_buffer import BufferedEntry, WriteBuffer
 from pinakes.settings import SearchSettings
 from pinakes.text.analysis import Analyzer

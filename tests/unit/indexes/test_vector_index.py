@@ -15,8 +15,8 @@ import pytest
 from pinakes.core.filters import parse
 from pinakes.core.ports import VectorQuery
 from pinakes.core.records import Filter, Float32, IndexEntry, Int64, VectorEntry
-from pinakes.indexes.vector import faiss_engine as module
-from pinakes.indexes.vector.faiss_engine import VectorIndex
+from pinakes.indexes.vector import faiss_index as module
+from pinakes.indexes.vector.faiss_index import VectorIndex
 from pinakes.testing import ReferenceIndex
 
 DIMENSION = 16

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from pinakes.evaluation.resampling import paired_p
 from pinakes.evaluation.tuning.ascent import Scores
 from pinakes.evaluation.tuning.findings import Speed
 from pinakes.evaluation.tuning.knobs import Point, applied, setting_words
+from pinakes.indexes.opening import Tunable
 from pinakes.search import Request, Retrieved, SearchContext, Tracer, rank, retrieve, search
 from pinakes.search.ranking.boosts import lifted
-from pinakes.settings import IndexSettings, SearchSettings, Settings
+from pinakes.settings import Settings
 
 _MOST_KEPT_BYTES = 400_000_000
 """Candidates that are kept for further tries; where more are needed at once, they are kept all the same."""
@@ -50,18 +51,6 @@ _ASKED_AGAIN = 5
 _MOST_TIMED = 100
 
 _Key: TypeAlias = tuple[tuple[str, JSON], ...]
-
-
-@runtime_checkable
-class Tunable(Protocol):
-    """What an index can also do when other settings can be tried on it as it is."""
-
-    def with_settings(self, index: IndexSettings, search: SearchSettings) -> Index:
-        """Return the same index to search by other settings, for as long as this one is open.
-
-        Nothing may be applied to it, and nothing is written: what these settings need is built in memory.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,462 +1,84 @@
-"""Keywords by Tantivy: BM25 (k1 1.2, b 0.75) over text, title and path of every chunk, or of every document.
-
-Terms come from ``pinakes.text.analysis`` and are stored separated by spaces, so that every engine and every
-explanation sees the same terms. The folder is shared by all processes; one at a time writes.
-"""
+"""The keyword engine that ships: Tantivy, with one index of chunks and one of whole documents."""
 
 from __future__ import annotations
 
 import copy
-import json
-import re
-import shutil
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-import numpy as np
-import tantivy
-from filelock import FileLock
-
-from pinakes.core.errors import NO_DESCRIPTORS, NO_ROOM, IndexCorrupt, StorageFull, no_descriptors, storing
-from pinakes.core.records import HELD, Int64, Ranking
-from pinakes.indexes.keyword import lexicon
-from pinakes.indexes.keyword.clauses import EXACT, METADATA, TEXT, VARIANTS, QueryVocabulary, query_of
-from pinakes.indexes.keyword.stored_terms import StoredTerms
-from pinakes.indexes.keyword.write_buffer import BufferedEntry, WriteBuffer
-from pinakes.indexes.storage import checksums
-from pinakes.indexes.storage.versions import Analysis
-from pinakes.platform.disk import folder_bytes
-from pinakes.platform.locks import held
-from pinakes.platform.permissions import make_private
-from pinakes.settings import SearchSettings
-from pinakes.text.analysis import Analyzer, QueryTerm
-from pinakes.text.analysis.languages import Stems
-from pinakes.text.identifiers import has_parts
-
-_WHAT = "The keyword index"
-_HEAP_BYTES = 64_000_000
-_SET_MAX = 1000
-"""Up to so many ids a filter is part of the query; with more, hits are filtered as they come."""
-
-_CLAUSES_MAX = 200
-"""Up to so many ids are looked up one by one; with more, walking all ids of the index once is faster."""
-
-_MAX_NAMES = 200
-
-_LONGEST_TERM = 10_000
-"""What is longer Tantivy may not keep."""
-
-_NOTHING = "·"
-"""What fills up the variants of a text to the number of its terms: so BM25 takes them for a text of its length."""
-
-_SYSTEM_ERROR = re.compile(r"(?:os error |Os \{ code: )(\d+)")
+from pinakes.core.ports import KeywordQuery, Lexicon
+from pinakes.core.records import IndexEntry, Int64, Ranking, VectorEntry
+from pinakes.indexes.keyword.stored_terms import TermWriter
+from pinakes.indexes.keyword.tantivy_index import KeywordIndex
+from pinakes.indexes.opening import Opening
+from pinakes.indexes.storage import versions
+from pinakes.settings import IndexSettings, SearchSettings
 
 
-@dataclass(frozen=True, slots=True)
-class _Stands:
-    """What ``position.json`` says: the change up to which the index stands, and the last that changed what it holds.
+class TantivyEngine:
+    """Implements ``ports.KeywordEngine``; all processes that use the folder share its files."""
 
-    ``meta`` is the checksum of Tantivy's description of the index, ``schema`` that of its part that never changes;
-    None in what an older version wrote.
-    """
-
-    position: int = 0
-    committed: int = 0
-    meta: int | None = None
-    schema: int | None = None
-
-
-class KeywordIndex:
-    """BM25 ranking over the chunks of one collection generation, or over its documents.
-
-    Of chunks it also knows which words stand together and what they define, of documents how words are spelled.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        of: Literal["chunks", "documents"],
-        analyzer: Analysis,
-        *,
-        search: SearchSettings,
-        lock_timeout_s: float,
-    ) -> None:
-        self._folder = folder
-        self._of_chunks = of == "chunks"
-        self._search = search
-        self._analyzer = analyzer
-        self._present = analyzer if isinstance(analyzer, Analyzer) else None
-        self._stems = Stems() if self._present is None else self._present.stems
-        self._writing = threading.Lock()
-        self._reloading = threading.Lock()
-        self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout_s)
-        self._stands, self._meta = folder / "position.json", folder / "meta.json"
-        self._read: tuple[tuple[int, int], _Stands] | None = None
-        self._index: Any = None
-        self._fields: frozenset[str] = frozenset()
-        self._seen = -1
-        self._vocabulary: tuple[int, QueryVocabulary] | None = None
-        self._last: tuple[tuple[str, int], Any] = ("", -1), None
-        self._tail = WriteBuffer()
-        self._open()
+    def __init__(self, opening: Opening) -> None:
+        self._version = versions.opened(opening.folder, opening.languages)
+        analyzer = versions.analyzer_of(self._version)
+        settings, self._documents = opening.settings, opening.documents
+        timeout_s = settings.index.lock_timeout_s
+        opened = partial(KeywordIndex, analyzer=analyzer, search=settings.search, lock_timeout_s=timeout_s)
+        self._terms = TermWriter(analyzer, self._version.languages)
+        self._chunks = opened(opening.folder / "keyword", "chunks")
+        self._whole = opened(opening.folder / "documents", "documents")
 
     def position(self) -> int:
-        """Return the change number up to which the shared folder stands."""
-        return self._stand().position
+        return min(self._chunks.position(), self._whole.position())
 
-    def committed(self) -> int:
-        """Return the number of the last change that changed what the folder holds, ``position()`` or lower."""
-        return self._stand().committed
+    def apply(
+        self,
+        removed: Iterable[int],
+        added: Iterable[IndexEntry],
+        position: int,
+        vectors: Iterable[VectorEntry] = (),  # noqa: ARG002 - words stay as they are
+    ) -> None:
+        removed, chunks = list(removed), self._terms.chunks(added)
+        with ThreadPoolExecutor(1) as beside:  # either waits for the disk, and for threads of its own
+            whole = beside.submit(self._whole.apply, removed, self._terms.documents(chunks), position)
+            self._chunks.apply(removed, chunks, position)
+        whole.result()
 
-    def apply(self, removed: Sequence[int], added: Sequence[StoredTerms], position: int) -> None:
-        """Write changes, unless another process has written them already; without any, only the position moves.
+    def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
+        return [self._answer(query) for query in queries]
 
-        Raises:
-            IndexCorrupt: the folder is not there any more. Taking the lock would make it again.
-        """
-        if position <= self.position():
-            return
-        if not self._folder.is_dir():
-            raise _corrupt(FileNotFoundError(f"there is no folder {self._folder}"))
-        with self._writing, held(self._lock, _WHAT):
-            stands = self._stand()
-            if position <= stands.position:
-                return
-            tail = self._tail
-            if removed or added:
-                tail = tail if tail.committed == stands.committed else WriteBuffer()
-                self._tail = WriteBuffer()
-                self._tell(replace(stands, meta=None))  # should the process be killed: what it wrote is no damage
-                with _translated():
-                    self._write(removed, added, tail)
-                tail.committed = position
-                schema = checksums.schema_crc(self._meta) if stands.schema is None else stands.schema
-                stands = _Stands(position, position, checksums.crc_of(self._meta), schema)
-            self._tell(replace(stands, position=position))
-            self._tail = tail
+    def _answer(self, query: KeywordQuery) -> Ranking:
+        documents = self._documents(query.where)
+        if query.evidence == "definitions":
+            return self._chunks.definitions(query.text.split(), query.limit, documents, query.among)
+        if query.evidence == "phrases":
+            return self._chunks.phrase(query.text, query.limit, documents, query.among)
+        part = self._whole if query.evidence == "documents" else self._chunks
+        return part.search(query.text, query.limit, documents, query.among)
 
-    def search(self, query: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Rank the ``limit`` best chunks by BM25, of these documents or among these chunks only."""
-        with _translated():
-            searcher = self._searcher()
-            wanted = self._wanted(query, searcher)
-        return self._best(wanted, limit, documents, among, searcher)
+    def contents(self) -> Mapping[str, Int64]:
+        return {"keyword": self._chunks.ids(), "documents": self._whole.ids()}
 
-    def _wanted(self, query: str, searcher: Any) -> Any:
-        """Return what chunks are found by, None where a query has no terms; of the last it is remembered."""
-        asked, wanted = self._last
-        if asked != (query, self._seen):
-            terms, asked, wanted = self._query_terms(query), (query, self._seen), None
-            if terms:
-                vocabulary = self._vocabulary_of(searcher)
-                wanted = query_of(terms, self._index.schema, vocabulary, self._search, self._fields)
-            self._last = asked, wanted
-        return wanted
+    def describe(self) -> Mapping[str, str | int]:
+        version = self._version
+        made_by: dict[str, str | int] = {"format": version.format, "analyser": version.analyser}
+        made_by["languages"] = ", ".join(version.languages) or "by document"
+        return {**made_by, **self._chunks.describe(), **self._whole.describe()}
 
-    def definitions(self, names: Sequence[str], limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Rank chunks by how many of ``names`` they define; those of several words that they have count ``HELD``."""
-        schema, ones = self._index.schema, []
-        for name in names[:_MAX_NAMES]:
-            ones.append((tantivy.Query.term_query(schema, "symbols", name, "basic"), 1.0))
-            if has_parts(name) and (wanted := self._in_a_row(name)) is not None:
-                ones.append((wanted, HELD))
-        every = [(tantivy.Occur.Should, tantivy.Query.const_score_query(one, score)) for one, score in ones]
-        return self._best(tantivy.Query.boolean_query(every) if every else None, limit, documents, among)
+    def damaged(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        return {"keyword": self._chunks.damaged(), "documents": self._whole.damaged()}
 
-    def phrase(self, words: str, limit: int, documents: Int64 | None, among: Int64 | None) -> Ranking:
-        """Return the chunks in which ``words`` stand in a row, all with the score 1.
+    def lacking(self, entries: Iterable[IndexEntry]) -> list[int]:
+        return self._chunks.lacking(self._terms.chunks(entries))
 
-        Read as a text and as a query, which differ in letters that may be articles: "vitamin a tablets".
-        """
-        wanted = self._in_a_row(words)
-        one = None if wanted is None else tantivy.Query.const_score_query(wanted, 1.0)
-        return self._best(one, limit, documents, among)
+    def lexicon(self) -> Lexicon:
+        return self._whole.lexicon()
 
-    def _in_a_row(self, words: str) -> Any:
-        """Return what chunks with ``words`` in a row are found by, None where these have no terms."""
-        schema, wanted = self._index.schema, []
-        readings = [self._analyzer.terms(words)] if self._present is None else self._present.readings(words)
-        for terms in dict.fromkeys(map(tuple, readings)):
-            if len(terms) > 1:
-                wanted.append(tantivy.Query.phrase_query(schema, TEXT, list(terms)))
-            elif terms:
-                wanted.append(tantivy.Query.term_query(schema, TEXT, terms[0], "position"))
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in wanted]) if wanted else None
-
-    def _vocabulary_of(self, searcher: Any) -> QueryVocabulary:
-        """Return what words of queries are found by, as the index stands now."""
-        known = self._vocabulary
-        if known is None or known[0] != self._seen:
-            known = self._vocabulary = (self._seen, QueryVocabulary(searcher, self._fields, self._stems))
-        return known[1]
-
-    def _query_terms(self, query: str) -> list[QueryTerm]:
-        """Return the terms of a query; an analyser of an older version knows nothing but them."""
-        if self._present is None:
-            return list(map(QueryTerm, self._analyzer.query_terms(query)))
-        return self._present.query(query)
-
-    def _best(
-        self, wanted: Any, limit: int, documents: Int64 | None, among: Int64 | None, searcher: Any = None
-    ) -> Ranking:
-        if wanted is None or (documents is not None and not len(documents)) or (among is not None and not len(among)):
-            nothing = np.empty(0, np.int64)
-            return Ranking(nothing, nothing, np.empty(0, np.float32))
-        if among is not None:
-            wanted = _only(self._index.schema, wanted, "chunk_id", among)
-        elif documents is not None and len(documents) <= _SET_MAX:
-            wanted = _only(self._index.schema, wanted, "document_id", documents)
-            documents = None
-        with _translated():
-            return _run(searcher or self._searcher(), wanted, limit, documents)
-
-    def with_settings(self, search: SearchSettings) -> KeywordIndex:
-        """Return the same index, searched by other settings."""
+    def with_settings(self, index: IndexSettings, search: SearchSettings) -> TantivyEngine:  # noqa: ARG002 - by vectors
         other = copy.copy(self)
-        vars(other).update(_search=search, _last=(("", -1), None))
+        vars(other).update(_chunks=self._chunks.with_settings(search), _whole=self._whole.with_settings(search))
         return other
 
-    def lexicon(self) -> lexicon.TantivyLexicon:
-        """Return the words of all documents as they stand now."""
-        with _translated():
-            searcher = self._searcher()
-            vocabulary = self._vocabulary_of(searcher)
-            return lexicon.TantivyLexicon(searcher, self._index.schema, self._analyzer, vocabulary)
-
-    def ids(self) -> Int64:
-        """Return the sorted ids of all chunks in the index, or of all documents."""
-        with _translated():
-            searcher = self._searcher()
-            hits = searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
-            return np.sort(_column(searcher, "chunk_id", [address for _, address in hits]))
-
-    def describe(self) -> dict[str, str | int]:
-        """Say how many chunks or documents there are and how much disk they take."""
-        count, size = ("keyword_chunks", "keyword_bytes") if self._of_chunks else ("documents", "document_bytes")
-        with _translated():
-            return {count: self._searcher().num_docs, size: folder_bytes(self._folder)}
-
-    def damaged(self) -> list[tuple[str, str]]:
-        """Return (name, what is wrong) of the files that are not as they were written."""
-        with self._writing, held(self._lock, _WHAT):
-            return list(checksums.damaged_files(self._folder, self._stand().meta))
-
-    def lacking(self, chunks: Sequence[StoredTerms]) -> list[int]:
-        """Return the ids of those chunks that a search for their own words would not find."""
-        schema, must, found = self._index.schema, tantivy.Occur.Must, []
-        with _translated():
-            searcher = self._searcher()
-            for words in chunks:
-                terms = [term for term in {*words.header.split(), *words.body.split()} if len(term) <= _LONGEST_TERM]
-                ones = [tantivy.Query.term_query(schema, TEXT, term, "basic") for term in terms]
-                ones.append(tantivy.Query.term_query(schema, "chunk_id", words.chunk_id))
-                every = tantivy.Query.boolean_query([(must, one) for one in ones])
-                if searcher.search(every, limit=1, count=True).count != 1:
-                    found.append(words.chunk_id)
-        return found
-
-    def _stand(self) -> _Stands:
-        """Read the file anew only when it is another: every search asks for this several times."""
-        try:
-            stat = self._stands.stat()
-            file = stat.st_ino, stat.st_mtime_ns
-            if self._read is None or self._read[0] != file:
-                found = checksums.unsealed(self._stands.read_text("utf-8"))
-                position = int(found["position"])
-                committed = int(found.get("committed", position))
-                self._read = file, _Stands(position, committed, found.get("meta"), found.get("schema"))
-            return self._read[1]
-        except FileNotFoundError:
-            return _Stands()
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise _corrupt(error) from error
-
-    def _open(self) -> None:
-        """Open the folder as it was built: one of an older format has less fields. One that is new has them all."""
-        if not self._exists():
-            with held(self._lock, _WHAT), storing(_WHAT), _translated():
-                if not self._exists():
-                    shutil.rmtree(self._folder, ignore_errors=True)
-                    make_private(self._folder)
-                    tantivy.Index(_schema(of_chunks=self._of_chunks), path=str(self._folder))
-                    self._tell(_Stands(meta=checksums.crc_of(self._meta), schema=checksums.schema_crc(self._meta)))
-        self._check()
-        with _translated():
-            self._index = tantivy.Index.open(str(self._folder))
-            self._fields = _fields_of(self._meta, self._stand().schema)
-            self._index.config_reader("manual")
-            self._index.reload()
-
-    def _check(self) -> None:
-        """Make sure that no file is damaged: Tantivy would answer otherwise, or even end the process.
-
-        Raises:
-            IndexCorrupt: one is.
-        """
-        if any(checksums.damaged_files(self._folder, self._stand().meta)):
-            for name, problem in self.damaged():  # once more, while nobody writes
-                raise _corrupt(ValueError(f"the file {name} is damaged, {problem}"))
-
-    def _tell(self, stands: _Stands) -> None:
-        with storing(_WHAT):
-            _replace(self._stands, checksums.sealed(asdict(stands)))
-
-    def _exists(self) -> bool:
-        return self._folder.is_dir() and tantivy.Index.exists(str(self._folder))
-
-    def _searcher(self) -> Any:
-        """Return a searcher over the newest commit, whichever process made it.
-
-        Once the folder was dropped, as another generation answers, it is the last that was read.
-        """
-        committed = self.committed()
-        if committed != self._seen:
-            with self._reloading:
-                try:
-                    self._index.reload()
-                    self._seen = committed
-                except ValueError:
-                    if self._stands.exists():
-                        raise
-        return self._index.searcher()
-
-    def _write(self, removed: Sequence[int], added: Sequence[StoredTerms], tail: WriteBuffer) -> None:
-        fresh: dict[int, list[BufferedEntry]] = {}
-        for words in added:
-            fresh.setdefault(words.document_id, []).append(self._entry(words))
-        written = tail.follow({*removed, *fresh}, fresh)
-        writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
-        try:
-            # By query: ``delete_documents_by_term`` takes a number for a signed one and then deletes nothing.
-            gone = sorted({*removed, *written})
-            writer.delete_documents_by_query(tantivy.Query.term_set_query(self._index.schema, "document_id", gone))
-            for entries in written.values():
-                for entry in entries:
-                    writer.add_document(entry.made)
-            writer.commit()
-        except BaseException:
-            # A traceback may keep the writer alive, and with it Tantivy's own lock.
-            with suppress(ValueError):
-                writer.rollback()
-            with suppress(ValueError):
-                writer.wait_merging_threads()
-            raise
-        writer.wait_merging_threads()
-
-    def _entry(self, words: StoredTerms) -> BufferedEntry:
-        made = tantivy.Document()
-        made.add_unsigned("chunk_id", words.chunk_id)
-        made.add_unsigned("document_id", words.document_id)
-        text = f"{words.header} {words.body}"
-        names = words.symbols if self._of_chunks else " ".join(words.spelled)
-        texts = {
-            TEXT: text,
-            "title": words.title,
-            "path": words.path,
-            "symbols" if self._of_chunks else lexicon.FIELD: names,
-            VARIANTS: words.variants,
-            EXACT: words.exact,
-            METADATA: words.metadata,
-        }
-        for field in self._fields.intersection(texts):
-            made.add_text(field, texts[field])
-        if VARIANTS in self._fields:
-            made.add_text(VARIANTS, f"{_NOTHING} " * (text.count(" ") - words.variants.count(" ")))
-        return BufferedEntry(made, len(text) + len(names) + len(words.variants) + len(words.exact))
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Make what Tantivy raises ours. Damaged files can make it panic, which Python sees as no ``Exception``."""
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
-            raise
-        number = _SYSTEM_ERROR.search(str(error))
-        if number and int(number[1]) in NO_DESCRIPTORS:
-            raise no_descriptors() from error
-        if number and int(number[1]) in NO_ROOM:
-            raise StorageFull(f"{_WHAT} cannot be written: {error}.", hint="Free disk space.") from error
-        raise _corrupt(error) from error
-
-
-def _corrupt(error: BaseException) -> IndexCorrupt:
-    return IndexCorrupt(f"{_WHAT} cannot be read: {error}.", hint="Rebuild it: pinakes reindex")
-
-
-def _schema(*, of_chunks: bool) -> Any:
-    builder = tantivy.SchemaBuilder()
-    builder.add_unsigned_field("chunk_id", indexed=True, fast=True)
-    builder.add_unsigned_field("document_id", indexed=True, fast=True)
-    builder.add_text_field("text", tokenizer_name="whitespace", index_option="position" if of_chunks else "freq")
-    builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("path", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("symbols" if of_chunks else lexicon.FIELD, tokenizer_name="whitespace", index_option="basic")
-    builder.add_text_field(VARIANTS, tokenizer_name="whitespace", index_option="freq")
-    if of_chunks:
-        builder.add_text_field(EXACT, tokenizer_name="whitespace", index_option="basic")
-    builder.add_text_field(METADATA, tokenizer_name="whitespace", index_option="freq")
-    return builder.build()
-
-
-def _fields_of(meta: Path, crc: int | None) -> frozenset[str]:
-    """Return the names of the fields that an index was built with; ``crc``: of its schema, where that is known.
-
-    Raises:
-        ValueError: Tantivy's own description of it cannot be read, or is another.
-    """
-    try:
-        schema = json.loads(meta.read_text("utf-8"))["schema"]
-        if crc is not None and checksums.schema_crc(meta) != crc:
-            raise ValueError("the checksum of its schema differs")
-        return frozenset(field["name"] for field in schema)
-    except (OSError, KeyError, TypeError) as error:
-        raise ValueError(f"its schema cannot be read: {error}") from error
-
-
-def _only(schema: Any, query: Any, field: str, ids: Int64) -> Any:
-    """Restrict ``query`` to these ids, scores unchanged."""
-    if len(ids) <= _CLAUSES_MAX:
-        each = [(tantivy.Occur.Should, tantivy.Query.term_query(schema, field, one)) for one in ids.tolist()]
-        members = tantivy.Query.boolean_query(each)
-    else:
-        members = tantivy.Query.term_set_query(schema, field, ids.tolist())
-    return tantivy.Query.boolean_query(
-        [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(members, 0.0))]
-    )
-
-
-def _run(searcher: Any, query: Any, limit: int, documents: Int64 | None) -> Ranking:
-    """Take the best ``limit`` hits; where ``documents`` are given, ask for more until enough are theirs."""
-    asked = limit
-    while True:
-        hits = searcher.search(query, limit=max(1, min(asked, searcher.num_docs or 1)), count=False).hits
-        addresses = [address for _, address in hits]
-        ids, owners = _column(searcher, "chunk_id", addresses), _column(searcher, "document_id", addresses)
-        scores = np.array([score for score, _ in hits], np.float32)
-        if documents is not None:
-            kept = np.isin(owners, documents)
-            ids, owners, scores = ids[kept], owners[kept], scores[kept]
-        if documents is None or len(ids) >= limit or len(hits) < asked:
-            best = np.lexsort((ids, -scores))[:limit]
-            return Ranking(ids[best], owners[best], scores[best])
-        asked *= 4
-
-
-def _column(searcher: Any, field: str, addresses: Sequence[Any]) -> Int64:
-    values = searcher.fast_field_values(field, addresses)
-    if None in values:
-        raise ValueError(f"a chunk has no {field}")
-    return np.array(values, np.int64)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
+    def close(self) -> None:
+        """Nothing is unwritten."""

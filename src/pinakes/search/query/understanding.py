@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from pinakes.core.ports import Index, Lexical
+from pinakes.core.ports import Index, lexicon_of
 from pinakes.search.query.expansion import expand
 from pinakes.search.query.request import Request, cleaned
 from pinakes.search.query.routing import Route, route
@@ -69,10 +69,8 @@ _NAMES = {"keyword": "words", "vector": "meaning", "hybrid": "words and meaning"
 def _spelled(text: str, index: Index, settings: Settings) -> tuple[str, list[str]]:
     """Return ``text``, corrected where that is switched on and sure, and what there is to say of unknown words."""
     spelling = settings.spelling
-    if not (spelling.suggest or spelling.correct) or not text or not isinstance(index, Lexical):
-        return text, []
-    lexicon = index.lexicon()
-    if not lexicon.holds_any():
+    lexicon = lexicon_of(index) if (spelling.suggest or spelling.correct) and text else None
+    if lexicon is None or not lexicon.holds_any():
         return text, []
     unknown = missing(text, lexicon)
     short = [one.note for one in absent(text, lexicon)] if spelling.suggest else []

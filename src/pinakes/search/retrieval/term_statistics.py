@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pinakes.core.ports import Index, Lexical, Lexicon
+from pinakes.core.ports import Index, Lexicon, lexicon_of
 from pinakes.search.query.words import QueryWords, query_words
 
 _CEILING = 2.2
@@ -26,9 +26,9 @@ class TermStatistics:
     def from_query(cls, query: str, index: Index) -> TermStatistics | None:
         """Return it; None where the query has no words, or the index cannot tell how rare they are."""
         words = query_words(query)
-        if not words.words or not isinstance(index, Lexical):
+        lexicon = lexicon_of(index) if words.words else None
+        if lexicon is None:
             return None
-        lexicon = index.lexicon()
         every = lexicon.documents()
         counts = {word: min(_count(terms, lexicon), every) for word, terms in words.words.items()}
         return cls(words, every, counts)

@@ -1,0 +1,72 @@
+"""What an engine is opened with, and the documents that pass a filter, remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self, TypeAlias, runtime_checkable
+
+from pinakes.core.records import Filter, Int64
+from pinakes.settings import IndexSettings, SearchSettings, Settings
+
+_REMEMBERED_FILTERS = 32
+
+Select: TypeAlias = Callable[[Filter], Int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """An index to be opened: an engine is a callable that takes one of these.
+
+    ``folder``: for the files of the index. ``dimension`` is that of its vectors, and ``label`` says which vectors these
+    are: what was saved under another is not used. ``select`` returns the sorted ids of the documents that pass a
+    filter, for engines that cannot filter by themselves. ``languages``: as ``TextSettings``.
+    """
+
+    folder: Path
+    dimension: int
+    select: Select
+    settings: Settings
+    label: str = ""
+    languages: Sequence[str] = ()
+
+    def documents(self, where: Filter | None) -> Int64 | None:
+        """Return the documents that pass ``where``; None = all."""
+        return self.select(where) if where else None
+
+
+class Selections:
+    """The documents that pass filters, remembered until documents change. Thread-safe."""
+
+    def __init__(self, select: Select) -> None:
+        self._select = select
+        self._changes = 0
+        self._selected: dict[tuple[Filter, int], Int64] = {}
+
+    def __call__(self, where: Filter) -> Int64:
+        """Return the sorted ids of the documents that pass ``where``."""
+        key = (where, self._changes)
+        found = self._selected.get(key)
+        if found is None:
+            found = self._select(where)
+            if len(self._selected) >= _REMEMBERED_FILTERS:
+                self._selected.clear()
+            self._selected[key] = found
+        return found
+
+    def forget(self) -> None:
+        """Forget them all: documents changed."""
+        self._changes += 1
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """What an engine can also do when other settings can be tried on it as it is."""
+
+    def with_settings(self, index: IndexSettings, search: SearchSettings) -> Self:
+        """Return the same engine to search by other settings, for as long as this one is open.
+
+        Nothing may be applied to it, and nothing is written: what these settings need is built in memory.
+        """
+        ...
