@@ -21,7 +21,7 @@ from pinakes.text.injection import WARNING
 from pinakes.text.page_numbers import page_words
 from pinakes.text.quoting import Quoting, one_line
 
-Refusal: TypeAlias = Literal["", "nothing relevant", "not in the chunks"]
+Refusal: TypeAlias = Literal["", "nothing relevant", "not in the passages"]
 """Why there is no answer: nothing relevant was found, so that no model was asked; or the model says that the chunks
 do not hold one. "" = there is an answer."""
 
@@ -218,7 +218,7 @@ class Asking:
             question, [NumberedChunk(one.number, one.place, one.text, one.suspicious, one.section) for one in shown]
         )
         if written.refused:
-            return _answered(results, writer, NOT_IN_CHUNKS, "not in the chunks", shown, written)
+            return _answered(results, writer, NOT_IN_CHUNKS, "not in the passages", shown, written)
         return _answered(results, writer, written.text, "", shown, written)
 
 

@@ -84,7 +84,7 @@ def test_where_nothing_is_found_the_model_is_not_asked(asked: Asked) -> None:
 def test_a_model_that_finds_no_answer_says_so(asked: Asked) -> None:
     with serving(lambda _: "NO_ANSWER") as server:
         answered = asked(server.url).ask(QUESTION)
-    assert (answered.answer, answered.refused, answered.citations) == (NOT_IN_CHUNKS, "not in the chunks", ())
+    assert (answered.answer, answered.refused, answered.citations) == (NOT_IN_CHUNKS, "not in the passages", ())
     assert answered.passages
 
 
@@ -168,7 +168,7 @@ def test_an_agent_is_told_why_there_is_no_answer(asked: Asked, open_library: Ope
     with serving(lambda _: "NO_ANSWER") as server:
         data = outcome(asked(server.url)).data
     assert data is not None
-    assert (data["answered"], data["refused"], data["citations"]) == (False, "not in the chunks", [])
+    assert (data["answered"], data["refused"], data["citations"]) == (False, "not in the passages", [])
     failed = outcome(open_library())
     assert failed.failed
     assert failed.data is not None

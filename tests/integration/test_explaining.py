@@ -64,9 +64,9 @@ def test_the_numbers_of_what_is_found_are_those_of_the_hits(filled: Library, mod
     for one in found:
         hit = best[one.document_id]
         assert one.candidate
-        assert one.chunk is not None
+        assert one.passage is not None
         assert one.score == hit.score
-        assert (one.chunk.chunk_id, one.chunk.scores, one.chunk.boosts) == (hit.chunk_id, hit.scores, hit.boosts)
+        assert (one.passage.chunk_id, one.passage.scores, one.passage.boosts) == (hit.chunk_id, hit.scores, hit.boosts)
         assert f" documents, score {hit.score:.3f}" in one.text
 
 
@@ -261,9 +261,9 @@ def test_scores_of_a_reranker_are_among_the_numbers(open_library: OpenLibrary, d
     library.app.reranking = Reranking.opened(settings, Shortest)
     hits = library.search("heron krill").hits
     for one, hit in zip(explained(library, "heron krill", *(hit.document_id for hit in hits)), hits, strict=True):
-        assert one.chunk is not None
+        assert one.passage is not None
         assert one.score == hit.score
-        assert one.chunk.scores == hit.scores
+        assert one.passage.scores == hit.scores
     assert hits[0].scores.rerank is not None
 
 

@@ -199,8 +199,8 @@ def _show_document(screen: Screen, one: Explanation) -> None:
         screen.show(f"    {'as a whole':<12} cosine {cosine}, BM25 {one.document_bm25 or 0:.2f}")
     if one.parts:
         screen.show(f"    {'score from':<12} " + ", ".join(f"{name} {value:.4f}" for name, value in one.parts.items()))
-    if one.chunk is not None:
-        hit = one.chunk
+    if one.passage is not None:
+        hit = one.passage
         screen.show(f"    {'chunk':<12} lines {hit.start_line}-{hit.end_line}{' (approximate)' * hit.approximate}")
     for match in one.matches:
         screen.show(printable(f"    {'has':<12} {_match(match)}"))

@@ -66,7 +66,7 @@ def _show_latency(screen: Screen, report: ComparisonReport) -> None:
     if report.a.latency is None and report.b.latency is None:
         return
     screen.show()
-    chunks = max(report.a.chunks, report.b.chunks)
+    chunks = max(report.a.passages, report.b.passages)
     screen.show(_row(f"{chunks} chunks in ms", "A", "B"))
     for name in ("p50", "p95", "p99"):
         figures = [

@@ -225,7 +225,7 @@ def _side(side: AskedSystem, unique: set[str]) -> SystemReport:
         label=about.label,
         kind=about.kind,
         mode=about.mode,
-        chunks=about.chunks,
+        passages=about.chunks,
         collection=about.corpus.collection if about.corpus else "",
         documents=about.corpus.documents if about.corpus else None,
         model=about.corpus.model if about.corpus else "",

@@ -33,7 +33,7 @@ class PairedDifference:
 class SystemReport:
     """A side, and how it answered: counts of questions by where the answer comes from, and of ``degraded`` answers.
 
-    ``latency`` is that of answers of ``chunks`` given now, None where nothing was timed. ``kept_since``,
+    ``latency`` is that of answers of ``passages`` chunks given now, None where nothing was timed. ``kept_since``,
     ``kept_until``: when the oldest and the newest of the kept answers were given. ``failure``: the first reason why it
     did not answer. ``unique``: documents that only this side has among its first 20, for all questions together.
     """
@@ -41,7 +41,7 @@ class SystemReport:
     label: str
     kind: str
     mode: str
-    chunks: int
+    passages: int
     collection: str
     documents: int | None
     model: str

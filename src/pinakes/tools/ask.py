@@ -56,7 +56,7 @@ class AskReply(Reply):
     question: str
     answer: str
     answered: bool
-    refused: Literal["nothing relevant", "not in the chunks"] | SkipJsonSchema[None] = None
+    refused: Literal["nothing relevant", "not in the passages"] | SkipJsonSchema[None] = None
     citations: list[Citation]
     passages: int
     collection: str

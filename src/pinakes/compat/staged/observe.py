@@ -58,7 +58,7 @@ class Why(Reply):
     score_parts: dict[str, float]
     boosts: dict[str, float]
     left_out_by: list[str]
-    chunk: dict[str, Any] | SkipJsonSchema[None] = None
+    passage: dict[str, Any] | SkipJsonSchema[None] = None
 
 
 class Whys(Reply):
@@ -201,7 +201,7 @@ def whys(found: Explanations) -> Whys:
 
 
 def _why(one: Explanation) -> Why:
-    hit, keyword, vector = one.chunk, one.keyword, one.vector
+    hit, keyword, vector = one.passage, one.keyword, one.vector
     return Why(
         doc_id=one.document_id,
         title=one.title,
@@ -230,7 +230,7 @@ def _why(one: Explanation) -> Why:
         score_parts=dict(one.parts if one.staged_score is None else one.staged_parts),
         boosts=dict(hit.boosts) if hit else {},
         left_out_by=list(one.left_out),
-        chunk={
+        passage={
             "chunk_id": hit.chunk_id,
             "chunk_index": hit.chunk_index,
             "start_line": hit.start_line,
