@@ -14,7 +14,7 @@ from pathlib import Path
 SCRIPT = """
 import os, sys, time
 from pathlib import Path
-from pinakes import ports
+from pinakes.core import ports
 from pinakes.models.embedders import EMBEDDERS
 from pinakes.models.embedders.deterministic import DeterministicEmbedder
 

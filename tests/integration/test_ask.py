@@ -101,7 +101,7 @@ def test_an_answer_that_is_cut_off_says_so(asked: Asked) -> None:
 def test_few_chunks_and_few_tokens_are_kept_to(asked: Asked) -> None:
     with serving(lambda _: "So [1].") as server:
         assert len(asked(server.url).ask(QUESTION, passages=1).passages) == 1
-        [cut] = asked(server.url, chat__context_tokens=100, chat__chunks=1).ask(QUESTION).passages
+        [cut] = asked(server.url, chat__context_tokens=100, chat__passages=1).ask(QUESTION).passages
         assert cut.number == 1
         only = asked(server.url).ask(QUESTION, filters={"status": "draft"})
     assert [one.path for one in only.passages] == ["backup.md"]

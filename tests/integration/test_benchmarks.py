@@ -65,7 +65,7 @@ def test_the_quick_benchmark_measures_everything_but_what_is_asked_for_by_name(c
     assert figures["served"]["load"]["answers_per_s"] > 0
     assert figures["served"]["level_1"]["p50_ms"] > 0
     assert figures["served"]["memory_mb"] > 0
-    assert figures["reranking"]["passages"] == 20
+    assert figures["reranking"]["chunks"] == 20
     assert figures["reranking"]["times"]["p50_ms"] > 0
     assert figures["installed"] is None
 

@@ -153,14 +153,14 @@ from pinakes.parsing.pool import *
 from pinakes.settings import *
 
 embedding = EmbeddingSettings(provider="deterministic")
-recipe = Recipe(IngestSettings(), ChunkingSettings(), embedding, Path({str(tmp_path)!r}), True)
-workers = Workers(recipe.limits)
-beside = Beside(recipe, Here(recipe, open_embedder(embedding, recipe.cache)), workers, all_of_it=True)
-beside.begin(b"words", "a.md")()
+options = ParseOptions(IngestSettings(), ChunkingSettings(), embedding, Path({str(tmp_path)!r}), True)
+workers = WorkerProcesses(options.limits)
+pool = ProcessPool(options, InProcess(options, open_embedder(embedding, options.cache)), workers, all_of_it=True)
+pool.begin(b"words", "a.md")()
 process = workers.take()
 print(process.pid, flush=True)
 if {at_work}:
-    process.ask((recipe, ("# A\\n\\n" + "- one\\n  - two\\n    - three\\n" * 800_000).encode(), "slow.md"))
+    process.ask((options, ("# A\\n\\n" + "- one\\n  - two\\n    - three\\n" * 800_000).encode(), "slow.md"))
 input()
 """
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:

@@ -17,11 +17,11 @@ from pinakes.core.ports import Embedder, VectorQuery
 from pinakes.core.records import JSON, Float32
 from pinakes.core.wording import counted
 from pinakes.ingestion import Event, Report
-from pinakes.ingestion.run_progress import LINE_EVERY_S, RunProgress
 from pinakes.jobs.queue import Stopped
 from pinakes.jobs.worker import Running, Task
 from pinakes.library import CollectionStatus, Library
 from pinakes.platform.disk import folder_bytes
+from pinakes.services.run_progress import LINE_EVERY_S, RunProgress
 from pinakes.settings import Settings
 
 _log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,6 +18,7 @@ from pinakes.cli.options import Searched, with_common_options
 from pinakes.cli.screen import Screen, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import NotFound
+from pinakes.core.records import JSON
 from pinakes.core.wording import counted, cut
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def explain(
     with session.library() as library:
         found = library.explain(query, documents, collection, mode=mode, filters=where, fusion=fusion)
         session.found([one.document_id for one in found.documents])
-    document = asdict(found)
+    document = _as_data(found)
     _say(session.screen, found)
     if found.unknown:
         error = NotFound(
@@ -172,6 +173,17 @@ def _show(screen: Screen, entry: AuditEntry) -> None:
     who = entry.interface if entry.caller == "local" else f"{entry.interface} ({entry.caller})"
     line = f"{entry.at[:19]}Z  {entry.tool:<18} {who:<9} {entry.latency_ms:>8.1f} ms  {one_line(went)}"
     screen.show(printable(f"{line}  {cut(given, _SHOWN_CHARS)}").rstrip())
+
+
+def _as_data(found: Explanations) -> dict[str, JSON]:
+    """Return explanations whose chunks have the form of hits."""
+    from pinakes.schemas.hits import hit_data
+
+    documents = [
+        {**asdict(replace(one, passage=None)), "passage": one.passage and hit_data(one.passage, whole=True)}
+        for one in found.documents
+    ]
+    return {**asdict(replace(found, documents=())), "documents": documents}
 
 
 def _say(screen: Screen, found: Explanations) -> None:

@@ -17,7 +17,7 @@ from pinakes.cli.spending import SpendingLimit
 from pinakes.core.errors import InvalidInput, ModelCorrupt, ModelUnavailable, NotFound, PinakesError, TooCostly
 from pinakes.core.records import JSON
 from pinakes.core.wording import megabytes
-from pinakes.ingestion.run_progress import duration
+from pinakes.services.run_progress import duration
 
 if TYPE_CHECKING:
     from pinakes.ingestion import Event

@@ -16,7 +16,7 @@ from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import PinakesError
 from pinakes.core.records import JSON
 from pinakes.core.wording import MEGABYTE, counted, megabytes
-from pinakes.ingestion.run_progress import duration
+from pinakes.services.run_progress import duration
 
 if TYPE_CHECKING:
     from pinakes.library import Library

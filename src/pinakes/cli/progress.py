@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pinakes.cli.screen import Screen, printable
 from pinakes.core.wording import MEGABYTE
-from pinakes.ingestion.run_progress import LINE_EVERY_S, RunProgress
+from pinakes.services.run_progress import LINE_EVERY_S, RunProgress
 
 if TYPE_CHECKING:
     from pinakes.ingestion import Event

@@ -18,8 +18,8 @@ from pinakes.cli.screen import labelled, printable
 from pinakes.cli.session import IncompleteError, Session
 from pinakes.core.errors import InvalidInput, NotFound, PinakesError, storing
 from pinakes.core.wording import counted
-from pinakes.ingestion.run_progress import duration
 from pinakes.platform.permissions import make_private
+from pinakes.services.run_progress import duration
 
 if TYPE_CHECKING:
     from pinakes.services.sync.syncing import SourceStatus

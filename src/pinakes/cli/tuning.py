@@ -264,7 +264,7 @@ def _copied(
 
 
 def _agree(session: Session, wanted: TuneOptions, seconds: float, count: int) -> None:
-    from pinakes.ingestion.run_progress import duration
+    from pinakes.services.run_progress import duration
 
     words = f"Cutting and embedding the collection in {count} other ways takes about {duration(seconds)}"
     if not wanted.yes:

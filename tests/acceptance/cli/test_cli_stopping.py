@@ -157,9 +157,9 @@ def test_a_second_ctrl_c_ends_it_at_once():
 
 STOPPED_AT_THE_INDEX = """
 import os, signal
-from pinakes.app import Shelves
+from pinakes.app import App
 
-Shelves.index = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+App.index = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 from pinakes.cli import main
 main()
 """

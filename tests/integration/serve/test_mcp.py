@@ -177,9 +177,9 @@ def test_the_greeting_is_the_same_over_stdio_and_http(server: Running, home: Pat
 
 def test_stdout_holds_nothing_but_the_protocol(home: Path, process: Process) -> None:
     loud = "import os\nos.write(2, b'')\n" + STDIO.replace(
-        "serve_stdio(", "from pinakes.api import upstream\n_open = upstream.open_upstream\n"
+        "serve_stdio(", "from pinakes.api import stdio_upstream\n_open = stdio_upstream.open_upstream\n"
         "def loud(*a):\n    print('a print'); os.write(1, b'a native print\\n'); os.system('echo a child; cat')\n"
-        "    return _open(*a)\nupstream.open_upstream = loud\nserve_stdio(",
+        "    return _open(*a)\nstdio_upstream.open_upstream = loud\nserve_stdio(",
     )  # fmt: skip
     messages = [initialize(), {"jsonrpc": "2.0", "method": "notifications/initialized"}]
     messages += [{"jsonrpc": "2.0", "id": "a", "method": "ping"}, call("search_keps", QUESTION, 7)]

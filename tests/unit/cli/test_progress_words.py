@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pinakes.ingestion import Event
-from pinakes.ingestion.run_progress import RunProgress, duration
+from pinakes.services.run_progress import RunProgress, duration
 
 
 class Clock:
