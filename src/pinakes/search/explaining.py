@@ -62,7 +62,8 @@ class Explanation:
 
     ``candidate``: the search came upon it; else ``score`` is what it would have. ``rank`` counts documents, from 1;
     ``shown`` is the place of its first chunk among the hits, ``same_as`` the hit that stands for it.
-    ``passage``: the chunk that it ranks by, None where it has none. ``parts`` add up to ``score``, ``staged_parts`` to ``staged_score``.
+    ``passage``: the chunk that it ranks by, None where it has none. ``parts`` add up to ``score``, ``staged_parts`` to
+    ``staged_score``.
     ``document_cosine`` and ``document_bm25`` are of the whole document. ``summary_cosine``: of the summary that was
     written for it, None where none was; it lifts the document in staged retrieval alone, where its place is
     ``staged_rank`` and its score ``staged_score``; None: it is not found there.
