@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
+from urllib.parse import quote
 
-from pinakes.core.errors import InvalidSetting
 from pinakes.core.ports import Index
 from pinakes.core.records import Filter, Int64
+from pinakes.platform import plugins
 from pinakes.settings import Settings
 
 INDEXES = {
@@ -28,19 +28,17 @@ def open_index(
 
     ``select`` gives the sorted ids of the documents that pass a filter, for engines that cannot filter
     by themselves. ``label`` says which vectors these are: what was saved under another is not used. ``languages``: as
-    ``TextSettings``.
+    ``TextSettings``. An engine that is a plug-in has a folder of its own in there.
 
     Raises:
         InvalidSetting: an unknown engine.
+        PluginBroken: it is a plug-in that cannot be used.
         IndexCorrupt: what is in ``folder`` cannot be used.
     """
-    try:
-        module, _, name = INDEXES[settings.index.engine].partition(":")
-    except KeyError:
-        raise InvalidSetting(
-            f"There is no index engine {settings.index.engine!r}.", hint=f"Known: {', '.join(INDEXES)}."
-        ) from None
-    engine: Index = getattr(import_module(module), name)(
-        folder, dimension, select, label, index=settings.index, search=settings.search, languages=languages
+    name = settings.index.engine
+    place = folder if name in INDEXES else folder / f"engine-{quote(name, safe='')}"
+    options = {"index": settings.index, "search": settings.search, "languages": languages}
+    engine: Index = plugins.build(
+        "engines", INDEXES, name, lambda kind: kind(place, dimension, select, label, **options)
     )
     return engine

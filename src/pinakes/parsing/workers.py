@@ -39,8 +39,8 @@ _PROGRAM: Final = """
 import signal, sys
 for number in (signal.SIGINT, signal.SIGTERM):  # they reach the whole group; the one who asked decides
     signal.signal(number, signal.SIG_IGN)
-from pinakes import cutting
-cutting.serve(*map(int, sys.argv[1:]))
+from pinakes.parsing import pool
+pool.serve(*map(int, sys.argv[1:]))
 """
 
 
