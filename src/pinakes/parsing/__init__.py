@@ -1,7 +1,7 @@
 """Readers: the bytes of one file become a ``Document``.
 
-``READERS`` maps extensions, ``NAMES`` whole file names, to the class that reads them. Other names may have a reader that
-is a plug-in; its module is called "distribution/name", and its version is that of the distribution.
+``READERS`` maps extensions, ``NAMES`` whole file names, to the class that reads them. Plug-ins read files of other
+names; where modules of readers are told, theirs are "distribution/name", of the version of the distribution.
 """
 
 from __future__ import annotations

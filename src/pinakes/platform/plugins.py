@@ -8,7 +8,8 @@ looked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An embedder, reranker, reader or index engine: its name, the distribution that has it, and if it loads.
+
+    ``error`` says why it does not, "" where it does.
+    """
+
+    group: str
+    name: str
+    distribution: str
+    version: str
+    loads: bool
+    error: str
+
 
 GROUPS: Final[Mapping[str, str]] = {
     "embedders": "embedding provider",
@@ -45,6 +62,12 @@ def offered() -> Mapping[str, Sequence[EntryPoint]]:
 def named(group: str, name: str) -> Sequence[EntryPoint]:
     """Return the plug-ins of this name; more than one is a mistake, which ``build`` tells of."""
     return [one for one in offered()[group] if one.name == name]
+
+
+def extensions(media_type: str) -> tuple[str, ...]:
+    """Return the extensions of the plug-in that reads files of a media type, () where none does."""
+    places = {one.value for one in named("readers", media_type)}
+    return tuple(one.name for one in offered()["readers"] if one.value in places and one.name.startswith("."))
 
 
 def build(group: str, ours: Mapping[str, str], name: str, make: Callable[[Any], T]) -> T:
@@ -91,18 +114,34 @@ def broken(plugin: EntryPoint, why: str) -> PluginBroken:
     )
 
 
-def check(plugin: EntryPoint, *, is_ours: bool) -> None:
-    """Make sure that a plug-in loads. ``is_ours``: Pinakes has a part of its name.
+def list_parts(group: str, ours: Mapping[str, str]) -> list[Part]:
+    """Return the parts of a group, ours first; each is loaded."""
+    from importlib.metadata import version
 
-    Raises:
-        PluginBroken: it does not load, or has the name of another part.
-    """
-    if is_ours:
-        raise PluginBroken(
-            f"{_worded(plugin)} has the name of a part of Pinakes, which is used.",
-            hint="Rename the entry point in the pyproject.toml of that package.",
-        )
-    build_plugin(plugin, lambda part: part)
+    parts = [
+        Part(group, name, "pinakes", version("pinakes"), *_tried(partial(build, group, ours, name))) for name in ours
+    ]
+    for one in offered()[group]:
+        load = partial(_refuse, one) if one.name in ours else partial(build_plugin, one)
+        name, _, number = distribution(one).rpartition(" ")
+        parts.append(Part(group, one.name, name, number, *_tried(load)))
+    return parts
+
+
+def _tried(load: Callable[[Callable[[Any], Any]], Any]) -> tuple[bool, str]:
+    """Load a part; return whether that went well, and what went wrong."""
+    try:
+        load(lambda part: part)
+    except (PinakesError, ImportError, AttributeError) as error:
+        return False, str(error)
+    return True, ""
+
+
+def _refuse(plugin: EntryPoint, _: object) -> None:
+    raise PluginBroken(
+        f"{_worded(plugin)} has the name of a part of Pinakes, which is used in its place.",
+        hint="Uninstall that package, or rename the entry point in its pyproject.toml.",
+    )
 
 
 def distribution(plugin: EntryPoint, separator: str = " ") -> str:
