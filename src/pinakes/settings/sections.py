@@ -171,7 +171,7 @@ class DocumentSettings(Section):
 class IndexSettings(Section):
     """How the derived search index is built."""
 
-    engine: str = Field("local", description="Which engine: local (Tantivy and FAISS).")
+    engine: str = Field("local", description="Which engine: local (Tantivy and FAISS), or that of a plug-in.")
     exact_max_vectors: int = Field(
         250_000, ge=0, description="Up to so many vectors are scanned exactly; above, an approximate index."
     )
