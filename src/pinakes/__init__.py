@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pinakes.core.errors import NoText as NoText
     from pinakes.core.errors import NotFound as NotFound
     from pinakes.core.errors import PinakesError as PinakesError
+    from pinakes.core.errors import PluginBroken as PluginBroken
     from pinakes.core.errors import QueryTooLong as QueryTooLong
     from pinakes.core.errors import RateLimited as RateLimited
     from pinakes.core.errors import Refused as Refused
@@ -103,6 +104,7 @@ __all__ = [
     "NotConfigured",
     "NotFound",
     "PinakesError",
+    "PluginBroken",
     "QueryTooLong",
     "RateLimited",
     "Refused",

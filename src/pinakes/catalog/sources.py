@@ -38,7 +38,7 @@ class SourceRecord:
     synced_at: str | None
     error: str | None
     report: dict[str, JSON] | None = None
-    read_by: dict[str, dict[str, int]] | None = None
+    read_by: dict[str, dict[str, int | str]] | None = None
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -215,7 +215,7 @@ def made_otherwise(
     return connection.execute(select(*columns).join(documents).where(files.c.source_id == source_id, others)).all()
 
 
-def read_by(connection: Connection, source_id: int, versions: Mapping[str, Mapping[str, int]]) -> None:
+def read_by(connection: Connection, source_id: int, versions: Mapping[str, Mapping[str, int | str]]) -> None:
     """Record by which versions of readers and chunkers a source was read to its end."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(read_by=versions))
 

@@ -294,6 +294,14 @@ def status(
     managing.status(session, collection, problems=problems, check_model=check_model, stale=stale)
 
 
+@command("plugins", panel=_KEEP)
+def plugins(session: Session) -> None:
+    """List embedders, rerankers, readers and index engines, ours and those of other packages; each is loaded."""
+    from pinakes.cli import managing
+
+    managing.list_plugins(session)
+
+
 @command("serve", panel=_SERVE)
 def serve(
     session: Session,

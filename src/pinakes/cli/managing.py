@@ -1,4 +1,4 @@
-"""``status``, ``verify``, ``init`` and ``config``: how the library is, and how it is set up."""
+"""``status``, ``plugins``, ``verify``, ``init`` and ``config``: how the library is, and how it is set up."""
 
 from __future__ import annotations
 
@@ -73,6 +73,30 @@ def status(
         staleness.show(screen, differing.get(state.name, ()))
     if not states:
         screen.say(f"There are no collections yet. Add documents: {session.command('add', 'PATH')}")
+
+
+def list_plugins(session: Session) -> None:
+    """Say which parts there are, of Pinakes and of other packages, and which of them load."""
+    from pinakes.indexes import ENGINES
+    from pinakes.models.embedders import EMBEDDERS
+    from pinakes.models.rerankers import RERANKERS
+    from pinakes.parsing import NAMES, READERS
+    from pinakes.platform import plugins
+
+    readers = {name: f"pinakes.parsing.{place}" for name, place in {**READERS, **NAMES}.items()}
+    ours = {"embedders": EMBEDDERS, "engines": ENGINES, "readers": readers, "rerankers": RERANKERS}
+    parts = [part for group, places in ours.items() for part in plugins.list_parts(group, places)]
+    session.screen.document({"plugins": [asdict(part) for part in parts]})
+    if session.screen.as_json:
+        return
+    lines: dict[tuple[str, str], list[str]] = {}
+    for part in parts:
+        lines.setdefault((part.group, f"{part.distribution} {part.version}"), []).append(part.name)
+    for (group, maker), names in lines.items():
+        session.screen.show(printable(f"{group:<10} {maker}: {', '.join(names)}"))
+    for part in parts:
+        if part.error:
+            session.screen.warn(printable(part.error))
 
 
 def _show_collection(session: Session, state: CollectionStatus, problems: bool) -> None:

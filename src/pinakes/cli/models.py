@@ -103,8 +103,8 @@ def _elsewhere(session: Session, wanted: EmbeddingSettings | RerankSettings) -> 
     from pinakes.models.embedders.endpoint import EndpointEmbedder
     from pinakes.models.embedders.presets import model_of
 
-    if wanted.purpose == "rerank" or wanted.provider in ("deterministic", "torch"):
-        return {"model": wanted.model if wanted.provider in ("http", "torch") else wanted.provider}
+    if wanted.purpose == "rerank":
+        return {"model": wanted.model if wanted.provider == "http" else wanted.provider}
     embedder = open_embedder(session.settings.embedding, session.settings.cache)
     try:
         if isinstance(embedder, EndpointEmbedder):

@@ -34,7 +34,8 @@
     ├── StorageFull             the disk is full
     ├── ServerUnreachable       a remote Pinakes does not answer
     ├── BelowBaseline           figures of an evaluation fell below what was agreed
-    └── MissingExtra            an optional dependency is not installed
+    ├── MissingExtra            an optional dependency is not installed
+    └── PluginBroken            a part from another package cannot be used
 
 Every error says what happened and with which value (``message``), and what to do next (``hint``).
 ``STATUS`` maps each to its HTTP status and process exit code; no other place does.
@@ -314,6 +315,12 @@ class MissingExtra(PinakesError):
         super().__init__(f"{what} needs an optional dependency.", hint=f"Install it: {install_command(extra)}")
 
 
+class PluginBroken(PinakesError):
+    """A part that another package offers cannot be loaded, fails, or has the name of another."""
+
+    code = "PLUGIN_BROKEN"
+
+
 STATUS: dict[type[PinakesError], tuple[int, int]] = {
     # error: (HTTP status, exit code)
     PinakesError: (500, 1),
@@ -335,6 +342,7 @@ STATUS: dict[type[PinakesError], tuple[int, int]] = {
     StorageFull: (507, 10),
     ServerUnreachable: (502, 11),
     MissingExtra: (501, 12),
+    PluginBroken: (501, 12),
 }
 
 

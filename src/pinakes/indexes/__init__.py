@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pinakes.core.errors import InvalidSetting, storing
 from pinakes.core.ports import Index
 from pinakes.indexes.combined import CombinedIndex
 from pinakes.indexes.opening import Opening, Select, Selections
+from pinakes.platform import plugins
 from pinakes.platform.permissions import make_private
 from pinakes.settings import Settings
 
@@ -20,8 +22,7 @@ ENGINES = {
 }
 """Engines by name: each takes an ``Opening``. One that is a whole ``Index`` can be named alone, or as either half."""
 
-LOCAL = "local"
-_NAMED = {LOCAL: "tantivy+faiss"}
+_NAMED = {"local": "tantivy+faiss"}
 
 
 def open_index(
@@ -34,27 +35,33 @@ def open_index(
 ) -> Index:
     """Open the configured engines in ``folder``, for vectors of ``dimension``; the arguments are those of ``Opening``.
 
+    An engine that is a plug-in has a folder of its own in there.
+
     Raises:
-        InvalidSetting: an unknown engine.
+        InvalidSetting: an unknown engine, or one that does not do what it is named for.
         IndexCorrupt: what is in ``folder`` cannot be used.
     """
     name = settings.index.engine
-    kinds = [_engine(one, name) for one in _NAMED.get(name, name).split("+", 1)]
+    words, _, meaning = _NAMED.get(name, name).partition("+")
     with storing("The search index"):
         make_private(folder)
-    if len(kinds) == 1:
-        index: Index = kinds[0](Opening(folder, dimension, select, settings, label, languages))
+    if not meaning:
+        index: Index = _opened(
+            words, Opening(folder, dimension, select, settings, label, languages), "keyword", "vector"
+        )
         return index
     selections = Selections(select)
     opening = Opening(folder, dimension, selections, settings, label, languages)
-    words, meaning = (kind(opening) for kind in kinds)
-    return CombinedIndex(name, words, meaning, selections.forget)
+    engines = _opened(words, opening, "keyword"), _opened(meaning, opening, "vector")
+    return CombinedIndex(name, *engines, selections.forget)
 
 
-def _engine(name: str, setting: str) -> Callable[[Opening], Any]:
-    if name not in ENGINES:
-        known = f"{LOCAL}, or a keyword and a vector engine of {', '.join(ENGINES)} joined by +: tantivy+faiss"
-        raise InvalidSetting(f"There is no index engine {setting!r}.", hint=f"Known: {known}.")
-    module, _, kind = ENGINES[name].partition(":")
-    engine: Callable[[Opening], Any] = getattr(import_module(module), kind)
+def _opened(name: str, opening: Opening, *methods: str) -> Any:
+    place = opening.folder if name in ENGINES else opening.folder / f"engine-{quote(name, safe='')}"
+    engine = plugins.build("engines", ENGINES, name, lambda kind: kind(replace(opening, folder=place)))
+    for lacking in (method for method in methods if not hasattr(engine, method)):
+        raise InvalidSetting(
+            f"The index engine {name!r} has no {lacking} search.",
+            hint="index.engine names a keyword and a vector engine: tantivy+faiss",
+        )
     return engine

@@ -15,7 +15,8 @@ from pinakes.core.records import JSON
 class Rereading:
     """Paths of files that are read again.
 
-    ``documents``: older versions of readers or chunkers made theirs. ``skipped``: an older reader could not read them.
+    ``documents``: older versions of readers or chunkers made theirs. ``skipped``: an older reader could not read them,
+    or a plug-in that reads them was not there.
     ``scan_all``: the source was not read to its end since, so that it is asked for all that it has: others tell only
     what changed.
     """
@@ -45,14 +46,19 @@ class Rereading:
         return path in self.documents or path in self.skipped
 
 
-def present_versions() -> dict[str, dict[str, int]]:
+def present_versions() -> dict[str, dict[str, int | str]]:
     """Return the versions of all readers and chunkers."""
-    return {"readers": dict(parsing.VERSIONS), "chunkers": dict(chunking.VERSIONS)}
+    return {"readers": parsing.versions(), "chunkers": dict(chunking.VERSIONS)}
 
 
 def _is_worth_another_try(file: FileRecord, before: Mapping[str, JSON]) -> bool:
-    """Say whether a file was opened and left out by a reader that was of an older version then."""
+    """Say whether a file was opened and left out by a reader that was of an older version then.
+
+    Of a plug-in also whether it was of another version, or not there, so that the file may have been read as text.
+    """
+    module = parsing.module_of(file.path)
+    if not parsing.is_ours(module):
+        return parsing.versions()[module] != before.get(module)
     if file.status != "skipped" or file.code is None or parsing.refusal(file.path):
         return False
-    module = parsing.module_of(file.path)
     return parsing.VERSIONS.get(module, 1) > int(before.get(module, 1))

@@ -21,7 +21,7 @@ from pinakes.catalog import Catalog, Connection, collections, documents, embeddi
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import NewDocument, embedding_key
 from pinakes.catalog.sources import FileRecord, SourceRecord
-from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, TooLarge, Unreadable
+from pinakes.core.errors import InvalidInput, ModelUnavailable, PinakesError, PluginBroken, TooLarge, Unreadable
 from pinakes.core.ports import Embedder, Source
 from pinakes.core.records import Chunk, Document, Float32, Item, ParsedDocument, Scan, Skipped
 from pinakes.ingestion.embedding import bind_model, embed, has_pending, keep, keeping, quiet_progress, refusal
@@ -284,7 +284,7 @@ class Ingest:
         except Unreadable as error:
             record = FileRecord(item.path, item.fingerprint, digest, "skipped", str(error), code=error.code)
             return Note(record, remove=had)
-        except (ChildProcessError, TimeoutError) as error:
+        except (ChildProcessError, TimeoutError, PluginBroken) as error:
             return self._failed(item, str(error))
         except (PinakesError, MemoryError):  # not about this file
             raise

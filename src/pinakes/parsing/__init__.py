@@ -1,6 +1,7 @@
 """Readers: the bytes of one file become a ``Document``.
 
-``READERS`` maps extensions, ``NAMES`` whole file names, to the class that reads them.
+``READERS`` maps extensions, ``NAMES`` whole file names, to the class that reads them. Plug-ins read files of other
+names; where modules of readers are told, theirs are "distribution/name", of the version of the distribution.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pinakes.core.errors import Binary, Locked, NeedsOcr
 from pinakes.core.ports import Reader
 from pinakes.core.records import Document, ReadingNote
 from pinakes.parsing.code import LANGUAGES, NAMED_LANGUAGES, language_of
-from pinakes.parsing.decode import declared_charset, to_utf8
+from pinakes.parsing.decode import declared_charset, scrub, to_utf8
 from pinakes.parsing.limits import Limits, passwords_in
 from pinakes.parsing.mime_types import MIME_TYPES
 from pinakes.parsing.recognise import other_extension
+from pinakes.platform import plugins
 from pinakes.text.embedded_data import data_notes, without_data, without_embedded_data
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "NAMES",
@@ -29,6 +34,7 @@ __all__ = [
     "converts",
     "first_reader_of",
     "is_older",
+    "is_ours",
     "language_of",
     "module_of",
     "passwords_in",
@@ -38,6 +44,7 @@ __all__ = [
     "refusal",
     "remedied",
     "supported",
+    "versions",
 ]
 
 _TEXT: Final = "text:Text"
@@ -157,6 +164,7 @@ def read(
         Binary: it is not text in any format that can be read.
         TooLarge: its text, or what it unpacks to, exceeds a limit.
         Unreadable: it is damaged, encrypted, or has no text that can be extracted.
+        PluginBroken: its reader is a plug-in that cannot be used.
     """
     if reason := refusal(path):
         raise Binary(reason, hint="Exclude such files to keep them out of the report.")
@@ -169,15 +177,15 @@ def read(
         source = data.decode("utf-8", "replace")
         cleaned = without_embedded_data(source)
         data, notes = cleaned.text.encode(), (*notes, *data_notes(source, cleaned.findings))
-    document = reader_for(path, Limits(max_chars, timeout_s, tuple(passwords), ocr)).read(data, path)
+    document = _read(data, path, Limits(max_chars, timeout_s, tuple(passwords), ocr))
     document = replace(document, reader=reader, notes=(*notes, *document.notes))
     return without_data(document if mask is None else mask(document))
 
 
 def reader_of(path: str, data: bytes = b"") -> str:
     """Return the module that reads files of this name and content, with its version: "pdf:1"."""
-    module = (_entry(_as_it_is(path, data)) or _TEXT).partition(":")[0]
-    return f"{module}:{VERSIONS.get(module, 1)}"
+    module = module_of(_as_it_is(path, data))
+    return f"{module}:{versions().get(module, 1)}"
 
 
 def is_older(reader: str, path: str) -> bool:
@@ -186,7 +194,22 @@ def is_older(reader: str, path: str) -> bool:
     ``reader`` is as ``reader_of`` gives it; "" is the first version of the one for files of this name.
     """
     module, _, version = (reader or first_reader_of(path)).partition(":")
+    if not is_ours(module):
+        return versions().get(module, version) != version
     return int(version) < VERSIONS.get(module, 0)
+
+
+def versions() -> dict[str, int | str]:
+    """Return the versions of all modules with readers, plug-ins included."""
+    return {
+        **VERSIONS,
+        **{_module(one): one.dist.version for one in plugins.offered()["readers"] if one.dist is not None},
+    }
+
+
+def is_ours(module: str) -> bool:
+    """Say whether a module of readers is no plug-in."""
+    return "/" not in module
 
 
 def first_reader_of(path: str) -> str:
@@ -231,8 +254,18 @@ def converts(path: str, data: bytes = b"") -> bool:
 
 
 def reader_for(path: str, limits: Limits) -> Reader:
-    """Return the reader for files of this name."""
-    return cast("Reader", _load(_entry(path) or _TEXT)(limits))
+    """Return the reader of ours for files of this name."""
+    return cast("Reader", _load(_own_entry(path) or _TEXT)(limits))
+
+
+def _read(data: bytes, path: str, limits: Limits) -> Document:
+    plugin = None if _own_entry(path) else _plugin(path)
+    if plugin is None:
+        return reader_for(path, limits).read(data, path)
+    document = plugins.build_plugin(plugin, lambda kind: kind(limits).read(data, path))
+    if not isinstance(document, Document):
+        raise plugins.broken(plugin, f"it gave {type(document).__name__}, not Document")
+    return replace(document, text=limits.check(scrub(document.text)))
 
 
 def _as_it_is(path: str, data: bytes) -> str:
@@ -241,10 +274,27 @@ def _as_it_is(path: str, data: bytes) -> str:
 
 
 def _entry(path: str) -> str | None:
+    if ours := _own_entry(path):
+        return ours
+    return _module(plugin) if (plugin := _plugin(path)) else None
+
+
+def _own_entry(path: str) -> str | None:
     name = path.rpartition("/")[2].lower()
     if found := NAMES.get(name) or READERS.get(_extension(path)):
         return found
     return "code:Code" if language_of(path) else None
+
+
+def _plugin(path: str) -> EntryPoint | None:
+    """Return the plug-in that reads files of this name, where none of our readers does."""
+    keys = (path.rpartition("/")[2].lower(), _extension(path))
+    return next((found[0] for key in keys if (found := plugins.named("readers", key))), None)
+
+
+def _module(plugin: EntryPoint) -> str:
+    """Return what a plug-in is called where the modules of our readers are."""
+    return f"{plugin.dist.name if plugin.dist else ''}/{plugin.name}"
 
 
 def _extension(path: str) -> str:

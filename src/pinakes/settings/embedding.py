@@ -21,7 +21,7 @@ class EmbeddingSettings(Section):
         "onnx",
         description="Which embedder: onnx (local model), torch (local model by sentence-transformers), openai, "
         "azure_openai, gemini, ollama, together, lmstudio, huggingface, endpoint (any address that speaks as OpenAI "
-        "does) or deterministic (for tests).",
+        "does), deterministic (for tests), or that of a plug-in.",
     )
     model: str = Field(
         DEFAULT_MODEL, description="Model name, as on the model hub or as the provider knows it; default = its own."

@@ -117,7 +117,9 @@ class RerankSettings(Section):
     purpose: ClassVar[Purpose] = "rerank"
 
     enabled: bool = Field(False, description="Rank the best chunks of an answer again.")
-    provider: str = Field("onnx", description="Which reranker: onnx (local cross-encoder) or http (an endpoint).")
+    provider: str = Field(
+        "onnx", description="Which reranker: onnx (local cross-encoder), http (an endpoint), or that of a plug-in."
+    )
     model: str = Field(DEFAULT_RERANKER, description="Model name, as on the model hub, or as the endpoint knows it.")
     path: Path | None = Field(None, description="Folder with the model's files.")
     precision: Literal["int8", "fp32"] = Field("int8", description="Arithmetic of the converted model.")

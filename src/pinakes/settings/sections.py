@@ -171,7 +171,7 @@ class DocumentSettings(Section):
 class IndexSettings(Section):
     """How the derived search index is built."""
 
-    engine: str = Field("local", description="Engines, `KEYWORD+VECTOR`; local = `tantivy+faiss`.")
+    engine: str = Field("local", description="Engines, `KEYWORD+VECTOR`, also of plug-ins; local = `tantivy+faiss`.")
     exact_max_vectors: int = Field(
         250_000, ge=0, description="Up to so many vectors are scanned exactly; above, an approximate index."
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from pinakes.core.errors import Unreadable, storing
+from pinakes.platform import plugins
 from pinakes.platform.permissions import make_private
 
 if TYPE_CHECKING:
@@ -160,8 +161,8 @@ def path_of(url: str, *, with_host: bool) -> str:
 
 def typed_path(path: str, media_type: str) -> str:
     """Return ``path`` with an extension by which its reader is found."""
-    fitting = _EXTENSIONS.get(media_type)
-    if fitting is None:
+    fitting = _EXTENSIONS.get(media_type) or plugins.extensions(media_type)
+    if not fitting:
         return path if "?" not in path and _EXTENSION.search(path) else f"{path}.txt"
     return path if path.lower().endswith(fitting) and "?" not in path else f"{path}{fitting[0]}"
 

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 
-from pinakes.core.errors import InvalidSetting
 from pinakes.core.ports import Embedder, Loadable
+from pinakes.platform import plugins
 from pinakes.settings import EmbeddingSettings
 
 _ENDPOINT = "pinakes.models.embedders.endpoint:EndpointEmbedder"
@@ -43,14 +42,13 @@ def open_embedder(settings: EmbeddingSettings, cache: Path) -> Embedder:
 
     Raises:
         InvalidSetting: no such provider, or ``embedding.url`` is no address.
+        PluginBroken: the provider is a plug-in that cannot be used.
     """
-    if settings.provider not in EMBEDDERS:
-        raise InvalidSetting(
-            f"There is no embedding provider {settings.provider!r}.", hint=f"Known: {', '.join(sorted(EMBEDDERS))}."
-        )
-    if settings.fallback == "deterministic" and EMBEDDERS[settings.provider] == _ENDPOINT:
-        return _opened(_FALLBACK, settings, cache)
-    return _opened(EMBEDDERS[settings.provider], settings, cache)
+    provider, ours = settings.provider, EMBEDDERS
+    if settings.fallback == "deterministic" and EMBEDDERS.get(provider) == _ENDPOINT:
+        ours = {provider: _FALLBACK}
+    embedder: Embedder = plugins.build("embedders", ours, provider, lambda kind: kind.open(settings, cache))
+    return embedder
 
 
 @contextmanager
@@ -68,9 +66,3 @@ def loading(settings: EmbeddingSettings, cache: Path) -> Iterator[Embedder]:
             yield embedder
     finally:
         sys.setswitchinterval(before)
-
-
-def _opened(place: str, settings: EmbeddingSettings, cache: Path) -> Embedder:
-    module, name = place.split(":")
-    embedder: Embedder = getattr(import_module(module), name).open(settings, cache)
-    return embedder

@@ -59,9 +59,11 @@ class Preset:
 
 
 def model_of(settings: EmbeddingSettings) -> str:
-    """Return the name of the model that the settings mean: where they name none, that of the provider."""
+    """Return the name of the model that the settings mean: where they name none, that of the provider, or its own."""
+    if settings.model != DEFAULT_MODEL or settings.provider in ("onnx", "torch"):
+        return settings.model
     preset = PRESETS.get(settings.provider)  # type: ignore[call-overload]
-    return preset.model if preset and settings.model == DEFAULT_MODEL else settings.model
+    return preset.model if preset else settings.provider
 
 
 _NOMIC = Model(768, 2046, question="search_query: ", chunk="search_document: ")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
-from pinakes.core.errors import InvalidSetting
 from pinakes.core.ports import Reranker
+from pinakes.platform import plugins
 from pinakes.settings import RerankSettings
 
 RERANKERS = {
@@ -24,11 +23,9 @@ def open_reranker(settings: RerankSettings, cache: Path) -> Reranker:
 
     Raises:
         InvalidSetting: no such provider, or it lacks what it needs (the ``url`` of an endpoint).
+        PluginBroken: the provider is a plug-in that cannot be used.
     """
-    if settings.provider not in RERANKERS:
-        raise InvalidSetting(
-            f"There is no rerank provider {settings.provider!r}.", hint=f"Known: {', '.join(sorted(RERANKERS))}."
-        )
-    module, name = RERANKERS[settings.provider].split(":")
-    reranker: Reranker = getattr(import_module(module), name).open(settings, cache)
+    reranker: Reranker = plugins.build(
+        "rerankers", RERANKERS, settings.provider, lambda kind: kind.open(settings, cache)
+    )
     return reranker
