@@ -107,8 +107,9 @@ class _Names:
     def from_query(cls, query: str, settings: Settings) -> _Names:
         """Return them; the others only where a definition counts."""
         wholes = _wholes(query)
-        defining = settings.search.definition_boost or settings.boosts.symbol_definition
-        return cls(wholes, [name for name in identifiers.names(query) if name not in wholes] if defining else ())
+        if not settings.search.definition_boost:
+            return cls(wholes)
+        return cls(wholes, [name for name in identifiers.names(query) if name not in wholes])
 
 
 def gather(
