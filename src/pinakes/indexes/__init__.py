@@ -36,7 +36,7 @@ def open_index(
         IndexCorrupt: what is in ``folder`` cannot be used.
     """
     name = settings.index.engine
-    place = folder if name in INDEXES else folder / f"engine-{quote(name, safe='')}"
+    place = folder if name in INDEXES else folder / f"engine-{quote(name.lower(), safe='')}"
     options = {"index": settings.index, "search": settings.search, "languages": languages}
     engine: Index = plugins.build(
         "engines", INDEXES, name, lambda kind: kind(place, dimension, select, label, **options)
