@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pinakes import IndexCorrupt
 from pinakes.core.ports import KeywordQuery, VectorQuery, Vectors
 from pinakes.core.records import HELD, Filter, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.text.analysis import Analyzer
@@ -37,7 +38,10 @@ class SqliteIndex:
         self._lock = threading.RLock()
         self._held: tuple[int, Int64, Int64, Any, Any] | None = None
         self._db = sqlite3.connect(folder / "index.db", timeout=30, isolation_level=None, check_same_thread=False)
-        self._db.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA}")
+        try:
+            self._db.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA}")
+        except sqlite3.DatabaseError as error:
+            raise IndexCorrupt(f"{folder / 'index.db'} is damaged: {error}.", hint="Run: pinakes reindex") from error
         with self._lock, self._db:
             self._db.execute("BEGIN IMMEDIATE")
             if self._db.execute("SELECT label FROM state").fetchall() != [(label,)]:  # vectors of another model
