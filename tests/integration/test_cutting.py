@@ -153,9 +153,9 @@ from pinakes.parsing.pool import *
 from pinakes.settings import *
 
 embedding = EmbeddingSettings(provider="deterministic")
-recipe = Recipe(IngestSettings(), ChunkingSettings(), embedding, Path({str(tmp_path)!r}), True)
-workers = Workers(recipe.limits)
-beside = Beside(recipe, Here(recipe, open_embedder(embedding, recipe.cache)), workers, all_of_it=True)
+recipe = ParseOptions(IngestSettings(), ChunkingSettings(), embedding, Path({str(tmp_path)!r}), True)
+workers = WorkerProcesses(recipe.limits)
+beside = ProcessPool(recipe, InProcess(recipe, open_embedder(embedding, recipe.cache)), workers, all_of_it=True)
 beside.begin(b"words", "a.md")()
 process = workers.take()
 print(process.pid, flush=True)
