@@ -124,6 +124,19 @@ def test_the_engine_may_change_both_ways(site: Path, docs: Path, pinakes: Progra
         assert pinakes(*chosen, "verify")[0] == 0
 
 
+def test_a_damaged_index_of_another_engine_is_built_again(
+    site: Path, docs: Path, tmp_path: Path, pinakes: Program
+) -> None:
+    plugin_packages.install_example(site)
+    chosen = (*DETERMINISTIC, "--set", "index.engine=sqlite+faiss")
+    assert pinakes(*chosen, "add", docs)[0] == 0
+    (index,) = (tmp_path / "home").glob("index/*/engine-sqlite/index.db")
+    index.write_bytes(b"no database" * 1000)
+    code, answer = pinakes(*chosen, "search", "pollen", "--mode", "keyword")
+    assert (code, [hit["path"] for hit in answer["hits"]]) == (0, ["bees.md"])
+    assert pinakes(*chosen, "verify")[0] == 0
+
+
 @pytest.mark.long
 def test_files_are_read_again_by_a_new_reader_and_by_its_new_version(site: Path, docs: Path, pinakes: Program) -> None:
     def titles() -> dict[str, str]:

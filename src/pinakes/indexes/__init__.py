@@ -57,7 +57,7 @@ def open_index(
 
 
 def _opened(name: str, opening: Opening, *methods: str) -> Any:
-    place = opening.folder if name in ENGINES else opening.folder / f"engine-{quote(name, safe='')}"
+    place = opening.folder if name in ENGINES else opening.folder / f"engine-{quote(name.lower(), safe='')}"
     engine = plugins.build("engines", ENGINES, name, lambda kind: kind(replace(opening, folder=place)))
     for lacking in (method for method in methods if not hasattr(engine, method)):
         raise InvalidSetting(

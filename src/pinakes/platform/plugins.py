@@ -60,14 +60,15 @@ def offered() -> Mapping[str, Sequence[EntryPoint]]:
 
 
 def named(group: str, name: str) -> Sequence[EntryPoint]:
-    """Return the plug-ins of this name; more than one is a mistake, which ``build`` tells of."""
-    return [one for one in offered()[group] if one.name == name]
+    """Return the plug-ins of this name, in whatever case; more than one is a mistake, which ``build`` tells of."""
+    return [one for one in offered()[group] if one.name.lower() == name.lower()]
 
 
 def extensions(media_type: str) -> tuple[str, ...]:
     """Return the extensions of the plug-in that reads files of a media type, () where none does."""
     places = {one.value for one in named("readers", media_type)}
-    return tuple(one.name for one in offered()["readers"] if one.value in places and one.name.startswith("."))
+    names = [one.name.lower() for one in offered()["readers"] if one.value in places]
+    return tuple(name for name in names if name.startswith("."))
 
 
 def build(group: str, ours: Mapping[str, str], name: str, make: Callable[[Any], T]) -> T:
@@ -122,7 +123,7 @@ def list_parts(group: str, ours: Mapping[str, str]) -> list[Part]:
         Part(group, name, "pinakes", version("pinakes"), *_tried(partial(build, group, ours, name))) for name in ours
     ]
     for one in offered()[group]:
-        load = partial(_refuse, one) if one.name in ours else partial(build_plugin, one)
+        load = partial(_refuse, one) if one.name.lower() in ours else partial(build_plugin, one)
         name, _, number = distribution(one).rpartition(" ")
         parts.append(Part(group, one.name, name, number, *_tried(load)))
     return parts
@@ -144,9 +145,9 @@ def _refuse(plugin: EntryPoint, _: object) -> None:
     )
 
 
-def distribution(plugin: EntryPoint, separator: str = " ") -> str:
+def distribution(plugin: EntryPoint) -> str:
     """Return which distribution a plug-in is of, and its version: "pinakes-example 0.1.0"."""
-    return f"{plugin.dist.name}{separator}{plugin.dist.version}" if plugin.dist else "unknown"
+    return f"{plugin.dist.name} {plugin.dist.version}" if plugin.dist else "unknown"
 
 
 def _worded(plugin: EntryPoint) -> str:

@@ -16,8 +16,8 @@ COMMANDS = {
     "collections rename", "collections stats", "compare", "config", "document delete", "document deleted",
     "document history", "document put", "document restore", "document show", "document update", "evaluate",
     "events", "explain", "export", "import", "init", "keys create", "keys list", "keys revoke", "mcp",
-    "metadata", "model install", "model status", "outline", "read", "reindex", "restore", "search", "secrets purge",
-    "secrets scan", "serve",
+    "metadata", "model install", "model status", "outline", "plugins", "read", "reindex", "restore", "search",
+    "secrets purge", "secrets scan", "serve",
     "sources import", "sources remove", "sources show", "status", "summarize", "sync", "tools", "tune",
     "verify", "watch", "webhooks list", "webhooks retry", "webhooks test",
 }  # fmt: skip

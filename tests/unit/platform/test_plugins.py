@@ -98,7 +98,7 @@ def test_a_package_reads_a_file_name_and_files_that_are_refused_otherwise(site: 
         "    def read(self, data, path): return Document('Read:\\r\\n\\x00' + data.decode())\n"
     )
     plugin_packages.install(
-        site, "any-reader", "readers", {"pipfile": "any_reader:Any", ".svg": "any_reader:Any"}, code
+        site, "any-reader", "readers", {"Pipfile": "any_reader:Any", ".SVG": "any_reader:Any"}, code
     )
     assert parsing.read(b"one", "a/Pipfile", max_chars=1000).text == "Read:\none"
     assert parsing.read(b"two", "a/plan.svg", max_chars=1000).text == "Read:\ntwo"
@@ -160,12 +160,14 @@ def test_a_name_that_two_packages_have_is_used_by_neither(site: Path, tmp_path: 
 
 def test_a_name_of_ours_stays_ours(site: Path, tmp_path: Path) -> None:
     plugin_packages.install(site, "taker", "embedders", {"deterministic": "taker:Part"}, "class Part: pass")
-    plugin_packages.install(site, "md-taker", "readers", {".md": "md_taker:Part"}, "class Part: pass")
+    plugin_packages.install(site, "md-taker", "readers", {".MD": "md_taker:Part"}, "class Part: pass")
     assert open_embedder(EmbeddingSettings(provider="deterministic"), tmp_path).fingerprint.startswith("deterministic/")
     assert parsing.read(b"# Title", "a.md", max_chars=100).title == "Title"
     (error,) = problems("embedders").values()
     assert "'deterministic' of taker 1.0 has the name of a part of Pinakes" in error
     assert "rename the entry point" in error
+    *_, listed = plugins.list_parts("readers", {".md": "pinakes.parsing.markdown:Markdown"})
+    assert (listed.name, listed.distribution, listed.version, listed.loads) == (".MD", "md-taker", "1.0", False)
 
 
 def test_nothing_is_loaded_that_is_not_named(site: Path, tmp_path: Path) -> None:

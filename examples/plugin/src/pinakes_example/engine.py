@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pinakes import IndexCorrupt
 from pinakes.core.ports import KeywordQuery
 from pinakes.core.records import HELD, IndexEntry, Int64, Ranking, VectorEntry
 from pinakes.indexes.opening import Opening
@@ -35,7 +36,10 @@ class SqliteEngine:
         self._lock = threading.RLock()
         file = opening.folder / "index.db"
         self._db = sqlite3.connect(file, timeout=30, isolation_level=None, check_same_thread=False)
-        self._db.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA}")
+        try:
+            self._db.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA}")
+        except sqlite3.DatabaseError as error:
+            raise IndexCorrupt(f"{file} is damaged: {error}.", hint="Run: pinakes reindex") from error
         with self._lock, self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute("INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT * FROM state)")
