@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -41,7 +42,7 @@ class Counting(Task):
     def __init__(self) -> None:
         self.done: list[str] = []
         self.told: list[str] = []
-        self.fails: list[Exception] = []
+        self.fails: list[BaseException] = []
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
         self.due: list[Job] = []
@@ -180,6 +181,40 @@ def test_what_fails_is_told_once_tried_later_each_time_and_forgotten_when_it_is_
     until(lambda: task.done == ["a"])
     assert [line.split(".")[0] for line in task.told] == ["a: full", "a: ValueError: no"]
     until(lambda: not queue.list_all())
+
+
+class Panic(BaseException):
+    """What libraries written in Rust raise."""
+
+
+@pytest.mark.parametrize(
+    "error", [Panic("a library gave up"), ValueError("no text: \udcff")], ids=["panic", "surrogate"]
+)
+def test_whatever_is_raised_a_job_is_tried_again_after_a_pause(
+    queue: Queue, start: Callable[[Task], Worker], error: BaseException
+) -> None:
+    task = Counting()
+    task.pauses = (0.2, 0.2)
+    task.fails = [error]
+    start(task)
+    begin = time.monotonic()
+    queue.enqueue([Job("a", "count"), Job("b", "count")])
+    until(lambda: sorted(task.done) == ["a", "b"])
+    assert time.monotonic() - begin >= 0.1
+    assert len(task.told) == 1
+    until(lambda: not queue.list_all())
+
+
+def test_a_lock_that_is_of_somebody_else_stops_nothing(
+    home: Path, queue: Queue, start: Callable[[Task], Worker]
+) -> None:
+    lock = home / "worker-00000000.lock"
+    lock.mkdir()  # as little to be opened as the file of another user
+    os.utime(lock, (0, 0))
+    task = Counting()
+    start(task)
+    queue.enqueue([Job("a", "count")])
+    until(lambda: task.done == ["a"])
 
 
 def test_a_job_of_a_killed_process_is_free_at_once_and_that_of_a_living_one_never(

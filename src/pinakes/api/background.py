@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
@@ -19,7 +20,7 @@ import numpy as np
 
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.jobs import Job, job_key
-from pinakes.core.errors import InvalidInput, NotFound
+from pinakes.core.errors import InvalidInput, NotFound, PinakesError
 from pinakes.core.ports import Embedder, Remote, Vocabulary
 from pinakes.core.records import Float32, Int64, Spent
 from pinakes.core.traffic import Traffic
@@ -32,6 +33,9 @@ _log = logging.getLogger(__name__)
 _LONGEST_PAUSE_S = 0.5
 """Work waits no longer for searches to end, so that a server without a quiet moment gets done too."""
 
+_LEFT_ALONE_S = 10.0
+"""So long a collection that another process embeds is left to it."""
+
 _NICENESS = 10
 
 
@@ -40,13 +44,14 @@ class Background(Task):
 
     kind = "background"
     look_every_s = 2.0
-    pauses = (60.0, 600.0)
+    pauses = (60.0, 60.0)
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._written: dict[int, int] = {}
         self._done: dict[int, tuple[int, int]] = {}
         self._summarized: dict[int, int] = {}
+        self._elsewhere: dict[int, float] = {}
 
     def wanted(self) -> Iterable[Job]:
         """Return a job for each collection in which something changed; large runs leave the rest to it from now on."""
@@ -54,7 +59,11 @@ class Background(Task):
         records = self._library.collections()
         self._forget_gone(records)
         changed = [record for record in records if self._done.get(record.id) != (record.line, record.written)]
-        return [Job(job_key(self.kind, record.name), self.kind, {"collection": record.name}) for record in changed]
+        for record in changed:  # another process may hold the job for hours; this one answers by an index of its own
+            with suppress(PinakesError):
+                self._library.app.index(record.name, wait=False)
+        mine = [record for record in changed if self._elsewhere.get(record.id, 0.0) <= time.monotonic()]
+        return [Job(job_key(self.kind, record.name), self.kind, {"collection": record.name}) for record in mine]
 
     def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
         """Have the library drop what it holds of collections that were there before and are not any more."""
@@ -81,6 +90,8 @@ class Background(Task):
                 if self._upgrade(record, running) and self._embed(record.name, running):
                     self._summarize(record, running)
                     self._done[record.id] = state
+                else:
+                    self._elsewhere[record.id] = time.monotonic() + _LEFT_ALONE_S
             except InvalidInput as error:  # refused chunks stay so until the documents are others
                 self._done[record.id] = state
                 _log.warning("collection %r: %s", record.name, error)

@@ -7,13 +7,13 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, create_engine, event, inspect, select
 from sqlalchemy.exc import DBAPIError
@@ -31,6 +31,9 @@ from pinakes.core.errors import (
     storing,
 )
 from pinakes.platform.permissions import PRIVATE_FILE, make_private
+
+_READABLE: Final = frozenset({"0016"})
+"""Schemas that can be read without a migration: they only lack the jobs, of which a home that is read has none."""
 
 HEAD = "0017"
 """The newest migration; a test compares it with the migrations folder."""
@@ -79,7 +82,7 @@ class Catalog:
         self.engine = _reading_engine(file) if unwritable else _engine(_url(file))
         try:
             with translated():
-                _migrate(self.engine)
+                _migrate(self.engine, readable=_READABLE if unwritable else frozenset())
         except BaseException:
             self.close()
             raise
@@ -316,6 +319,9 @@ def _configure_to_read(connection: sqlite3.Connection, _record: Any, *, alone: b
     connection.isolation_level = None
     if alone:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():  # see _READABLE
+        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.execute(f"CREATE TEMP TABLE jobs ({', '.join(metadata.tables['jobs'].columns.keys())})")
     connection.execute(f"PRAGMA {_CACHE}")
 
 
@@ -337,10 +343,10 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
-def _migrate(engine: Engine) -> None:
+def _migrate(engine: Engine, readable: Collection[str] = frozenset()) -> None:
     """Bring the database to ``HEAD``; Alembic is only loaded where there are tables of an older schema."""
     with engine.connect() as connection:
-        if _schema(connection) == HEAD:
+        if _schema(connection) in {HEAD, *readable}:
             return
     with _unchecked(engine) as connection, connection.begin():
         if _schema(connection) != HEAD:

@@ -38,9 +38,9 @@ class CombinedIndex:
     ) -> None:
         removed, added, vectors = list(removed), list(added), list(vectors)
         self._words.apply(removed, added, position, vectors)
-        self._meaning.apply(removed, added, position, vectors)
         if removed or added:
-            self._on_change()
+            self._on_change()  # words are found by now, whatever becomes of the vectors
+        self._meaning.apply(removed, added, position, vectors)
 
     def keyword(self, *queries: KeywordQuery) -> list[Ranking]:
         return self._words.keyword(*queries)

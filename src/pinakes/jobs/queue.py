@@ -80,6 +80,7 @@ class _CatalogQueue:
         self._worker = secrets.token_hex(4)
         self._numbers = count(1)
         self._leases: set[str] = set()
+        self._leaves = False
         self._read: tuple[int, list[Job]] = (-1, [])
         self._lock = self._lock_of(self._worker)
 
@@ -102,10 +103,15 @@ class _CatalogQueue:
             taken(self._lock)
         lease = f"{self._worker}-{next(self._numbers)}"
         self._leases.add(lease)
-        with self._catalog.write() as connection:
-            if jobs.claim(connection, job, lease, _after(LEASE_S)):
-                return lease
-        return ""
+        is_ours = False
+        try:
+            with self._catalog.write() as connection:
+                claimed = jobs.claim(connection, job, lease, _after(LEASE_S))
+            is_ours = claimed
+        finally:
+            if not is_ours:
+                self._leases.discard(lease)
+        return lease if is_ours else ""
 
     def renew(self, progress: Mapping[str, Mapping[str, JSON]]) -> set[str]:
         with self._catalog.write() as connection:
@@ -128,7 +134,10 @@ class _CatalogQueue:
         try:
             with self._catalog.write() as connection:
                 jobs.finish(connection, lease, None if again_s is None else _after(again_s), error)
-        finally:  # where that cannot be written the job is done once more
+        except BaseException:  # the job is done once more; until then our lock says that nobody does it
+            self._leaves = True
+            raise
+        finally:
             self._leases.discard(lease)
 
     def cancel(self, key: str) -> bool:
@@ -137,7 +146,8 @@ class _CatalogQueue:
 
     def close(self) -> None:
         if self._lock.is_locked:
-            Path(self._lock.lock_file).unlink(missing_ok=True)
+            if not self._leaves:
+                Path(self._lock.lock_file).unlink(missing_ok=True)
             self._lock.release()
 
     def _is_held(self, job: Job) -> bool:
@@ -162,9 +172,10 @@ class _CatalogQueue:
         """
         owners = {(job.owner or "").partition("-")[0] for job in self.list_all()}
         for path in self._home.glob("worker-*.lock"):
-            is_old = path.stat().st_mtime < time.time() - LEASE_S
-            if is_old and path.stem.removeprefix("worker-") not in owners and free(FileLock(path)):
-                path.unlink(missing_ok=True)
+            with suppress(OSError, StorageFull):  # it is gone by now, or another user's
+                is_old = path.stat().st_mtime < time.time() - LEASE_S
+                if is_old and path.stem.removeprefix("worker-") not in owners and free(FileLock(path)):
+                    path.unlink(missing_ok=True)
 
 
 def _after(seconds: float) -> str:

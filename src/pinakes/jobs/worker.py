@@ -134,7 +134,7 @@ class Worker:
             if task and not job.is_held and _is_due(job, task) and self._has_room(task) and task.accepts(job):
                 self._begin(task, job)
             elif task and not job.is_held and _is_left(job) and not task.accepts(job):
-                self._queue.cancel(job.key)
+                self._queue.finish(self._queue.claim(job))  # nothing, where somebody took it meanwhile
 
     def _has_room(self, task: Task) -> bool:
         same = sum(one.job.kind == task.kind for one in list(self._running.values()))
@@ -169,7 +169,12 @@ class Worker:
             running = self._running[lease] = Running(job, lease, self._stop)
             thread = threading.Thread(target=self._do, args=(task, running), name=f"pinakes-{job.kind}", daemon=True)
             self._threads = [self._threads[0], *(one for one in self._threads[1:] if one.is_alive()), thread]
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # the system has no room for one more thread
+                del self._running[lease]
+                self._queue.finish(lease, pause_s(job.attempts + 1, *task.pauses, job.key), str(error))
+                raise
 
     def _do(self, task: Task, running: Running) -> None:
         job, again_s, words = running.job, None, ""
@@ -178,9 +183,10 @@ class Worker:
                 task.run(running)
         except Stopped:
             again_s = 0.0 if task.resumes else None
-        except Exception as error:  # noqa: BLE001 - the thread's last door: it is told, and tried again
+        except BaseException as error:  # noqa: BLE001 - the last door, also for panics of Rust: told, and tried again
             known = isinstance(error, PinakesError)
             words = (str(error) if known else f"{type(error).__name__}: {error}")[:_MOST_ERROR_CHARS]
+            words = words.encode(errors="backslashreplace").decode()  # a name of a file may be no text
             again_s = pause_s(job.attempts + 1, *task.pauses, job.key)
             if words != job.error:
                 self._attempt(job.key, partial(task.tell, job, words))
