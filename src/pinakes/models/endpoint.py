@@ -161,6 +161,30 @@ class Endpoint:
         return text.replace(key, "…") if key else text
 
 
+class Connections:
+    """The HTTP client of an endpoint, made when it is first asked. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def client(self) -> httpx.Client:
+        """Return the client, which keeps its connections open."""
+        import httpx
+
+        with self._lock:
+            if self._client is None:
+                self._client = httpx.Client()
+            return self._client
+
+    def close(self) -> None:
+        """Close the connections; the next request makes others."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
 def _within(limit_s: float, work: Callable[[], T]) -> T:
     """Return what ``work`` does in a thread of its own: looking up a host, or headers byte by byte, know no time limit.
 

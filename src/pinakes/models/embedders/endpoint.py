@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import Self, TypeAlias, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import numpy as np
@@ -28,15 +28,12 @@ from pinakes.core.records import JSON, Float32, Int64, Spent
 from pinakes.models.embedders.pacing import Pace
 from pinakes.models.embedders.presets import PRESETS, model_of
 from pinakes.models.embedders.responses import vectors_of
-from pinakes.models.endpoint import Endpoint
+from pinakes.models.endpoint import Connections, Endpoint
 from pinakes.models.providers import PROVIDERS, endpoint_of
 from pinakes.models.retrying import retried
 from pinakes.models.runtime import clean
 from pinakes.settings import DEFAULT_MODEL, EmbeddingSettings, ProviderName
 from pinakes.text.analysis import estimated_token_starts
-
-if TYPE_CHECKING:
-    import httpx
 
 Refusal: TypeAlias = InvalidInput
 Pause: TypeAlias = Callable[[threading.Event, float], bool]
@@ -91,8 +88,7 @@ class EndpointEmbedder:
         self._noted = _note_of(cache, f"{provider} {self._endpoint.url} {self._model}")
         self._answered = False
         self._failure: tuple[float, ModelUnavailable] | None = None
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
+        self._connections = Connections()
         self._mine = threading.local()
 
     @classmethod
@@ -228,10 +224,7 @@ class EndpointEmbedder:
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._connections.close()
 
     def _settled(self, part: list[int], rows: Float32, tokens: int) -> Iterator[tuple[list[int], Float32 | Refusal]]:
         """Yield what an answer gives: vectors, and an error for each text that has none though others have."""
@@ -315,7 +308,7 @@ class EndpointEmbedder:
             left_s = self._settings.timeout_s if until is None else max(0.001, until - self._clock())
             limit_s = min(left_s, self._settings.timeout_s)
             try:
-                return self._endpoint.ask(request, limit_s, self._connected())
+                return self._endpoint.ask(request, limit_s, self._connections.client())
             except TimeoutError as error:
                 hint = "Check it, or raise embedding.timeout_s or embedding.question_timeout_s."
                 raise self._endpoint.failure(f"does not answer within {limit_s:.3g} s", hint, status=0) from error
@@ -369,14 +362,6 @@ class EndpointEmbedder:
             unfinished = self._noted.with_suffix(f".{os.getpid()}")
             unfinished.write_text(json.dumps({"model": self._model, "dimension": dimension}), "utf-8")
             unfinished.replace(self._noted)
-
-    def _connected(self) -> httpx.Client:
-        import httpx
-
-        with self._lock:
-            if self._client is None:
-                self._client = httpx.Client()
-            return self._client
 
     def _worked(self) -> None:
         self._answered, self._failure = True, None

@@ -6,21 +6,17 @@ tei: ``POST {query, texts}`` → ``[{index, score}]``.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from pinakes.core.errors import InvalidSetting
 from pinakes.core.records import JSON, Float32
-from pinakes.models.endpoint import Endpoint, is_address
+from pinakes.models.endpoint import Connections, Endpoint, is_address
 from pinakes.models.runtime import clean
 from pinakes.settings import RerankSettings
-
-if TYPE_CHECKING:
-    import httpx
 
 
 class EndpointReranker:
@@ -36,8 +32,7 @@ class EndpointReranker:
         self._settings = settings
         advice = "Check the model's name, rerank.url and rerank.protocol."
         self._endpoint = Endpoint("rerank endpoint", "rerank", settings.url, settings.key_variable, advice)
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
+        self._connections = Connections()
         self._beyond = False
 
     @classmethod
@@ -73,7 +68,7 @@ class EndpointReranker:
             ModelUnavailable: the environment variable is not set.
         """
         self._endpoint.headers()
-        self._connected()
+        self._connections.client()
 
     def score(self, query: str, chunks: Sequence[str], *, within_s: float | None = None) -> Float32:
         """Return float32 (n,): the endpoint's scores, higher is better, in the order of ``chunks``.
@@ -88,7 +83,7 @@ class EndpointReranker:
         hurried = within_s is not None and within_s < limit_s
         try:
             within = max(within_s or 0.0, 0.001) if hurried else limit_s
-            answer = self._endpoint.ask(self._request(query, chunks), within, self._connected())
+            answer = self._endpoint.ask(self._request(query, chunks), within, self._connections.client())
         except TimeoutError as error:
             if hurried:
                 raise
@@ -97,24 +92,13 @@ class EndpointReranker:
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._connections.close()
 
     def _request(self, query: str, chunks: Sequence[str]) -> JSON:
         texts = [clean(chunk) for chunk in chunks]
         if self._settings.protocol == "tei":
             return {"query": clean(query), "texts": texts, "truncate": True}
         return {"model": self._settings.model, "query": clean(query), "documents": texts, "top_n": len(texts)}
-
-    def _connected(self) -> httpx.Client:
-        import httpx
-
-        with self._lock:
-            if self._client is None:
-                self._client = httpx.Client()
-            return self._client
 
     def _scores(self, answer: JSON, count: int) -> Float32:
         """Return the scores, chunk by chunk, of the endpoint's ``answer``."""
