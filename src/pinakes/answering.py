@@ -188,7 +188,7 @@ class Asking:
         """What asks the chat model of the settings.
 
         Raises:
-            InvalidSetting: see ``Writer``.
+            InvalidSetting: see ``AnswerWriter``.
         """
         return AnswerWriter(self._settings.chat)
 

@@ -180,14 +180,14 @@ class Library:
         phrases: PhraseUse = "auto",
         min_similarity: float = 0.0,
     ) -> Results:
-        """Answer ``query`` with the best chunks of the collections that are named: see ``Naming`` where none is.
+        """Answer ``query`` with the best chunks of the collections that are named: see ``CollectionChoice`` where none is.
 
-        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``several``.
+        Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``search.federated``.
         ``neighbours``: so many chunks before and after each hit come with it, 0 to 3. ``phrases``: whether chunks
         must have what stands in quotation marks ("required"), or those that have it come first ("preferred"); "auto"
         decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
         ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
-        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``past``); a tag or commit
+        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``as_of_snapshots``); a tag or commit
         asks the collection that holds the repository as it was there (``as_of.held_at``).
         ``blame`` tells who wrote the lines of each hit, as far as ``search.blame_ms`` goes (``blame.Blames``).
         ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
@@ -430,11 +430,11 @@ class Library:
         return BackupService(self.app)
 
     def chosen(self, name: str | None = None) -> str:
-        """Return the one collection that is meant: see ``Naming.chosen``."""
+        """Return the one collection that is meant: see ``CollectionChoice.chosen``."""
         return self.naming.chosen(name)
 
     def named(self, collection: str | Sequence[str] | None = None) -> list[str]:
-        """Return the collections that are asked, or looked in: see ``Naming.named``."""
+        """Return the collections that are asked, or looked in: see ``CollectionChoice.named``."""
         return self.naming.named(collection)
 
     def collection_of(self, document: DocumentRecord) -> str:

@@ -117,6 +117,7 @@ def test_the_parts_of_an_identifier_weigh_less_than_the_whole(name: str) -> None
         ("indices", ["index"]),
         ("criteria", ["criterion"]),
         ("mice", ["mouse"]),
+        ("shelves", ["shelf"]),
         ("aliases", ["alias"]),
         ("l'été", ["l'ete", "été", "ete"]),
         ("dell'arte", ["arte"]),

@@ -168,7 +168,7 @@ class App:
         return own.settings if own else self.settings.embedding
 
     def embedder_by(self, recorded: Mapping[str, JSON]) -> Embedder:
-        """Return what embeds by a model that is ``own_models.recorded`` like this."""
+        """Return what embeds by a model that is ``collection_models.recorded`` like this."""
         own = self._own.by(recorded)
         return own.embedder if own else self.embedder
 
@@ -427,7 +427,7 @@ class App:
         return Tools(
             catalog=self.catalog,
             embedder=self.embedder_of(record),
-            cutting=partial(cutting, *self._recipe(record), self.workers),
+            cutting=partial(cutting, *self._parse_options(record), self.workers),
             follow=partial(self.index, record.name),
             embed_waiting=lambda on_batch: self.embed_waiting(
                 record.name, on_batch=on_batch, rest=not self.embeds_later
@@ -439,7 +439,7 @@ class App:
             longest={self.settings.knowledge_base.location(self.settings.home): self.settings.documents.max_tokens},
         )
 
-    def _recipe(self, record: CollectionRecord) -> tuple[ParseOptions, Embedder]:
+    def _parse_options(self, record: CollectionRecord) -> tuple[ParseOptions, Embedder]:
         settings = self.settings
         model, embedder = self._cuts(record)
         chunking = settings.chunking_of(record.name, record.kept)

@@ -71,7 +71,7 @@ def overlapping(every: Sequence[SourceSettings]) -> list[list[SourceSettings]]:
 def how_to(
     catalog: Catalog, settings: Settings, name: str, kept: SourceRecord, *, retry: bool = False, parts: bool = False
 ) -> RunOptions:
-    """Return how a source is read, as ``sourcing.how_to``, with the other sources of its collection."""
+    """Return how a source is read, as ``source_settings.how_to``, with the other sources of its collection."""
     how = source_settings.how_to(settings, name, kept, retry=retry, parts=parts)
     return replace(how, others=others_of(catalog, settings, name, kept.collection_id, kept.place))
 

@@ -208,7 +208,7 @@ def dimension_of(connection: Connection, fingerprint: str) -> int | None:
 
 
 def keep_model(connection: Connection, collection_id: int, embedding: Mapping[str, JSON]) -> None:
-    """Give a collection a model of its own, as ``own_models.recorded`` has it."""
+    """Give a collection a model of its own, as ``collection_models.recorded`` has it."""
     own = collections.update().where(collections.c.id == collection_id)
     connection.execute(own.values(embedding=dict(embedding)))
 

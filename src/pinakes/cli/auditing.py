@@ -57,7 +57,7 @@ def _filters(
 
 
 def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a function with their options; ``Wanted`` is not imported for that."""
+    """Return the parameters of a function with their options; ``AuditQuery`` is not imported for that."""
     return dict(inspect.signature(function, eval_str=True, locals={"AuditQuery": object}).parameters)
 
 

@@ -346,7 +346,7 @@ def _relative(answers: Sequence[Results]) -> list[Results]:
 def _lowered(answers: Sequence[Results], words: float) -> list[Results]:
     """Return ``answers`` with lower scores where words, or vectors, fit less than in the collection they fit best.
 
-    ``words`` as in ``Wanted``.
+    ``words`` as in ``HitLimits``.
     """
     best, near = [_best_bm25(answer) for answer in answers], [_nearness(answer) for answer in answers]
     most, nearest = max(best), max(near)

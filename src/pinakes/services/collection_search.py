@@ -20,7 +20,7 @@ def answered_by(
 ) -> Results:
     """Return what the collection ``name`` answers, or with ``beside`` its generation beside the one that serves.
 
-    A damaged index is built anew first. Raises as ``search.search`` and ``Shelves.index`` do.
+    A damaged index is built anew first. Raises as ``search.search`` and ``App.index`` do.
     """
     tracer = search.Tracer()
     while True:

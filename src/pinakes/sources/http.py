@@ -205,13 +205,13 @@ class HttpSource:
         if self._ended.wait(seconds):
             raise SourceError("The run was ended.")
 
-    def _find(self, manners: Politeness) -> Generator[tuple[int, int], None, _Found]:
+    def _find(self, politeness: Politeness) -> Generator[tuple[int, int], None, _Found]:
         """Ask for what is configured, then for what sitemaps list, until no sitemap leads on."""
         found = _Found()
         wave = [_Wanted(url) for url in self._urls]
         seen, asked = set(self._urls), 0
         while wave:
-            outcomes = yield from self._ask_all(wave, manners, asked)
+            outcomes = yield from self._ask_all(wave, politeness, asked)
             asked, wave = asked + len(wave), []
             for outcome in outcomes:
                 if outcome.kept is not None and outcome.kept.is_sitemap:
@@ -258,7 +258,7 @@ class HttpSource:
         return wave
 
     def _ask_all(
-        self, wave: Sequence[_Wanted], manners: Politeness, asked: int
+        self, wave: Sequence[_Wanted], politeness: Politeness, asked: int
     ) -> Generator[tuple[int, int], None, list[_Outcome]]:
         """Ask for all of these, a few at once of each host; return what came of it, in their order.
 
@@ -275,7 +275,7 @@ class HttpSource:
                     wanted = queue.popleft()
                 except IndexError:
                     return
-                outcomes[wanted.url] = self._ask(wanted, manners)
+                outcomes[wanted.url] = self._ask(wanted, politeness)
 
         with ThreadPoolExecutor(_HOSTS_AT_ONCE * _OF_A_HOST, thread_name_prefix="fetch") as threads:
             tasks = [
@@ -294,21 +294,21 @@ class HttpSource:
         self._pause(0)
         return [outcomes[wanted.url] for wanted in wave]
 
-    def _ask(self, wanted: _Wanted, manners: Politeness) -> _Outcome:
+    def _ask(self, wanted: _Wanted, politeness: Politeness) -> _Outcome:
         """Ask for one address; whatever is wrong with it is its outcome."""
         before = self._store.get(wanted.url)
-        outcome = self._asked(wanted, manners, before)
+        outcome = self._asked(wanted, politeness, before)
         return replace(outcome, known_as=before.media_type) if before is not None else outcome
 
-    def _asked(self, wanted: _Wanted, manners: Politeness, before: StoredPage | None) -> _Outcome:
+    def _asked(self, wanted: _Wanted, politeness: Politeness, before: StoredPage | None) -> _Outcome:
         listed_same = before is not None and wanted.listed and wanted.listed == before.listed
         if before is not None and listed_same and time.time() - before.fetched < _TRUSTED_S:
             return _Outcome(wanted, before)
         try:
-            if reason := manners.refusal(wanted.url):
+            if reason := politeness.refusal(wanted.url):
                 return _Outcome(wanted, skipped=reason)
             headers = {**_ACCEPT, **self._authorization(wanted.url), **(before.conditions() if before else {})}
-            answer = manners.get(wanted.url, max_bytes=self._most_bytes(wanted), headers=headers)
+            answer = politeness.get(wanted.url, max_bytes=self._most_bytes(wanted), headers=headers)
             if answer.status == 304 and before is not None:
                 kept = replace(before, listed=wanted.listed, fetched=time.time())
                 self._store.put(kept)

@@ -78,7 +78,7 @@ class MissingWord:
 
 
 def lacked_word(note: str) -> str:
-    """Return which word a ``Missing.note`` is about, quoted; "" for a note of another kind."""
+    """Return which word a ``MissingWord.note`` is about, quoted; "" for a note of another kind."""
     found = _NOTE.match(note)
     return found[1] if found else ""
 

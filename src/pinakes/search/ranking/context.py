@@ -17,7 +17,7 @@ from pinakes.settings import Settings
 
 
 class HeadRefinement(Protocol):
-    """Embeds the head of a ranking on demand: see ``refine.Refiner``."""
+    """Embeds the head of a ranking on demand: see ``head_refinement.HeadRefiner``."""
 
     def vectors(self, collection: CollectionRecord, chunk_ids: Sequence[int]) -> Mapping[int, Float32]:
         """Return chunk id → float32 (dim,), without the chunks that cannot be embedded."""

@@ -1,6 +1,6 @@
 """Collections and homes as files: ``form`` is what stands in the archive of a collection, the others write and read it.
 
-What a library holds of this is ``Exchange``; the work is loaded when it is first done.
+What a library holds of this is ``BackupService``; the work is loaded when it is first done.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class WatchStatus:
 
 
 def courses(app: App) -> dict[str, WatchStatus]:
-    """Return how it goes with each folder that some process follows, by ``Watched.key``."""
+    """Return how it goes with each folder that some process follows, by ``WatchedFolder.key``."""
     every = open_queue(app.catalog, app.settings.home).list_all()
     return {
         job.key: WatchStatus(**{"doing": "reading", "since": job.created_at, **job.progress})

@@ -47,7 +47,7 @@ _IRREGULAR = (
     "stimuli stimulus, fungi fungus, cacti cactus, foci focus, loci locus, alumni alumnus, syllabi syllabus, bacilli "
     "bacillus, calculi calculus, moduli modulus, tori torus, abaci abacus, termini terminus, corpora corpus, genera "
     "genus, algae alga, larvae larva, formulae formula, antennae antenna, vertebrae vertebra, nebulae nebula, alumnae "
-    "alumna, leaves leaf, lives life, knives knife, wives wife, wolves wolf, app shelf, halves half, calves calf, "
+    "alumna, leaves leaf, lives life, knives knife, wives wife, wolves wolf, shelves shelf, halves half, calves calf, "
     "loaves loaf, thieves thief, scarves scarf, hooves hoof, elves elf, dwarves dwarf, sheaves sheaf, wharves wharf, "
     "selves self, bookshelves bookshelf, midwives midwife, housewives housewife, penknives penknife, subindices "
     "subindex, submatrices submatrix, radices radix, bases basis, neuroses neurosis, paralyses paralysis, hydrolyses "
