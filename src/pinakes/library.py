@@ -180,15 +180,15 @@ class Library:
         phrases: PhraseUse = "auto",
         min_similarity: float = 0.0,
     ) -> Results:
-        """Answer ``query`` with the best chunks of the collections that are named: see ``CollectionChoice`` where none is.
+        """Answer ``query`` with the best chunks of the collections that are named; where none is: ``CollectionChoice``.
 
         Several are asked together: a list of names, ``"a,b"``, or ``"*"`` for all. See ``search.federated``.
         ``neighbours``: so many chunks before and after each hit come with it, 0 to 3. ``phrases``: whether chunks
         must have what stands in quotation marks ("required"), or those that have it come first ("preferred"); "auto"
         decides by what stands outside them (``query``). ``rerank=False`` leaves out the reranker, where one is in use.
         ``generation="beside"`` asks the one that was built by another model, to compare the two before ``switch``.
-        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``as_of_snapshots``); a tag or commit
-        asks the collection that holds the repository as it was there (``as_of.held_at``).
+        ``as_of`` a day or time asks the documents as they were then, as far as that is kept (``as_of_snapshots``); a
+        tag or commit asks the collection that holds the repository as it was there (``as_of.held_at``).
         ``blame`` tells who wrote the lines of each hit, as far as ``search.blame_ms`` goes (``blame.Blames``).
         ``refresh="auto"`` first reads files of hits again that changed, for ``search.refresh_ms`` at most.
         ``min_score`` applies to the score, ``min_similarity`` to the cosine of query and chunk.

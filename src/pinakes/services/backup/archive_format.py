@@ -192,7 +192,7 @@ class VersionLine(_Line):
 
 
 class ArchivedModel(_Line):
-    """The model that made the vectors: ``settings`` as ``collection_models.recorded`` has them, less paths of one machine."""
+    """The model of the vectors: ``settings`` as ``collection_models.recorded`` has them, less paths of one machine."""
 
     fingerprint: Annotated[str, Field(min_length=1)]
     dimension: Annotated[int, Field(ge=1, le=100_000)]

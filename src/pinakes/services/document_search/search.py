@@ -1,7 +1,7 @@
 """Staged retrieval: first the documents worth opening, a summary and a score each; then what of them is needed.
 
-Level 1 is ``DocumentSearch.summaries`` (with ``several`` for questions in other words, ``similar`` for more of a kind), level 2
-``expand``, level 2.5 ``chunk``; ``outline`` says what there is to read in a document.
+Level 1 is ``DocumentSearch.summaries`` (with ``several`` for questions in other words, ``similar`` for more of a
+kind), level 2 ``expand``, level 2.5 ``chunk``; ``outline`` says what there is to read in a document.
 """
 
 from __future__ import annotations

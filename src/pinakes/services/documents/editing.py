@@ -94,8 +94,8 @@ class WrittenDocument:
 class Documents:
     """Works on single documents of a library's collections. Safe to share between threads.
 
-    Every method takes the name of a collection. Without one what reads looks in all of ``CollectionChoice.named``, a new
-    document goes to ``CollectionChoice.written``, and what changes a document finds it in the collection of ``CollectionChoice.chosen``
+    Every method takes the name of a collection. Without one, see ``CollectionChoice``: what reads looks in all that are
+    ``named``, a new document goes to the ``written``, and what changes a document finds it in the ``chosen`` one
     alone; the hint says which other one has it. What is written can be searched when the call returns.
     """
 
