@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -191,8 +192,9 @@ class Panic(BaseException):
     "error", [Panic("a library gave up"), ValueError("no text: \udcff")], ids=["panic", "surrogate"]
 )
 def test_whatever_is_raised_a_job_is_tried_again_after_a_pause(
-    queue: Queue, start: Callable[[Task], Worker], error: BaseException
+    queue: Queue, start: Callable[[Task], Worker], error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.CRITICAL, "pinakes.jobs.worker")  # pytest-xdist cannot pass on such text
     task = Counting()
     task.pauses = (0.2, 0.2)
     task.fails = [error]
