@@ -37,7 +37,7 @@ def written(docs: Path) -> Path:
 
 @pytest.fixture
 def filled(open_library: OpenLibrary, docs: Path) -> Library:
-    library = open_library()
+    library = open_library(boosts__path_match=0.1)
     library.add(str(written(docs)))
     return library
 

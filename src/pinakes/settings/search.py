@@ -78,17 +78,31 @@ class SearchSettings(Section):
         "",
         description="Metadata field of which no value may have more than one of the first five hits; none = any may.",
     )
+    mmr_lambda: float = Field(
+        1, ge=0, le=1, description="Weight of the score, against being unlike better hits: maximal marginal relevance."
+    )
 
 
 class BoostSettings(Section):
     """What lifts or lowers chunks besides their scores, as shares of the score; 0 = not at all."""
 
+    stem_match: float = Field(
+        0, ge=0, description="For the file's name, times the share of its words that the query has."
+    )
+    path_match: float = Field(0, ge=0, description="For the path, times the share of the query's words that it has.")
+    symbol_definition: float = Field(
+        0, ge=0, description="For defining a name when the query is nothing else; see also `search.definition_boost`."
+    )
     test_penalty: float = Field(
         0.15,
         ge=0,
         le=1,
         description="Taken from code in folders or files that are called as tests are, unless the query says so.",
     )
+    generated_penalty: float = Field(0, ge=0, le=1, description="The same of generated code.")
+    vendored_penalty: float = Field(0, ge=0, le=1, description="The same of others' code.")
+    legacy_penalty: float = Field(0, ge=0, le=1, description="The same of code that is no longer meant.")
+    example_penalty: float = Field(0, ge=0, le=1, description="The same of examples.")
     saturation: float = Field(
         0.02, ge=0, lt=1, description="Taken from a chunk for each better one of its document, ten times at most."
     )

@@ -8,6 +8,23 @@ from pinakes.search.statistics.document_features import PathFeatures, in_a_row, 
 
 
 @pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("mm/page_alloc.c", {"page", "alloc"}),
+        ("src/HttpServer.java", {"http", "server"}),
+        ("keps/3333-default-storage-class/README.md", {"3333", "default", "storag", "class"}),
+        ("guide/index.md", {"guid"}),
+        ("README.md", {"readm"}),
+        ("pkg/apis/types.pb.go", {"type"}),
+        ("the/of.md", set()),
+        (".gitignore", {"gitignor"}),
+    ],
+)
+def test_the_words_of_a_file_name(path: str, words: set[str]) -> None:
+    assert PathFeatures(path, True).stem == words
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "tests/run.py",

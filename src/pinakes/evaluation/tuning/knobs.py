@@ -180,8 +180,8 @@ def _fields(settings: Settings) -> list[Knob]:
 
 
 def _boosts(settings: Settings) -> list[Knob]:
-    """Return the boosts of definitions and identifiers, and the numbers of the section ``boosts``."""
-    found = [_each(name, _BOOSTS, settings) for name in ("search.definition_boost", "search.identifier_boost")]
+    """Return ``search.definition_boost`` and the numbers of the section ``boosts``."""
+    found = [_each("search.definition_boost", _BOOSTS, settings)]
     for line in table(settings):
         number = isinstance(line.default, int | float) and not isinstance(line.default, bool)
         if line.name.startswith("boosts.") and number and line.name not in _UNSEEN:

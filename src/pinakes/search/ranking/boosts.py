@@ -1,4 +1,4 @@
-"""What lifts or lowers chunks besides their scores: tests among code, metadata, crowded documents.
+"""What lifts or lowers chunks besides their scores: names in paths, kinds of code, metadata, crowded documents.
 
 Each signal is a share of the score; all that hold are added, and the score times 1 + their sum is what ranks. So they
 mean the same whatever the fusion. Constants: ``benchmarks/quality/signals.py``.
@@ -6,7 +6,7 @@ mean the same whatever the fusion. Constants: ``benchmarks/quality/signals.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache, partial
@@ -15,15 +15,22 @@ import numpy as np
 
 from pinakes.core.filters import normal_name, normal_text
 from pinakes.core.records import Float32, Int64
+from pinakes.search.query.routing import looks_like_symbol
 from pinakes.search.query.understanding import ParsedRequest
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.retrieval.adjustments import ScoreAdjustments
 from pinakes.search.retrieval.candidates import Candidates
 from pinakes.search.statistics.document_features import DocumentFeatures, in_a_row, in_rows, is_one_of, words_of
-from pinakes.settings import BoostRule
+from pinakes.settings import BoostRule, BoostSettings
 
-_TESTS = frozenset(("test", "tests", "testing", "testdata", "selftest", "selftests", "fixtures", "e2e"))
-"""What folders of tests are called, and their files begin or end with."""
+_NAMES = {
+    "test": ("test", "tests", "testing", "testdata", "selftest", "selftests", "fixtures", "e2e"),
+    "generated": ("generated", "autogen", "zz", "pb", "pb2"),
+    "vendored": ("vendor", "vendored", "third_party", "thirdparty", "node_modules"),
+    "legacy": ("legacy", "deprecated", "obsolete", "attic"),
+    "example": ("example", "examples", "sample", "samples", "demo", "demos"),
+}
+"""Kinds of code: what their folders are called, and their files begin or end with."""
 
 
 def lifted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> Candidates:
@@ -35,12 +42,14 @@ def lifted(asked: ParsedRequest, found: Candidates, context: SearchContext) -> C
     rules = context.settings.of_collection(context.collection.name, context.collection.kept).boosts
     if not len(found.ids) or asked.request.mode != "hybrid":
         return found
-    lowers_tests = bool(settings.test_penalty) and not any(one <= words_of(query) for one in _words_of_tests())
-    if not (lowers_tests or rules):
+    signals = _structural(query, settings)
+    if not (signals or rules or settings.symbol_definition):
         adjustments = ScoreAdjustments(saturation=settings.saturation)
         return replace(found, adjustments=adjustments) if settings.saturation else found
     with context.tracer.stage("boost") as detail:
-        shares = _by_document(query, found.documents, rules, context, lowers_tests=lowers_tests)
+        shares = dict(_definitions(query, found, settings))
+        if signals or rules:
+            shares |= _by_document(query, found.documents, signals, rules, context)
         detail |= {name: int(np.count_nonzero(share)) for name, share in shares.items() if share.any()}
     total = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(found.ids))
     factors = np.maximum(1 + total, 0).astype(np.float32)
@@ -52,20 +61,20 @@ def fields_of(rules: Sequence[BoostRule]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(normal_name(rule.field) for rule in rules))
 
 
+_Signal = Callable[[Sequence[DocumentFeatures]], Iterable[float]]
+
+
 def _by_document(
-    query: str, documents: Int64, rules: Sequence[BoostRule], context: SearchContext, *, lowers_tests: bool
+    query: str, documents: Int64, signals: Mapping[str, _Signal], rules: Sequence[BoostRule], context: SearchContext
 ) -> dict[str, Float32]:
-    """Return what tests lose and each rule adds, for each candidate; it is the same for all chunks of a document."""
+    """Return what each signal and rule adds to each candidate; it is the same for all chunks of a document."""
     owners, owner_of = np.unique(documents, return_inverse=True)
     facts = context.statistics.facts.features_of(
         context.catalog.read, context.collection, owners.tolist(), fields_of(rules)
     )
-    settings = context.settings.boosts
-    shares = _capped(list(_by_rules(query, rules, facts)), settings.metadata_most)
-    if lowers_tests:
-        tests = np.array([is_one_of(one.path, _TESTS) for one in facts])
-        shares = [("test", tests * np.float32(-settings.test_penalty)), *shares]
-    return {name: share[owner_of] for name, share in _joined(shares).items()}
+    shares = {name: np.fromiter(signal(facts), np.float32, len(facts)) for name, signal in signals.items()}
+    by_rule = _capped(list(_by_rules(query, rules, facts)), context.settings.boosts.metadata_most)
+    return {name: share[owner_of] for name, share in _joined([*shares.items(), *by_rule]).items()}
 
 
 def _joined(shares: Iterable[tuple[str, Float32]]) -> dict[str, Float32]:
@@ -76,10 +85,46 @@ def _joined(shares: Iterable[tuple[str, Float32]]) -> dict[str, Float32]:
     return found
 
 
+def _structural(query: str, settings: BoostSettings) -> dict[str, _Signal]:
+    """Return the signals that are switched on and say something for ``query``, by name."""
+    signals: dict[str, _Signal] = {}
+    penalties = {kind: float(getattr(settings, f"{kind}_penalty")) for kind in _NAMES}
+    if not (settings.stem_match or settings.path_match or any(penalties.values())):
+        return signals
+    words = words_of(query)
+    if settings.stem_match and words:
+        signals["file name"] = partial(_stem, words, settings.stem_match)
+    if settings.path_match and words:
+        signals["path"] = partial(_path, words, settings.path_match)
+    for kind, penalty in penalties.items():
+        if penalty and not any(one <= words for one in _named_by(kind)):
+            signals[kind] = partial(_penalty, frozenset(_NAMES[kind]), penalty)
+    return signals
+
+
+def _stem(words: frozenset[str], weight: float, facts: Sequence[DocumentFeatures]) -> Iterable[float]:
+    stems = [one.path.stem for one in facts]
+    return [weight * len(stem & words) / len(stem) if stem else 0.0 for stem in stems]
+
+
+def _path(words: frozenset[str], weight: float, facts: Sequence[DocumentFeatures]) -> Iterable[float]:
+    return [weight * len(one.path.words & words) / len(words) for one in facts]
+
+
+def _penalty(names: frozenset[str], penalty: float, facts: Sequence[DocumentFeatures]) -> Iterable[float]:
+    return [-penalty if is_one_of(one.path, names) else 0.0 for one in facts]
+
+
 @cache
-def _words_of_tests() -> Sequence[frozenset[str]]:
-    """Return the words of each name of tests, by which a query means them."""
-    return list(filter(None, map(words_of, _TESTS)))
+def _named_by(kind: str) -> tuple[frozenset[str], ...]:
+    """Return the words of each name of a kind of code, by which a query means it."""
+    return tuple(filter(None, map(words_of, _NAMES[kind])))
+
+
+def _definitions(query: str, found: Candidates, settings: BoostSettings) -> Iterator[tuple[str, Float32]]:
+    symbol = looks_like_symbol(query) if settings.symbol_definition and found.evidence is not None else None
+    if symbol is not None and found.evidence is not None:
+        yield "definition", np.where(found.evidence.definitions > 0, settings.symbol_definition, 0).astype(np.float32)
 
 
 def _by_rules(

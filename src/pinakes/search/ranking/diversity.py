@@ -10,9 +10,10 @@ import numpy as np
 
 from pinakes.catalog import Connection
 from pinakes.core.filters import normal_name
-from pinakes.core.records import Int64
+from pinakes.core.records import Float32, Int64
 from pinakes.search.ranking.context import SearchContext
 from pinakes.search.ranking.rank import Ranked
+from pinakes.settings import SearchSettings
 
 _HEAD = 5
 """The first places, of which no value fills more than one: the share promised is below 30 %."""
@@ -31,16 +32,21 @@ class Diversity:
     @classmethod
     def wanted(cls, context: SearchContext, connection: Connection) -> Diversity | None:
         """Return it, None where nothing of it is switched on."""
-        return cls(context, connection) if context.settings.search.diversity_field else None
+        settings = context.settings.search
+        return cls(context, connection) if settings.diversity_field or settings.mmr_lambda < 1 else None
 
     def diversified(self, ranked: Ranked) -> Ranked:
         """Return ``ranked`` in an order in which its head is diverse; every chunk keeps its score.
 
         No value of ``search.diversity_field`` has more than one of the first ``_HEAD`` places, as far as there are
-        others; documents without the field count for nothing.
+        others; documents without the field count for nothing. With ``mmr_lambda`` below 1 each place goes to the
+        chunk with the largest λ · score - (1 - λ) · the largest cosine with one above it: maximal marginal relevance
+        (Carbonell and Goldstein, SIGIR 1998).
         """
-        head = ranked.rows[:POOL]
-        order = chosen(self._values(ranked.candidates.documents[head]))
+        head, parts = ranked.rows[:POOL], self.parts
+        settings = parts.settings.search
+        vectors = ranked.candidates.vectors_of(head, parts.index) if settings.mmr_lambda < 1 else None
+        order = chosen(ranked.scores[: len(head)], self._values(ranked.candidates.documents[head]), vectors, settings)
         rest = slice(len(head), None)
         phrases = ranked.candidates.phrases
         if phrases is not None:  # what has more of them stays before what has fewer
@@ -50,6 +56,8 @@ class Diversity:
 
     def _values(self, documents: Int64) -> Sequence[Collection[str]]:
         field, parts = normal_name(self.parts.settings.search.diversity_field), self.parts
+        if not field:
+            return [()] * len(documents)
 
         def here() -> AbstractContextManager[Connection]:
             return nullcontext(self.connection)  # a second one would wait for those that wait for a second one
@@ -58,12 +66,25 @@ class Diversity:
         return [one.values.get(field, ()) for one in facts]
 
 
-def chosen(values: Sequence[Collection[str]]) -> Int64:
-    """Return the order of ``Diversity.diversified`` for n chunks with these ``values``, int64 (n,)."""
-    left, order, taken = list(range(len(values))), list[int](), set[str]()
-    for _ in values[:_HEAD]:
-        best = next((row for row in left if taken.isdisjoint(values[row])), left[0])
-        left.remove(best)
+def chosen(
+    scores: Float32, values: Sequence[Collection[str]], vectors: Float32 | None, settings: SearchSettings
+) -> Int64:
+    """Return the order of ``Diversity.of`` for n chunks, int64 (n,); equal ones keep theirs.
+
+    ``values`` are those of each, ``vectors`` float32 (n, dim), NaN where there is none; None = by scores alone.
+    """
+    weight = settings.mmr_lambda
+    left, order, taken = np.ones(len(scores), np.bool_), list[int](), set[str]()
+    worth = np.arange(len(scores), 0, -1) if vectors is None else weight * scores
+    likeness = np.full(len(scores), -1, np.float32)
+    for place in range(len(scores) if vectors is not None else min(_HEAD, len(scores))):
+        free = left & np.array([taken.isdisjoint(of) for of in values]) if taken and place < _HEAD else left
+        choice = np.flatnonzero(free if free.any() else left)
+        marginal = worth if vectors is None or not place else worth - (1 - weight) * likeness
+        best = int(choice[np.argmax(marginal[choice])])
         order.append(best)
+        left[best] = False
         taken.update(values[best])
-    return np.array([*order, *left], np.int64)
+        if vectors is not None:
+            likeness = np.maximum(likeness, np.nan_to_num(vectors @ vectors[best], nan=0.0))
+    return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])

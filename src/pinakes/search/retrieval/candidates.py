@@ -107,9 +107,8 @@ class _Names:
     def from_query(cls, query: str, settings: Settings) -> _Names:
         """Return them; the others only where a definition counts."""
         wholes = _wholes(query)
-        if not settings.search.definition_boost:
-            return cls(wholes)
-        return cls(wholes, [name for name in identifiers.names(query) if name not in wholes])
+        defining = settings.search.definition_boost or settings.boosts.symbol_definition
+        return cls(wholes, [name for name in identifiers.names(query) if name not in wholes] if defining else ())
 
 
 def gather(

@@ -18,6 +18,8 @@ _REMEMBERED_DOCUMENTS = 50_000
 _ANALYZER = Analyzer()
 _PIECE = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_FOR_THEIR_FOLDER = frozenset(["readme", "index", "_index", "__init__", "__main__", "mod", "main"])
+"""Files that are called so say nothing by their name; that of their folder stands for them."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,18 @@ class PathFeatures:
 
     path: str
     is_code: bool
+
+    @cached_property
+    def stem(self) -> frozenset[str]:
+        """The words of the file's name without its extension, as terms."""
+        *folders, name = self.path.split("/")
+        stem = name.partition(".")[0] or name
+        return words_of(folders[-1] if stem.lower() in _FOR_THEIR_FOLDER and folders else stem)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words of the path, as terms."""
+        return words_of(self.path)
 
     @cached_property
     def names(self) -> frozenset[str]:
