@@ -48,6 +48,7 @@ class Background(Task):
 
     def __init__(self, library: Library) -> None:
         self._library = library
+        self._there: set[int] = set()
         self._written: dict[int, int] = {}
         self._done: dict[int, tuple[int, int]] = {}
         self._summarized: dict[int, int] = {}
@@ -67,10 +68,11 @@ class Background(Task):
 
     def _forget_gone(self, records: Sequence[CollectionRecord]) -> None:
         """Have the library drop what it holds of collections that were there before and are not any more."""
-        gone = self._written.keys() - {record.id for record in records}
+        before, self._there = self._there, {record.id for record in records}
+        gone = before - self._there
         if gone:
             self._library.app.drop_gone()
-        for known in (self._written, self._done, self._summarized):
+        for known in (self._written, self._done, self._summarized, self._elsewhere):
             for number in gone:
                 known.pop(number, None)
 

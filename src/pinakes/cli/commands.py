@@ -296,7 +296,7 @@ def status(
 
 @command("plugins", panel=_KEEP)
 def plugins(session: Session) -> None:
-    """List embedders, rerankers, readers and index engines, ours and those of other packages; each is loaded."""
+    """List embedders, rerankers, readers and engines of search, ours and those of other packages; each is loaded."""
     from pinakes.cli import managing
 
     managing.list_plugins(session)
