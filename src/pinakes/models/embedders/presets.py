@@ -67,7 +67,7 @@ def model_of(settings: EmbeddingSettings) -> str:
 
 
 _NOMIC = Model(768, 2046, question="search_query: ", chunk="search_document: ")
-_MXBAI = Model(1024, question="Represent this sentence for searching relevant chunks: ")
+_MXBAI = Model(1024, question="Represent this sentence for searching relevant passages: ")
 _MINILM = Model(384, 254)
 _OPENAI = {
     "text-embedding-3-small": Model(1536, 8191, 0.02, shortens=True),

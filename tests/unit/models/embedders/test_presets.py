@@ -56,6 +56,20 @@ def opened(tmp_path: Path, **given: Any) -> EndpointEmbedder:
     return embedder
 
 
+@pytest.mark.parametrize(
+    ("model", "question", "document"),
+    [
+        ("nomic-embed-text", "search_query: ", "search_document: "),
+        ("mxbai-embed-large", "Represent this sentence for searching relevant passages: ", ""),
+    ],
+)
+def test_texts_are_prompted_in_the_words_that_a_model_was_trained_with(
+    model: str, question: str, document: str
+) -> None:
+    known = PRESETS["ollama"].model_named(model)
+    assert (known.question, known.chunk) == (question, document)
+
+
 def test_every_provider_has_a_preset_and_is_an_embedder() -> None:
     assert PRESETS.keys() == PROVIDERS.keys()
     assert PRESETS.keys() <= EMBEDDERS.keys()
