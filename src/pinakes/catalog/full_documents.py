@@ -17,7 +17,7 @@ _BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class FullDocument(DocumentRecord):
+class StoredDocument(DocumentRecord):
     """A row of ``documents``, all of it. ``own`` is its metadata without what its group gives it (``inherited``)."""
 
     text: str
@@ -44,27 +44,27 @@ class ChunkText:
     symbols: tuple[str, ...]
 
 
-def of_uids(connection: Connection, collection_id: int, uids: Sequence[str]) -> dict[str, FullDocument]:
+def of_uids(connection: Connection, collection_id: int, uids: Sequence[str]) -> dict[str, StoredDocument]:
     """Return id → document, in the order of ``uids``, less those that the collection does not have."""
-    found: dict[str, FullDocument] = {}
+    found: dict[str, StoredDocument] = {}
     for start in range(0, len(uids), _BATCH):
         rows = connection.execute(_OF_UIDS, {"collection": collection_id, "uids": list(uids[start : start + _BATCH])})
         found |= {row.uid: _content(row) for row in rows}
     return {uid: found[uid] for uid in uids if uid in found}
 
 
-def of_id(connection: Connection, document_id: int) -> FullDocument:
+def of_id(connection: Connection, document_id: int) -> StoredDocument:
     """Return a document that is there."""
     return _content(connection.execute(_OF_ID, {"document": document_id}).one())
 
 
-def at_uri(connection: Connection, collection_id: int, uri: str) -> FullDocument | None:
+def at_uri(connection: Connection, collection_id: int, uri: str) -> StoredDocument | None:
     """Return the document that stands at ``uri``."""
     row = connection.execute(_AT_URI, {"collection": collection_id, "uri": uri}).first()
     return None if row is None else _content(row)
 
 
-def like(connection: Connection, collection_id: int, content_hash: str, title: str) -> list[FullDocument]:
+def like(connection: Connection, collection_id: int, content_hash: str, title: str) -> list[StoredDocument]:
     """Return the documents of this content and title that are no files, the oldest first."""
     same = {"collection": collection_id, "content_hash": content_hash, "title": title}
     return [_content(row) for row in connection.execute(_LIKE, same)]
@@ -86,7 +86,7 @@ def noted(connection: Connection, collection_id: int) -> list[tuple[str, Reading
     return [(row.path, ReadingNote(**note)) for row in rows for note in row.notes]
 
 
-def chunks_of(connection: Connection, content: FullDocument) -> list[ChunkText]:
+def chunks_of(connection: Connection, content: StoredDocument) -> list[ChunkText]:
     """Return the chunks of a document in their order."""
     return [
         ChunkText(
@@ -104,11 +104,11 @@ def chunks_of(connection: Connection, content: FullDocument) -> list[ChunkText]:
     ]
 
 
-def _content(row: Any) -> FullDocument:
+def _content(row: Any) -> StoredDocument:
     values = row._asdict()
     own = values["metadata"]
     notes = tuple(ReadingNote(**note) for note in values["notes"] or ())
-    return FullDocument(**values | {"metadata": {**values["inherited"], **own}, "own": own, "notes": notes})
+    return StoredDocument(**values | {"metadata": {**values["inherited"], **own}, "own": own, "notes": notes})
 
 
 _EVERY = RECORD.add_columns(

@@ -59,9 +59,10 @@ def open_index(
 def _opened(name: str, opening: Opening, *methods: str) -> Any:
     place = opening.folder if name in ENGINES else opening.folder / f"engine-{quote(name.lower(), safe='')}"
     engine = plugins.build("engines", ENGINES, name, lambda kind: kind(replace(opening, folder=place)))
-    for lacking in (method for method in methods if not hasattr(engine, method)):
+    missing = [method for method in methods if not hasattr(engine, method)]
+    if missing:
         raise InvalidSetting(
-            f"The index engine {name!r} has no {lacking} search.",
+            f"The index engine {name!r} has no {' and no '.join(missing)} search.",
             hint="index.engine names a keyword and a vector engine: tantivy+faiss",
         )
     return engine

@@ -16,8 +16,7 @@ from pinakes.catalog.collections import CollectionRecord
 from pinakes.core.errors import IndexCorrupt, ModelUnavailable, storing
 from pinakes.core.ports import Embedder, Index, Vocabulary
 from pinakes.core.records import Float32, IndexEntry
-from pinakes.ingestion.embedding import embed_and_keep
-from pinakes.ingestion.embedding import has_pending as waits
+from pinakes.ingestion.embedding import embed_and_keep, has_pending
 from pinakes.ingestion.report import Event
 from pinakes.models import approximation
 from pinakes.models.approximation import ApproximateMap, TokenRows
@@ -151,7 +150,7 @@ class Backlog:
     def has_pending(self) -> bool:
         """Say whether any chunk has no vector by the model, or any summary that is to have one."""
         with self.catalog.read() as connection:
-            return waits(connection, collections.get(connection, self.name))
+            return has_pending(connection, collections.get(connection, self.name))
 
     def make_searchable(self, *, again: bool = False) -> Generator[Event, None, bool]:
         """Give the chunks that wait approximate vectors, where they are many; say whether they have them then.

@@ -134,7 +134,9 @@ class Worker:
             if task and not job.is_held and _is_due(job, task) and self._has_room(task) and task.accepts(job):
                 self._begin(task, job)
             elif task and not job.is_held and _is_left(job) and not task.accepts(job):
-                self._queue.finish(self._queue.claim(job))  # nothing, where somebody took it meanwhile
+                lease = self._queue.claim(job)
+                if lease:  # nobody took it meanwhile
+                    self._queue.finish(lease)
 
     def _has_room(self, task: Task) -> bool:
         same = sum(one.job.kind == task.kind for one in list(self._running.values()))

@@ -23,13 +23,12 @@ from pinakes.core.records import Float32, Hit, Int64, Ranking, Scores
 from pinakes.core.wording import rounded
 from pinakes.search import RankedCandidates, Request, SearchContext, Tracer, rank, ranked_candidates, retrieve
 from pinakes.search.documents import best_documents
-from pinakes.search.query.words import query_words as asked
+from pinakes.search.query.words import query_words
 from pinakes.search.ranking.confidence import confidence, confidence_word
 from pinakes.search.ranking.diversity import Diversity
 from pinakes.search.ranking.rank import Ranked
 from pinakes.search.results.chunk_texts import ChunkTexts
-from pinakes.search.results.explanation import Evidence, explained, ordinal
-from pinakes.search.results.explanation import terms_by_field as standing_of
+from pinakes.search.results.explanation import Evidence, explained, ordinal, terms_by_field
 from pinakes.search.results.hydration import hydrated
 from pinakes.search.results.matches import Match, matched
 from pinakes.search.retrieval.term_statistics import TermStatistics
@@ -227,7 +226,7 @@ class _Explaining:
         self._wanted = wanted
         self._asked = order.known.asked
         self._request = order.known.asked.request
-        self._words = asked(self._asked.text)
+        self._words = query_words(self._asked.text)
         self._terms = TermStatistics.from_query(self._asked.text, context.index)
         self._wordings = wordings(connection, [record.id for record in wanted])
         self._chunks = ChunkTexts(connection, self._asked.text)
@@ -263,7 +262,7 @@ class _Explaining:
         wording = self._wordings.get(record.id)
         words = matched(self._words, self._terms, record.title, record.path, wording, record.summary)
         evidence = Evidence(
-            words=standing_of(self._words, words.terms),
+            words=terms_by_field(self._words, words.terms),
             scores=Scores(
                 cosine=vector.score if vector else None,
                 bm25=keyword.score if keyword else None,

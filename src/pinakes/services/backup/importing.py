@@ -39,8 +39,8 @@ from pinakes.services.backup.archive_format import (
     DocumentLine,
     SourceLine,
     line_of,
+    validation_message,
 )
-from pinakes.services.backup.archive_format import validation_message as told
 from pinakes.services.backup.steps import OnStep, unheard
 from pinakes.services.documents.masking import masked_new, masked_row
 from pinakes.settings import EmbeddingSettings, Settings, SourceSettings
@@ -236,14 +236,14 @@ class _Arriving:
             try:
                 settings_of(kept)
             except ValidationError as error:
-                raise damaged(self._file, f"its source {kept.location!r}: {told(error)}") from error
+                raise damaged(self._file, f"its source {kept.location!r}: {validation_message(error)}") from error
 
     def _placed(self, line: SourceLine) -> SourceLine:
         """Return a source with its path as this home keeps it, unless another one stands there."""
         try:
             source = SourceSettings.model_validate({"kind": line.kind, "location": line.location})
         except ValidationError as error:
-            raise damaged(self._file, f"its source {line.location!r}: {told(error)}") from error
+            raise damaged(self._file, f"its source {line.location!r}: {validation_message(error)}") from error
         place = source.seen_from(self._home).location
         return line if place in self.places else line.model_copy(update={"location": place})
 
@@ -405,7 +405,7 @@ def _about(archive: ArchiveReader, file: Path) -> ArchivedCollection:
     try:
         return ArchivedCollection.model_validate(archive.manifest.get("collection"))
     except ValidationError as error:
-        raise damaged(file, f"its manifest: {told(error)}") from error
+        raise damaged(file, f"its manifest: {validation_message(error)}") from error
 
 
 def _settings(file: Path, about: ArchivedCollection) -> dict[str, JSON]:

@@ -11,8 +11,7 @@ from pinakes.app import App
 from pinakes.catalog import Connection, documents, full_documents, history, selection
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.document_records import DocumentRecord
-from pinakes.catalog.full_documents import ChunkText
-from pinakes.catalog.full_documents import FullDocument as Content
+from pinakes.catalog.full_documents import ChunkText, StoredDocument
 from pinakes.catalog.history import Version
 from pinakes.core.errors import NotFound, PinakesError
 from pinakes.core.records import DocumentKind, Filter, Metadata, ReadingNote, Summary
@@ -363,7 +362,7 @@ class Documents:
         ]
 
     def _full(
-        self, connection: Connection, name: str, contents: Sequence[Content], *, chunks: bool
+        self, connection: Connection, name: str, contents: Sequence[StoredDocument], *, chunks: bool
     ) -> list[FullDocument]:
         summaries = self._summaries.summaries_of(connection, contents)
         return [
@@ -395,7 +394,7 @@ def _only(results: Sequence[WrittenDocument | PinakesError]) -> WrittenDocument:
     return result
 
 
-def _shown(name: str, content: Content, summary: Summary, chunks: Sequence[ChunkText]) -> FullDocument:
+def _shown(name: str, content: StoredDocument, summary: Summary, chunks: Sequence[ChunkText]) -> FullDocument:
     return FullDocument(
         uid=content.uid,
         collection=name,

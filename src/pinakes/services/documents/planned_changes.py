@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from pinakes.catalog import Connection, documents, full_documents, history
 from pinakes.catalog.document_records import DocumentRecord
 from pinakes.catalog.documents import NewDocument
-from pinakes.catalog.full_documents import FullDocument
+from pinakes.catalog.full_documents import StoredDocument
 from pinakes.catalog.history import Op, State
 from pinakes.core.errors import Conflict, InvalidInput, NotFound, Refused
 from pinakes.core.records import JSON, Document, DocumentKind, Metadata, ReadingNote
@@ -99,7 +99,7 @@ class PlannedChange:
     """
 
     new: NewDocument
-    base: FullDocument | None
+    base: StoredDocument | None
     op: Op = "updated"
     recut: bool = True
     cut_title: str = ""
@@ -121,7 +121,7 @@ Raises:
 """
 
 
-def as_new(base: FullDocument) -> NewDocument:
+def as_new(base: StoredDocument) -> NewDocument:
     """Return a document as it is, to be changed."""
     new = _again(base, base.own, base.given or {})
     return replace(new, document=replace(new.document, pages=tuple(base.pages or ())))
@@ -271,7 +271,7 @@ def restoring(uid: str, number: int | None, masking: Masking) -> Plan:
     return plan
 
 
-def _again(old: FullDocument | State, metadata: Metadata, given: Metadata) -> NewDocument:
+def _again(old: StoredDocument | State, metadata: Metadata, given: Metadata) -> NewDocument:
     return NewDocument(
         uri=old.uri,
         path=old.path,
@@ -333,7 +333,7 @@ def title_to_cut(state: State) -> str:
     return state.path if of_file else state.title
 
 
-def require_document(connection: Connection, collection_id: int, uid: str) -> FullDocument:
+def require_document(connection: Connection, collection_id: int, uid: str) -> StoredDocument:
     """Return the document ``uid`` of a collection.
 
     Raises:
@@ -364,7 +364,7 @@ def check_not_of_files(connection: Connection, collection_id: int, found: Sequen
             raise _of_file(one.uri)
 
 
-def check_version(base: FullDocument, wanted: int | None) -> None:
+def check_version(base: StoredDocument, wanted: int | None) -> None:
     """Make sure that a document still is the version a caller knows.
 
     Raises:
@@ -439,14 +439,14 @@ def _given(edit: Edit) -> dict[str, JSON]:
     return given
 
 
-def _there(connection: Connection, collection_id: int, draft: Draft, digest: str, source: str) -> FullDocument | None:
+def _there(connection: Connection, collection_id: int, draft: Draft, digest: str, source: str) -> StoredDocument | None:
     if draft.uri:
         return full_documents.at_uri(connection, collection_id, draft.uri)
     alike = full_documents.like(connection, collection_id, digest, draft.title)
     return next((one for one in alike if str(one.own.get("source") or "") == source), None)
 
 
-def _check_version(base: FullDocument | None, wanted: int | None, name: str) -> None:
+def _check_version(base: StoredDocument | None, wanted: int | None, name: str) -> None:
     if wanted is None or wanted == (base.version if base else 0):
         return
     now = f"is version {base.version} now" if base else "is not there"
@@ -468,7 +468,7 @@ def _language(draft: Draft) -> str | None:
     return language_of(draft.path or _path_of_uri(draft.uri) or draft.title)
 
 
-def _path(draft: Draft, base: FullDocument | None) -> str:
+def _path(draft: Draft, base: StoredDocument | None) -> str:
     if draft.path:
         return draft.path
     if base is not None and base.title == draft.title:
@@ -476,7 +476,7 @@ def _path(draft: Draft, base: FullDocument | None) -> str:
     return _path_of_uri(draft.uri) or _path_of_title(draft.title)
 
 
-def _renamed(base: FullDocument, title: str) -> str:
+def _renamed(base: StoredDocument, title: str) -> str:
     """Return the path under another title: another where it was made from that."""
     return _path_of_title(title) if base.path == _path_of_title(base.title) else base.path
 

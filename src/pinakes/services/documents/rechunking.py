@@ -9,7 +9,7 @@ from contextlib import closing
 from pinakes.app import App
 from pinakes.catalog import documents, full_documents
 from pinakes.catalog.collections import CollectionRecord
-from pinakes.catalog.full_documents import FullDocument
+from pinakes.catalog.full_documents import StoredDocument
 from pinakes.chunking import chunker_of, is_older
 from pinakes.core.errors import InvalidInput, ModelMismatch, ModelUnavailable
 from pinakes.ingestion import Event, Tools
@@ -73,7 +73,7 @@ def _recut(app: App, record: CollectionRecord, tools: Tools, uids: list[str]) ->
     return sum(content.uid not in same for content in mine)
 
 
-def _is_same(now: FullDocument, then: FullDocument) -> bool:
+def _is_same(now: StoredDocument, then: StoredDocument) -> bool:
     return (now.version, now.text) == (then.version, then.text)
 
 

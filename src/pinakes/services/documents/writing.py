@@ -16,7 +16,7 @@ from pinakes.app import App
 from pinakes.catalog import Connection, collections, contents, documents, embeddings, full_documents, history
 from pinakes.catalog.collections import CollectionRecord
 from pinakes.catalog.documents import OWN_SUMMARIES, NewDocument, embedding_key, summary_key
-from pinakes.catalog.full_documents import FullDocument
+from pinakes.catalog.full_documents import StoredDocument
 from pinakes.chunking import chunker_of
 from pinakes.core.errors import Busy, InvalidInput, ModelUnavailable, PinakesError
 from pinakes.core.ports import Embedder
@@ -41,7 +41,7 @@ class WriteResult:
     or left out.
     """
 
-    content: FullDocument
+    content: StoredDocument
     outcome: Literal["created", "updated", "unchanged"]
     degraded: str | None = None
     embed_s: float = 0.0
